@@ -1,0 +1,1 @@
+"""What more than one part of Shadowtime imports: events, seams, errors."""

@@ -1,0 +1,46 @@
+"""Everything that can go wrong in a way a user can act on.
+
+ShadowtimeError
+├── TraceError           a trace cannot be read, or holds nothing to replay
+├── SettingsError        an option, a SPEC or one of its keys is not known or out of range
+├── OutputError          a result file cannot be written
+├── RuleBroken           an event that parses but contradicts the log before it
+├── SequenceGap          an event is missing from the log
+├── SnapshotMismatch     a snapshot of another schema or of other settings
+└── ReplayError          a replay cannot go on
+
+Each message names the culprit and the numbers. The command line prints it and exits with status 2; nothing else
+that the project raises on purpose reaches a user.
+"""
+
+
+class ShadowtimeError(Exception):
+    """Base of every error that Shadowtime raises on purpose."""
+
+
+class TraceError(ShadowtimeError):
+    """A trace cannot be read, or holds nothing to replay."""
+
+
+class SettingsError(ShadowtimeError):
+    """An option, a SPEC or one of its keys is not known or out of range."""
+
+
+class OutputError(ShadowtimeError):
+    """A result file cannot be written."""
+
+
+class RuleBroken(ShadowtimeError):
+    """An event parses but contradicts the log before it; the state of the stage is as it was."""
+
+
+class SequenceGap(ShadowtimeError):
+    """An event is missing from the log of a run."""
+
+
+class SnapshotMismatch(ShadowtimeError):
+    """A snapshot was taken under another schema or other settings."""
+
+
+class ReplayError(ShadowtimeError):
+    """A replay cannot go on."""
