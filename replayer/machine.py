@@ -1,0 +1,192 @@
+"""Closed replay: a machine that runs the jobs of a trace as the scheduler decides.
+
+It alone knows the actual run times. A job ends when its work is done or at the limit of its start, whichever comes
+first (spec G2).
+"""
+
+from collections.abc import Sequence
+from dataclasses import dataclass
+from heapq import heapify, heappop, heappush
+from typing import Any
+
+from replayer.source import OUTCOMES, submission
+from replayer.swf import Job, Workload
+from shared.errors import ReplayError
+from shared.events import CapacityChanged, Decided, Event, JobEnded, JobStarted, SchedulingPoint, Start
+
+
+@dataclass(frozen=True, slots=True)
+class _Execution:
+    """A job on the machine; `row` is its place in the workload, `limit` None where nothing ends it early."""
+
+    row: int
+    job: Job
+    start_time: int
+    limit: int | None
+
+    @property
+    def end_time(self) -> int:
+        run_time = self.job.run_time
+        return self.start_time + (run_time if self.limit is None else min(run_time, self.limit))
+
+
+class Machine:
+    """A source that obeys: jobs arrive as logged and start when the scheduler says.
+
+    Parameters
+    ----------
+    workload
+        The jobs.
+    capacity
+        Changes of the machine's size, in order of time.
+    restartable, moldable
+        Whether its jobs may be killed and requeued, or reshaped.
+    """
+
+    def __init__(
+        self,
+        workload: Workload,
+        capacity: Sequence[CapacityChanged] = (),
+        *,
+        restartable: bool = True,
+        moldable: bool = True,
+    ) -> None:
+        self._workload = workload
+        self._capacity = capacity
+        self._marks = {"restartable": restartable, "moldable": moldable}
+        self._arrived = 0
+        self._changed = 0
+        self._time = 0
+        self._waiting: dict[int, int] = {}
+        self._running: dict[int, _Execution] = {}
+        self._ends: list[tuple[int, int]] = []
+        self._submit_times = workload.columns["submit_time"]
+        self._processors = workload.processors
+        self._free = workload.processors
+
+    def next_time(self) -> int | None:
+        """Return the time of the next end, arrival or change of capacity.
+
+        Raises
+        ------
+        ReplayError
+            If nothing will ever happen again although jobs wait.
+        """
+        times = []
+        if self._ends:
+            times.append(self._ends[0][0])
+        if self._arrived < len(self._workload):
+            times.append(int(self._submit_times[self._arrived]))
+        if self._changed < len(self._capacity):
+            times.append(self._capacity[self._changed].time)
+        if times:
+            return min(times)
+        if self._waiting:
+            job = self._workload[next(iter(self._waiting.values()))]
+            raise ReplayError(
+                f"{len(self._waiting)} jobs wait for ever: job {job.job_number} requests {job.processors} processors; "
+                f"the machine has {self._processors}, all idle"
+            )
+        return None
+
+    def next_instant(self) -> Sequence[Event]:
+        """Return ends, changes of capacity, arrivals and the scheduling point of the next instant."""
+        time = self.next_time()
+        if time is None:
+            return ()
+        self._time = time
+        events: list[Event] = []
+        while self._ends and self._ends[0][0] == time:
+            events.append(self._end(heappop(self._ends)[1]))
+        while self._changed < len(self._capacity) and self._capacity[self._changed].time == time:
+            change = self._capacity[self._changed]
+            self._free += change.processors - self._processors
+            self._processors = change.processors
+            self._changed += 1
+            events.append(change)
+        while self._arrived < len(self._workload) and self._submit_times[self._arrived] == time:
+            job = self._workload[self._arrived]
+            self._waiting[job.job_number] = self._arrived
+            self._arrived += 1
+            events.append(submission(job, **self._marks))
+        events.append(SchedulingPoint(time=time))
+        return events
+
+    def apply(self, decided: Decided) -> Sequence[Event]:
+        """Kill, then start, as decided.
+
+        Raises
+        ------
+        ReplayError
+            If a decision cannot be carried out; names the job.
+        """
+        events: list[Event] = []
+        for kill in decided.kills:
+            if kill.job_number not in self._running:
+                raise ReplayError(f"job {kill.job_number} is to be killed at {self._time} but does not run")
+            self._ends.remove((self._running[kill.job_number].end_time, kill.job_number))
+            heapify(self._ends)
+            events.append(self._end(kill.job_number, killed=True, requeue=kill.requeue))
+        events.extend(self._start(start) for start in decided.starts)
+        return events
+
+    def _start(self, start: Start) -> JobStarted:
+        row = self._waiting.get(start.job_number)
+        if row is None:
+            raise ReplayError(f"job {start.job_number} is to start at {self._time} but does not wait")
+        job = self._workload[row]
+        if start.processors != job.processors:
+            raise ReplayError(f"job {job.job_number} requests {job.processors} processors, not {start.processors}")
+        if start.processors > self._free:
+            raise ReplayError(
+                f"job {job.job_number} is to start at {self._time} on {start.processors} processors; "
+                f"{self._free} are free"
+            )
+        execution = _Execution(row, job, self._time, start.limit)
+        del self._waiting[job.job_number]
+        self._running[job.job_number] = execution
+        self._free -= start.processors
+        heappush(self._ends, (execution.end_time, job.job_number))
+        return JobStarted(
+            time=self._time, job_number=job.job_number, processors=start.processors, limit=start.limit
+        )
+
+    def _end(self, job_number: int, *, killed: bool = False, requeue: bool = False) -> JobEnded:
+        execution = self._running.pop(job_number)
+        job, limit = execution.job, execution.limit
+        cut = limit is not None and job.run_time > limit
+        if cut and limit < job.requested_time:  # speculated time, not the request: the job is tried again
+            requeue = True
+        if requeue:
+            self._waiting[job_number] = execution.row
+        self._free += job.processors
+        return JobEnded(
+            time=self._time,
+            job_number=job_number,
+            run_time=self._time - execution.start_time,
+            outcome="killed" if killed else "limit" if cut else OUTCOMES.get(job.status, "completed"),
+            requeued=requeue,
+        )
+
+    def snapshot(self) -> Any:
+        """Return the whole state as plain values."""
+        running = [[each.row, each.start_time, each.limit] for each in self._running.values()]
+        return {
+            "time": self._time,
+            "arrived": self._arrived,
+            "changed": self._changed,
+            "waiting": list(self._waiting.values()),
+            "running": running,
+        }
+
+    def restore(self, state: Any) -> None:
+        """Take on what `snapshot` returned."""
+        self._time, self._arrived, self._changed = state["time"], state["arrived"], state["changed"]
+        self._waiting = {self._workload[row].job_number: row for row in state["waiting"]}
+        executions = [_Execution(row, self._workload[row], start, limit) for row, start, limit in state["running"]]
+        self._running = {each.job.job_number: each for each in executions}
+        self._ends = [(each.end_time, each.job.job_number) for each in executions]
+        heapify(self._ends)
+        if self._changed:
+            self._processors = self._capacity[self._changed - 1].processors
+        self._free = self._processors - sum(each.job.processors for each in executions)

@@ -1,0 +1,98 @@
+"""Recorded replay: the log as it happened, for predictions to be scored against real waits, and for shadow mode."""
+
+from collections.abc import Sequence
+from typing import Any
+
+import numpy as np
+
+from replayer.source import OUTCOMES, submission
+from replayer.swf import Workload
+from shared.errors import TraceError
+from shared.events import CapacityChanged, Decided, Event, JobEnded, JobStarted, SchedulingPoint
+
+_END, _CAPACITY, _ARRIVAL, _START = range(4)
+
+
+class Recorded:
+    """A source that tells submit, start and end as logged; decisions are advice.
+
+    A start before its submission moves to it. Run times stay as logged, also beyond the request, so that running jobs
+    may hold more processors than the machine has.
+
+    Raises
+    ------
+    TraceError
+        If the log does not say how long its jobs waited.
+    """
+
+    def __init__(
+        self,
+        workload: Workload,
+        capacity: Sequence[CapacityChanged] = (),
+        *,
+        restartable: bool = True,
+        moldable: bool = True,
+    ) -> None:
+        self._workload = workload
+        self._capacity = capacity
+        self._marks = {"restartable": restartable, "moldable": moldable}
+        columns = workload.columns
+        submit, wait = columns["submit_time"], columns["wait_time"]
+        if (wait == -1).all():
+            raise TraceError(f"{workload.name} does not say how long its jobs waited; replay it with --mode closed")
+        start = submit + np.maximum(wait, 0)
+        rows = np.arange(len(workload))
+        times = np.concatenate((start + columns["run_time"], [each.time for each in capacity], submit, start))
+        kinds = np.repeat((_END, _CAPACITY, _ARRIVAL, _START), (len(rows), len(capacity), len(rows), len(rows)))
+        rows = np.concatenate((rows, np.arange(len(capacity)), rows, rows))
+        order = np.lexsort((rows, kinds, times)).astype(np.int64)
+        self._times = times[order].astype(np.int64)
+        self._kinds = kinds[order].astype(np.int8)
+        self._rows = rows[order].astype(np.int32)
+        self._told = 0
+
+    def next_time(self) -> int | None:
+        """Return the time of the next event of the log."""
+        return int(self._times[self._told]) if self._told < len(self._times) else None
+
+    def next_instant(self) -> Sequence[Event]:
+        """Return ends, changes of capacity, arrivals, the scheduling point and starts of the next instant."""
+        time = self.next_time()
+        if time is None:
+            return ()
+        until = int(np.searchsorted(self._times, time, side="right"))
+        kinds = self._kinds[self._told : until].tolist()
+        rows = self._rows[self._told : until].tolist()
+        self._told = until
+        starts = kinds.index(_START) if _START in kinds else len(kinds)
+        events = [self._event(kind, row, time) for kind, row in zip(kinds, rows, strict=True)]
+        return [*events[:starts], SchedulingPoint(time=time), *events[starts:]]
+
+    def apply(self, decided: Decided) -> Sequence[Event]:
+        """Do nothing: what happens is what happened."""
+        return ()
+
+    def _event(self, kind: int, row: int, time: int) -> Event:
+        if kind == _CAPACITY:
+            return self._capacity[row]
+        job = self._workload[row]
+        if kind == _ARRIVAL:
+            return submission(job, **self._marks)
+        if kind == _START:
+            return JobStarted(
+                time=time, job_number=job.job_number, processors=job.processors, limit=job.requested_time
+            )
+        return JobEnded(
+            time=time,
+            job_number=job.job_number,
+            run_time=job.run_time,
+            outcome=OUTCOMES.get(job.status, "completed"),
+        )
+
+    def snapshot(self) -> Any:
+        """Return how many events have been told."""
+        return self._told
+
+    def restore(self, state: Any) -> None:
+        """Go to where `snapshot` was taken."""
+        self._told = state

@@ -1,0 +1,54 @@
+"""Where the events of a run come from: the seam between a trace and the pipeline."""
+
+from collections.abc import Sequence
+from typing import Any, Protocol
+
+from replayer.swf import Job
+from shared.events import Decided, Event, JobSubmitted, Outcome
+
+OUTCOMES: dict[int | None, Outcome] = {0: "failed", 1: "completed", 5: "cancelled"}
+"""What a status of the Standard Workload Format says of the end; any other says nothing against completion."""
+
+
+class Source(Protocol):
+    """A log, told instant by instant; sans-I/O.
+
+    At one instant: ends, changes of capacity, arrivals, the scheduling point, then starts (spec G1).
+    """
+
+    def next_time(self) -> int | None:
+        """Return the time of the next instant in seconds; None when the log is over."""
+        ...
+
+    def next_instant(self) -> Sequence[Event]:
+        """Return the events of the next instant, its scheduling point among them, and move on."""
+        ...
+
+    def apply(self, decided: Decided) -> Sequence[Event]:
+        """Do what was decided at the last instant, and return what that caused."""
+        ...
+
+    def snapshot(self) -> Any:
+        """Return the whole state as plain values; the trace itself is not part of it."""
+        ...
+
+    def restore(self, state: Any) -> None:
+        """Take on the state that `snapshot` returned, over the same trace."""
+        ...
+
+
+def submission(job: Job, *, restartable: bool = True, moldable: bool = True) -> JobSubmitted:
+    """Return what the pipeline is told of a job at its submission: everything but its future."""
+    return JobSubmitted(
+        time=job.submit_time,
+        job_number=job.job_number,
+        requested_processors=job.processors,
+        requested_time=job.requested_time,
+        user_id=job.user_id,
+        group_id=job.group_id,
+        executable_number=job.executable_number,
+        queue_number=job.queue_number,
+        partition_number=job.partition_number,
+        restartable=restartable,
+        moldable=moldable,
+    )

@@ -1,0 +1,1 @@
+"""How long will this job run: a prediction for every job at its submission."""

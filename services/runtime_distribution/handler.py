@@ -1,0 +1,22 @@
+"""The stage: adds a run-time prediction to every submission, and learns from every end."""
+
+from services.runtime_distribution.last_two import LastTwo
+from services.runtime_distribution.requested import Requested
+from shared.events import ClusterOpened, JobSubmitted, RunTimePrediction
+from shared.predicting_stage import PredictingStage
+from shared.predictor import Predictor
+from shared.spec import Registry, parse
+
+RunTimePredictor = Predictor[JobSubmitted, int, RunTimePrediction]
+"""A prediction is at least one second and at most the request (spec G9)."""
+
+PREDICTORS: Registry[RunTimePredictor] = Registry("run-time predictor", [Requested, LastTwo])
+
+
+class RuntimeDistribution(PredictingStage):
+    """One run: the predictor that `ClusterOpened.runtime` names."""
+
+    field = "run_time"
+
+    def __init__(self, opened: ClusterOpened) -> None:
+        super().__init__(opened, PREDICTORS.build(parse(opened.runtime)))

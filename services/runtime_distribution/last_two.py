@@ -1,0 +1,67 @@
+"""The mean of the user's last two run times."""
+
+from typing import Any, Literal
+
+from pydantic import Field
+
+from shared.events import JobSubmitted, RunTimePrediction
+from shared.spec import Keys
+
+
+class LastTwoKeys(Keys):
+    """Settings of `LastTwo`."""
+
+    fallback: Literal["request", "incremental"] = Field(
+        "request",
+        description="what the scheduler assumes of a job that has outlived its prediction: that it runs to its "
+        "request, or a little longer each time (EASY++)",
+    )
+
+
+class LastTwo:
+    """Predict the mean run time of the two jobs of the same user that ended last.
+
+    A user with fewer than two ended jobs gets no prediction. Memory grows with the users, two numbers each.
+
+    Examples
+    --------
+    >>> predictor = LastTwo(LastTwoKeys())
+    >>> job = JobSubmitted(time=0, job_number=1, requested_processors=1, requested_time=3600, user_id=7)
+    >>> predictor.learn_one(job, 100)
+    >>> predictor.learn_one(job, 301)
+    >>> predictor.predict_one(job).point
+    200.5
+
+    References
+    ----------
+    Tsafrir, Etsion, Feitelson: Backfilling using system-generated predictions rather than user runtime estimates,
+    IEEE TPDS 18(6), 2007, section 4.
+    """
+
+    name = "last-two"
+    Keys = LastTwoKeys
+
+    def __init__(self, keys: LastTwoKeys) -> None:
+        del keys  # the fallback concerns the scheduler, which reads it in the log
+        self._last: dict[int, tuple[int, ...]] = {}
+
+    def predict_one(self, x: JobSubmitted) -> RunTimePrediction | None:
+        """Return the mean in seconds, at most the request, or None for a user with fewer than two ended jobs."""
+        last = self._last.get(x.user_id, ()) if x.user_id is not None else ()
+        if len(last) < 2:
+            return None
+        mean = max(sum(last) / 2, 1.0)
+        return RunTimePrediction(point=mean if x.requested_time is None else min(mean, x.requested_time), observations=2)
+
+    def learn_one(self, x: JobSubmitted, y: int) -> None:
+        """Remember the run time `y` in seconds."""
+        if x.user_id is not None:
+            self._last[x.user_id] = (*self._last.get(x.user_id, ()), y)[-2:]
+
+    def snapshot(self) -> Any:
+        """Return the last run times of every user."""
+        return [[user, *last] for user, last in self._last.items()]
+
+    def restore(self, state: Any) -> None:
+        """Take on what `snapshot` returned."""
+        self._last = {user: tuple(last) for user, *last in state}

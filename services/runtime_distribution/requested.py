@@ -1,0 +1,9 @@
+"""No prediction: the request is all that is known."""
+
+from shared.predictor import Silent
+
+
+class Requested(Silent):
+    """Predict nothing, so that every decision rests on the request, as batch systems do today."""
+
+    name = "requested"

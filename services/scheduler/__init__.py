@@ -1,0 +1,1 @@
+"""Which waiting job may start now: one pass per scheduling point."""

@@ -1,0 +1,168 @@
+"""EASY backfilling: one reservation, for the first job that does not fit."""
+
+import numpy as np
+
+from services.scheduler.expected_end import Column
+from services.scheduler.job_table import NEVER, Queue, Running
+from services.scheduler.policy import FITS_NOW, Policy, start
+from shared.events import Backfilled, Start
+from shared.kernel import kernel
+from shared.spec import Keys
+
+
+@kernel("Tuple((int64, int64))(int64, int64, int64[::1], int64[::1])")
+def shadow_of(needed: int, free: int, processors: Column, ends: Column) -> tuple[int, int]:
+    """Return the shadow time of a job that needs `needed` processors, and the extra processors at that time.
+
+    The shadow time is the earliest at which running jobs (holding `processors`, expected to end at `ends`) will have
+    given back enough; every job that ends at that time counts. If all of them are not enough, the time is beyond any
+    other and every processor is extra. O(n log n) in the running jobs.
+
+    >>> shadow_of(6, 2, np.array([4, 4]), np.array([100, 200]))
+    (100, 0)
+    """
+    by_end = np.argsort(ends)
+    shadow_time, ended = 0, 0
+    while free < needed and ended < len(ends):
+        free += processors[by_end[ended]]
+        shadow_time = ends[by_end[ended]]
+        ended += 1
+    if free < needed:
+        return 1 << 60, free
+    while ended < len(ends) and ends[by_end[ended]] == shadow_time:
+        free += processors[by_end[ended]]
+        ended += 1
+    return shadow_time, free - needed
+
+
+@kernel(
+    "Tuple((int64, int64, int64, int64[::1]))"
+    "(int64, int64, int64[::1], int64[::1], int64[::1], int64[::1], int64[::1])"
+)
+def easy_pass(
+    now: int,
+    free: int,
+    processors: Column,
+    run_times: Column,
+    order: Column,
+    running_processors: Column,
+    running_ends: Column,
+) -> tuple[int, int, int, Column]:
+    """Return how many jobs start from the head of the queue, the blocked head's shadow, and the backfilled rows.
+
+    Parameters
+    ----------
+    processors, run_times, order
+        Of each waiting job, in order of the queue: size, expected run time in seconds, and the rank by which
+        candidates are tried (least first, ties in order of the queue).
+    running_processors, running_ends
+        Of each running job: size and expected end.
+
+    Returns
+    -------
+    heads, shadow_time, extra_processors, rows
+        Rows of the queue in the order in which they are accepted.
+    """
+    waiting = len(processors)
+    heads = 0
+    while heads < waiting and processors[heads] <= free:
+        free -= processors[heads]
+        heads += 1
+    rows = np.empty(waiting - heads, dtype=np.int64)
+    fitting = 0
+    for row in range(heads + 1, waiting):
+        if processors[row] <= free:
+            rows[fitting] = row
+            fitting += 1
+    if fitting == 0:
+        return heads, 0, 0, rows[:0]
+    sizes = np.concatenate((running_processors, processors[:heads]))
+    ends = np.concatenate((running_ends, now + run_times[:heads]))
+    shadow_time, extra = shadow_of(processors[heads], free, sizes, ends)
+    # What fails now fails later in the pass too, for free and extra processors only shrink: sort the rest alone.
+    able = 0
+    for row in rows[:fitting]:
+        if now + run_times[row] <= shadow_time or processors[row] <= extra:
+            rows[able] = row
+            able += 1
+    candidates = rows[:able]
+    candidates = candidates[np.argsort(order[candidates], kind="mergesort")]
+    left = extra
+    accepted = 0
+    for row in candidates:
+        if processors[row] > free:
+            continue
+        if now + run_times[row] > shadow_time:
+            if processors[row] > left:
+                continue
+            left -= processors[row]
+        free -= processors[row]
+        rows[accepted] = row
+        accepted += 1
+    return heads, shadow_time, extra, rows[:accepted]
+
+
+class Easy(Policy):
+    """Start the head of the queue while it fits; then start what does not delay the first job that does not.
+
+    A candidate may start if it fits now and either ends by the head's shadow time or takes no more than the extra
+    processors. Candidates are tried in order of submission. O(queue + running log running) per pass.
+
+    References
+    ----------
+    Lifka: The ANL/IBM SP scheduling system, JSSPP 1995.
+    """
+
+    name = "easy"
+    Keys = Keys
+
+    def __init__(self, keys: Keys) -> None:
+        del keys
+
+    def order(self, queue: Queue) -> Column:
+        """Return the rank of each waiting job as a candidate."""
+        return np.arange(len(queue))
+
+    def schedule(self, now: int, queue: Queue, running: Running, free: int) -> list[Start]:
+        """Return the starts of one pass: heads that fit, then backfilled candidates."""
+        if free <= 0 or not len(queue):
+            return []
+        run_times = queue.predicted_time
+        heads, shadow_time, extra, rows = easy_pass(
+            now,
+            free,
+            queue.processors,
+            run_times,
+            self.order(queue),
+            running.processors,
+            running.expected_ends(now),
+        )
+        starts = [start(queue, row, FITS_NOW) for row in range(heads)]
+        for row in rows.tolist():
+            in_time = bool(now + run_times[row] <= shadow_time)
+            reason = Backfilled(
+                head=int(queue.job_number[heads]),
+                shadow_time=shadow_time if shadow_time < NEVER else None,
+                extra_processors=extra,
+                ends_by_shadow_time=in_time,
+            )
+            starts.append(start(queue, row, reason))
+            if not in_time:
+                extra -= int(queue.processors[row])
+        return starts
+
+
+class EasySjbf(Easy):
+    """EASY that tries its candidates shortest first, by predicted run time (shortest job backfilled first).
+
+    References
+    ----------
+    Tsafrir, Etsion, Feitelson: Backfilling using system-generated predictions rather than user runtime estimates,
+    IEEE TPDS 18(6), 2007, section 5.
+    """
+
+    name = "easy-sjbf"
+
+    def order(self, queue: Queue) -> Column:
+        """Return the predicted run times."""
+        return queue.predicted_time

@@ -1,0 +1,26 @@
+"""First come, first served."""
+
+from services.scheduler.job_table import Queue, Running
+from services.scheduler.policy import FITS_NOW, Policy, start
+from shared.events import Start
+from shared.spec import Keys
+
+
+class Fcfs(Policy):
+    """Start jobs strictly in order of submission; the first that does not fit blocks all behind it. O(starts)."""
+
+    name = "fcfs"
+    Keys = Keys
+
+    def __init__(self, keys: Keys) -> None:
+        del keys
+
+    def schedule(self, now: int, queue: Queue, running: Running, free: int) -> list[Start]:
+        """Return the jobs at the head of the queue that fit together."""
+        starts: list[Start] = []
+        for row, processors in enumerate(queue.processors.tolist() if free > 0 else ()):
+            if processors > free:
+                break
+            free -= processors
+            starts.append(start(queue, row, FITS_NOW))
+        return starts

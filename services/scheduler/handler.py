@@ -1,0 +1,92 @@
+"""The stage: keeps the picture of the machine and answers every scheduling point with a `Decided`.
+
+The picture changes only on `JobSubmitted`, `JobStarted`, `JobEnded` and `CapacityChanged`, never on a decision: what
+was decided is true once the machine has said so.
+"""
+
+from typing import Any
+
+from services.scheduler.expected_end import CORRECTIONS
+from services.scheduler.job_table import NEVER, Queue, Running
+from services.scheduler.policies import POLICIES
+from shared.events import (
+    ClusterOpened,
+    Decided,
+    Envelope,
+    JobEnded,
+    JobStarted,
+    JobSubmitted,
+    Kill,
+    SchedulingPoint,
+    Start,
+)
+from shared.jobs_in_system import RunningJob
+from shared.spec import parse
+from shared.stage import StageHandler
+
+
+class Scheduler(StageHandler):
+    """One run: the policy that `ClusterOpened.policy` names."""
+
+    def __init__(self, opened: ClusterOpened) -> None:
+        super().__init__(opened)
+        self.policy = POLICIES.build(parse(opened.policy))
+        self.queue = Queue()
+        self.running = Running(CORRECTIONS[parse(opened.runtime).keys.get("fallback", "request")])
+        self.used = 0
+
+    def handle(self, envelope: Envelope) -> Envelope:
+        """Let the policy see every event, then answer it."""
+        answer = super().handle(envelope)
+        self.policy.observe(envelope.event)
+        return answer
+
+    def on_submitted(self, envelope: Envelope, job: JobSubmitted) -> Envelope:
+        """Queue the job with what is predicted of it."""
+        requested_time = NEVER if job.requested_time is None else job.requested_time
+        prediction = envelope.run_time
+        predicted_time = requested_time if prediction is None else min(max(int(prediction.point), 1), requested_time)
+        self.queue.add((job.job_number, job.time, job.requested_processors, requested_time, predicted_time))
+        return envelope
+
+    def on_started(self, envelope: Envelope, started: JobStarted, job: JobSubmitted) -> Envelope:
+        """Move the job to the running ones."""
+        number, submit_time, _, requested_time, predicted_time = self.queue.remove(started.job_number)
+        self.running.add((number, submit_time, started.processors, requested_time, predicted_time, started.time))
+        self.used += started.processors
+        return envelope
+
+    def on_ended(self, envelope: Envelope, ended: JobEnded, job: RunningJob) -> Envelope:
+        """Free the job's processors; a requeued job waits again where it waited before."""
+        number, submit_time, processors, requested_time, predicted_time, _ = self.running.remove(ended.job_number)
+        self.used -= processors
+        if ended.requeued:
+            requested_processors = job.submitted.requested_processors
+            self.queue.add((number, submit_time, requested_processors, requested_time, predicted_time))
+        return envelope
+
+    def on_scheduling_point(self, envelope: Envelope, point: SchedulingPoint) -> Envelope:
+        """Put a `Decided` in the place of the scheduling point."""
+        decisions = self.policy.schedule(point.time, self.queue, self.running, self.processors - self.used)
+        decided = Decided(
+            time=point.time,
+            starts=tuple(each for each in decisions if isinstance(each, Start)),
+            kills=tuple(each for each in decisions if isinstance(each, Kill)),
+        )
+        return envelope.model_copy(update={"event": decided})
+
+    def snapshot(self) -> dict[str, Any]:
+        """Return the whole state as plain values."""
+        return super().snapshot() | {
+            "policy": self.policy.snapshot(),
+            "queue": self.queue.snapshot(),
+            "running": self.running.snapshot(),
+        }
+
+    def restore(self, state: dict[str, Any]) -> None:
+        """Take on what `snapshot` returned."""
+        super().restore(state)
+        self.policy.restore(state["policy"])
+        self.queue.restore(state["queue"])
+        self.running.restore(state["running"])
+        self.used = int(self.running.processors.sum())

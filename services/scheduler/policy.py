@@ -1,0 +1,59 @@
+"""The seam of scheduling policies."""
+
+from collections.abc import Sequence
+from typing import Any, ClassVar, Protocol
+
+from services.scheduler.job_table import NEVER, Queue, Running
+from shared.events import Decision, Event, FitsNow, Reason, Start
+from shared.spec import Keys
+
+FITS_NOW = FitsNow()
+
+
+class Policy(Protocol):
+    """A scheduling policy: deterministic, no clock, no I/O, no mutation of its arguments.
+
+    It may hold state, which changes only in `observe` and `schedule`, and is all in its snapshot.
+    """
+
+    name: ClassVar[str]
+    Keys: ClassVar[type[Keys]]
+
+    def __init__(self, keys: Any) -> None: ...
+
+    def schedule(self, now: int, queue: Queue, running: Running, free: int) -> Sequence[Decision]:
+        """Return what to do at a scheduling point.
+
+        Parameters
+        ----------
+        now
+            The time in seconds.
+        queue
+            The waiting jobs, in order of (submit time, job number).
+        running
+            The running jobs, in the same order.
+        free
+            Idle processors; below zero when the machine has shrunk or a recorded log overlaps.
+        """
+        ...
+
+    def observe(self, event: Event) -> None:
+        """Take notice of an event; most policies need not."""
+
+    def snapshot(self) -> Any:
+        """Return the whole state as plain values; None without state."""
+        return None
+
+    def restore(self, state: Any) -> None:
+        """Take on the state that `snapshot` returned."""
+
+
+def start(queue: Queue, row: int, reason: Reason) -> Start:
+    """Return the decision to start the job in `row` of the queue as it was submitted."""
+    limit = int(queue.requested_time[row])
+    return Start(
+        job_number=int(queue.job_number[row]),
+        processors=int(queue.processors[row]),
+        limit=None if limit >= NEVER else limit,
+        reason=reason,
+    )

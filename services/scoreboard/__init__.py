@@ -1,0 +1,1 @@
+"""What was better: the scores of a run."""

@@ -1,0 +1,37 @@
+"""How run-time predictions fared against the jobs that ended."""
+
+from typing import Any
+
+from shared.events import RunTimeScores
+
+
+class RunTimeErrors:
+    """Running sums over ended jobs; memory is constant."""
+
+    def __init__(self) -> None:
+        self.predictions = 0
+        self.absolute_error = 0.0
+        self.run_time = 0
+
+    def add(self, predicted_time: float, run_time: int) -> None:
+        """Take in the prediction made at submission and the run time it was about, in seconds."""
+        self.predictions += 1
+        self.absolute_error += abs(predicted_time - run_time)
+        self.run_time += run_time
+
+    def scores(self) -> RunTimeScores:
+        """Return the means."""
+        count = self.predictions
+        return RunTimeScores(
+            predictions=count,
+            mean_absolute_error=self.absolute_error / count if count else None,
+            mean_run_time=self.run_time / count if count else None,
+        )
+
+    def snapshot(self) -> dict[str, Any]:
+        """Return the sums."""
+        return vars(self).copy()
+
+    def restore(self, state: dict[str, Any]) -> None:
+        """Take on what `snapshot` returned."""
+        vars(self).update(state)

@@ -1,0 +1,91 @@
+"""Waits, responses and slowdowns of the jobs that ended, as running sums."""
+
+from math import exp, log
+from typing import Any
+
+from services.scoreboard.slowdown import bounded_slowdown
+
+WAIT_FLOOR = 10
+"""Seconds; shorter waits count as this in the geometric mean (P0, section 5)."""
+
+
+def geometric_term(wait: int) -> float:
+    """Return the logarithm that a wait in seconds adds to the geometric mean.
+
+    >>> round(exp(sum(map(geometric_term, [0, 5, 10, 60, 3600])) / 5), 8)
+    46.43984379
+    """
+    return log(max(wait, WAIT_FLOOR))
+
+
+def wfp_priority(wait: int, requested_time: int, processors: int) -> float:
+    """Return the WFP score (wait / requested time)³ · processors (P4, section 4.3).
+
+    >>> wfp_priority(7200, 3600, 512)
+    4096.0
+    """
+    return (wait / requested_time) ** 3 * processors
+
+
+class WaitScores:
+    """Running sums over ended jobs; memory is constant. Whole numbers are summed exactly."""
+
+    def __init__(self) -> None:
+        self.jobs = 0
+        self.wait = 0
+        self.log_wait = 0.0
+        self.max_wait = 0
+        self.zero_waits = 0
+        self.response = 0
+        self.slowdown = 0.0
+        self.slowdown_unclamped = 0.0
+        self.priority = 0.0
+        self.prioritised_wait = 0.0
+        self.processor_seconds = 0
+        self.first_submit: int | None = None
+        self.last_end = 0
+
+    def add(self, submit_time: int, start_time: int, end_time: int, processors: int, requested_time: int) -> None:
+        """Take in a job that has ended for good; times in seconds."""
+        wait, run_time = start_time - submit_time, end_time - start_time
+        self.jobs += 1
+        self.wait += wait
+        self.log_wait += geometric_term(wait)
+        self.max_wait = max(self.max_wait, wait)
+        self.zero_waits += wait == 0
+        self.response += wait + run_time
+        slowdown = bounded_slowdown(wait, run_time)
+        self.slowdown_unclamped += slowdown
+        self.slowdown += max(slowdown, 1.0)
+        priority = wfp_priority(wait, requested_time, processors)
+        self.priority += priority
+        self.prioritised_wait += priority * wait
+        self.processor_seconds += processors * run_time
+        self.first_submit = submit_time if self.first_submit is None else min(self.first_submit, submit_time)
+        self.last_end = max(self.last_end, end_time)
+
+    def summary(self, processors: int) -> dict[str, Any]:
+        """Return the figures of `PolicyScores` that these sums give, for a machine of `processors`."""
+        makespan = 0 if self.first_submit is None else self.last_end - self.first_submit
+        jobs = self.jobs
+        return {
+            "jobs": jobs,
+            "mean_wait": self.wait / jobs if jobs else None,
+            "geometric_mean_wait": exp(self.log_wait / jobs) if jobs else None,
+            "max_wait": self.max_wait if jobs else None,
+            "zero_wait_share": self.zero_waits / jobs if jobs else None,
+            "mean_bounded_slowdown": self.slowdown / jobs if jobs else None,
+            "mean_bounded_slowdown_unclamped": self.slowdown_unclamped / jobs if jobs else None,
+            "mean_response": self.response / jobs if jobs else None,
+            "weighted_mean_wait": self.prioritised_wait / self.priority if self.priority else None,
+            "utilization": self.processor_seconds / (processors * makespan) if makespan else None,
+            "makespan": makespan,
+        }
+
+    def snapshot(self) -> dict[str, Any]:
+        """Return the sums."""
+        return vars(self).copy()
+
+    def restore(self, state: dict[str, Any]) -> None:
+        """Take on what `snapshot` returned."""
+        vars(self).update(state)

@@ -1,0 +1,1 @@
+"""How long will this job wait at most: a bound with a stated confidence."""

@@ -1,0 +1,7 @@
+"""No bound on the wait."""
+
+from shared.predictor import Silent
+
+
+class Unbounded(Silent):
+    """Say nothing about the wait."""

@@ -1,0 +1,1 @@
+"""What would this request be, had its owner asked as the record says."""

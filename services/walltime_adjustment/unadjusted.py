@@ -1,0 +1,7 @@
+"""No adjustment: requests stand as they were made."""
+
+from shared.predictor import Silent
+
+
+class Unadjusted(Silent):
+    """Leave every request as it is."""

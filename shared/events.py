@@ -1,0 +1,280 @@
+"""The events of a run, and the envelope in which they travel.
+
+The log of a run is a sequence of envelopes, numbered from 0 without holes. The source publishes events; each stage
+forwards the envelope of every event, some with their prediction added. One envelope in, one envelope out: so a
+sequence number identifies an envelope on every topic, and a receiver drops duplicates by number alone.
+
+The scheduler answers a `SchedulingPoint` with a `Decided` in its place. A stage that finds an event to contradict the
+log puts a `Rejected` in its place.
+
+All times are whole seconds on the cluster's own time line.
+"""
+
+from typing import Annotated, Literal
+
+from pydantic import BaseModel, ConfigDict, Field
+
+SCHEMA_VERSION = 1
+
+Outcome = Literal["completed", "failed", "cancelled", "limit", "killed"]
+"""How a job ended: by itself (three ways), at the limit of its start, or by a decision of the scheduler."""
+
+JobNumber = Annotated[int, Field(ge=0)]
+Processors = Annotated[int, Field(ge=1)]
+Seconds = Annotated[int, Field(ge=0)]
+
+
+class Frozen(BaseModel):
+    """An immutable message; unknown fields are an error."""
+
+    model_config = ConfigDict(frozen=True, extra="forbid")
+
+
+class ClusterOpened(Frozen):
+    """A run begins: one cluster under one set of settings. Always sequence 0.
+
+    `policy`, `runtime`, `adjustment` and `wait_bound` are SPECs with every key spelled out, so that a stage needs
+    nothing but the log to do its work.
+    """
+
+    kind: Literal["ClusterOpened"] = "ClusterOpened"
+    time: int
+    cluster: str
+    processors: Processors
+    mode: Literal["closed", "recorded"] = "closed"
+    policy: str = "easy"
+    runtime: str = "requested"
+    adjustment: str = "none"
+    wait_bound: str = "none"
+    seed: int = 0
+
+
+class JobSubmitted(Frozen):
+    """A job enters the queue. What only the future knows, its run time, has no field here."""
+
+    kind: Literal["JobSubmitted"] = "JobSubmitted"
+    time: int
+    job_number: JobNumber
+    requested_processors: Processors
+    requested_time: Annotated[int, Field(ge=1)] | None = None
+    user_id: int | None = None
+    group_id: int | None = None
+    executable_number: int | None = None
+    queue_number: int | None = None
+    partition_number: int | None = None
+    restartable: bool = True
+    moldable: bool = True
+
+
+class JobStarted(Frozen):
+    """A waiting job got its processors; the machine will end it `limit` seconds later at the latest."""
+
+    kind: Literal["JobStarted"] = "JobStarted"
+    time: int
+    job_number: JobNumber
+    processors: Processors
+    limit: Annotated[int, Field(ge=1)] | None = None
+
+
+class JobEnded(Frozen):
+    """A running job gave its processors back; with `requeued` it waits again, as submitted."""
+
+    kind: Literal["JobEnded"] = "JobEnded"
+    time: int
+    job_number: JobNumber
+    run_time: Seconds
+    outcome: Outcome = "completed"
+    requeued: bool = False
+
+
+class CapacityChanged(Frozen):
+    """The machine now has `processors`; running jobs go on, so fewer than none may be free for a while."""
+
+    kind: Literal["CapacityChanged"] = "CapacityChanged"
+    time: int
+    processors: Seconds
+
+
+class SchedulingPoint(Frozen):
+    """Everything that ended or arrived at this instant has been told: the scheduler passes once."""
+
+    kind: Literal["SchedulingPoint"] = "SchedulingPoint"
+    time: int
+
+
+class FitsNow(Frozen):
+    """Nothing that came earlier is still waiting, and enough processors are free."""
+
+    kind: Literal["fits-now"] = "fits-now"
+
+
+class Backfilled(Frozen):
+    """Started ahead of a blocked head: it ends by the head's shadow time, or uses only extra processors.
+
+    `shadow_time` is None when the head cannot start however long the running jobs are waited for (the machine is
+    smaller than the head just now). `extra_processors` counts those left at that time before this start.
+    """
+
+    kind: Literal["backfilled"] = "backfilled"
+    head: JobNumber
+    shadow_time: int | None
+    extra_processors: int
+    ends_by_shadow_time: bool
+
+
+Reason = Annotated[FitsNow | Backfilled, Field(discriminator="kind")]
+
+
+class Start(Frozen):
+    """Start a waiting job now on `processors`, for `limit` seconds at most."""
+
+    job_number: JobNumber
+    processors: Processors
+    limit: Annotated[int, Field(ge=1)] | None
+    reason: Reason
+
+
+class Kill(Frozen):
+    """End a running job now; with `requeue` it waits again."""
+
+    job_number: JobNumber
+    requeue: bool
+    reason: str
+
+
+Decision = Start | Kill
+
+
+class Decided(Frozen):
+    """What the scheduler decided at a scheduling point, kills first; empty when nothing can be done."""
+
+    kind: Literal["Decided"] = "Decided"
+    time: int
+    starts: tuple[Start, ...] = ()
+    kills: tuple[Kill, ...] = ()
+
+
+class Rejected(Frozen):
+    """An event contradicted the log before it; it changed nothing."""
+
+    kind: Literal["Rejected"] = "Rejected"
+    time: int
+    reason: str
+
+
+class ClusterClosed(Frozen):
+    """The run is over; stages may let go of it. The scoreboard answers with its scores."""
+
+    kind: Literal["ClusterClosed"] = "ClusterClosed"
+    time: int
+
+
+Event = (
+    ClusterOpened
+    | JobSubmitted
+    | JobStarted
+    | JobEnded
+    | CapacityChanged
+    | SchedulingPoint
+    | Decided
+    | Rejected
+    | ClusterClosed
+)
+
+
+class RunTimePrediction(Frozen):
+    """What is known about a job's run time when it is submitted.
+
+    Parameters
+    ----------
+    point
+        Expected run time in seconds.
+    observations
+        Number of ended jobs behind the prediction; says how sure it is.
+    """
+
+    point: Annotated[float, Field(ge=0)]
+    observations: Annotated[int, Field(ge=0)]
+
+
+class WalltimeAdjustment(Frozen):
+    """A requested time as it would have been, had its owner asked as the record says."""
+
+    adjusted_time: Annotated[int, Field(ge=1)]
+    observations: Annotated[int, Field(ge=0)]
+
+
+class WaitBound(Frozen):
+    """With `confidence`, at least `quantile` of such jobs wait no longer than `bound` seconds."""
+
+    grouping: str
+    quantile: float
+    confidence: float
+    bound: Seconds | None
+
+
+class PolicyScores(Frozen):
+    """How the jobs of a run fared; times in seconds, shares in 0 to 1. None where there is nothing to average."""
+
+    jobs: int
+    mean_wait: float | None
+    geometric_mean_wait: float | None
+    max_wait: int | None
+    zero_wait_share: float | None
+    mean_bounded_slowdown: float | None
+    mean_bounded_slowdown_unclamped: float | None
+    mean_response: float | None
+    weighted_mean_wait: float | None
+    utilization: float | None
+    makespan: int
+    killed: int
+    wasted_processor_seconds: int
+    scheduling_points: int
+
+
+class RunTimeScores(Frozen):
+    """How a run-time predictor fared against the jobs that ended."""
+
+    predictions: int
+    mean_absolute_error: float | None
+    mean_run_time: float | None
+    log_score: float | None = None
+    crps: float | None = None
+
+
+class AdjustmentScores(Frozen):
+    """Accuracy of requests before and after adjustment, and the shares of its four classes."""
+
+    mean_accuracy: float | None
+    median_accuracy: float | None
+    mean_accuracy_requested: float | None
+    none: float | None
+    over: float | None
+    under: float | None
+    bad: float | None
+
+
+class Scores(Frozen):
+    """The scoreboard's answer to `ClusterClosed`."""
+
+    policy: PolicyScores
+    run_time: RunTimeScores
+    adjustment: AdjustmentScores
+
+
+class Envelope(Frozen):
+    """An event of a run with what the stages so far have added to it.
+
+    >>> envelope = Envelope(run="kth/easy", sequence=7, event=SchedulingPoint(time=60))
+    >>> envelope.model_copy(update={"run_time": RunTimePrediction(point=90.0, observations=2)}).sequence
+    7
+    """
+
+    schema_version: Literal[1] = SCHEMA_VERSION
+    run: str
+    sequence: Annotated[int, Field(ge=0)]
+    event: Annotated[Event, Field(discriminator="kind")]
+    run_time: RunTimePrediction | None = None
+    adjustment: WalltimeAdjustment | None = None
+    wait_bounds: tuple[WaitBound, ...] = ()
+    scores: Scores | None = None

@@ -1,0 +1,56 @@
+"""The seam of every online estimator: predict before the fact, learn once it would be known live."""
+
+from typing import Any, ClassVar, Protocol, TypeVar
+
+from shared.spec import Keys
+
+X = TypeVar("X", contravariant=True)
+Y = TypeVar("Y", contravariant=True)
+P = TypeVar("P", covariant=True)
+
+
+class Predictor(Protocol[X, Y, P]):
+    """An online estimator, after river's convention.
+
+    State changes only in `learn_one`; `predict_one` is pure and works before any learning: it returns None when
+    nothing is known. Memory is bounded by the number of users, groups or classes, never by the number of jobs.
+    """
+
+    def predict_one(self, x: X) -> P | None:
+        """Return the prediction for `x` from what has been learned so far."""
+        ...
+
+    def learn_one(self, x: X, y: Y) -> None:
+        """Take in the outcome `y` of `x`."""
+        ...
+
+    def snapshot(self) -> Any:
+        """Return the whole state as plain values."""
+        ...
+
+    def restore(self, state: Any) -> None:
+        """Take on the state that `snapshot` returned."""
+        ...
+
+
+class Silent:
+    """A predictor that never says anything; each stage has one under a name of its own."""
+
+    name: ClassVar[str] = "none"
+    Keys: ClassVar[type[Keys]] = Keys
+
+    def __init__(self, keys: Keys) -> None:
+        del keys
+
+    def predict_one(self, x: object) -> None:
+        """Return None."""
+
+    def learn_one(self, x: object, y: object) -> None:
+        """Learn nothing."""
+
+    def snapshot(self) -> Any:
+        """Return None: there is no state."""
+        return None
+
+    def restore(self, state: Any) -> None:
+        """Take on no state."""

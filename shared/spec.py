@@ -1,0 +1,144 @@
+"""SPECs: how a user names a policy or a predictor, with its keys, on the command line and in the log.
+
+`NAME`, `NAME:key=value,key=value` or `NAME(key=value,key=value)`; a value may itself be a SPEC in parentheses, as in
+`easy-sjbf:runtime=last-two(fallback=request)`.
+"""
+
+import re
+from collections.abc import Iterable, Mapping
+from dataclasses import dataclass, field
+from typing import Any, ClassVar, Generic, Protocol, TypeVar
+
+from pydantic import BaseModel, ConfigDict, ValidationError
+
+from shared.errors import SettingsError
+
+_NAME = re.compile(r"[A-Za-z][A-Za-z0-9_/-]*\Z")
+
+
+@dataclass(frozen=True)
+class Spec:
+    """A parsed SPEC.
+
+    >>> str(parse("easy-sjbf:runtime=last-two(fallback=request)"))
+    'easy-sjbf(runtime=last-two(fallback=request))'
+    """
+
+    name: str
+    keys: Mapping[str, str] = field(default_factory=dict)
+
+    def __str__(self) -> str:
+        """Return the canonical text."""
+        if not self.keys:
+            return self.name
+        return f"{self.name}({','.join(f'{key}={value}' for key, value in self.keys.items())})"
+
+
+def parse(text: str) -> Spec:
+    """Return the SPEC that `text` spells.
+
+    Raises
+    ------
+    SettingsError
+        If the text is not a SPEC; the message shows the part that is not.
+    """
+    name, separator, rest = _split_name(text.strip())
+    if not _NAME.match(name):
+        raise SettingsError(f"{text!r} is not a SPEC: expected NAME or NAME:key=value,key=value")
+    if not separator:
+        return Spec(name)
+    if separator == "(":
+        if not rest.endswith(")"):
+            raise SettingsError(f"{text!r} is not a SPEC: a parenthesis is not closed")
+        rest = rest[:-1]
+    keys: dict[str, str] = {}
+    for part in _split_keys(rest, text):
+        key, equals, value = part.partition("=")
+        if not equals or not _NAME.match(key.strip()) or not value.strip():
+            raise SettingsError(f"{part!r} in {text!r} is not of the form key=value")
+        if key.strip() in keys:
+            raise SettingsError(f"key {key.strip()!r} appears twice in {text!r}")
+        keys[key.strip()] = value.strip()
+    return Spec(name, keys)
+
+
+def _split_name(text: str) -> tuple[str, str, str]:
+    cut = re.search(r"[:(]", text)
+    return (text, "", "") if cut is None else (text[: cut.start()], cut.group(), text[cut.end() :])
+
+
+def _split_keys(text: str, whole: str) -> Iterable[str]:
+    """Split at the commas that stand outside parentheses."""
+    depth, start = 0, 0
+    for position, character in enumerate(text):
+        depth += (character == "(") - (character == ")")
+        if depth < 0:
+            break
+        if character == "," and depth == 0:
+            yield text[start:position]
+            start = position + 1
+    if depth != 0:
+        raise SettingsError(f"parentheses in {whole!r} do not match")
+    yield text[start:]
+
+
+class Keys(BaseModel):
+    """Base of the settings that a policy or predictor takes from its SPEC."""
+
+    model_config = ConfigDict(frozen=True, extra="forbid")
+
+
+class Configurable(Protocol):
+    """A class that a SPEC can name: it is constructed from its keys alone."""
+
+    name: ClassVar[str]
+    Keys: ClassVar[type[Keys]]
+
+
+Made = TypeVar("Made")
+
+
+class Registry(Generic[Made]):
+    """All policies, or all predictors of one kind, by name."""
+
+    def __init__(self, kind: str, classes: Iterable[type[Any]]) -> None:
+        self.kind = kind
+        self.classes: dict[str, type[Any]] = {each.name: each for each in classes}
+
+    def canonical(self, spec: Spec) -> Spec:
+        """Return `spec` with every key spelled out, in the order in which the class declares them.
+
+        Raises
+        ------
+        SettingsError
+            If the name or a key is unknown, or a value out of range; the message lists the known ones.
+        """
+        keys = self._keys(spec)
+        return Spec(spec.name, {key: _text(value) for key, value in keys.model_dump(by_alias=True).items()})
+
+    def build(self, spec: Spec) -> Made:
+        """Return a new object of the class that `spec` names."""
+        made: Made = self.classes[spec.name](self._keys(spec))
+        return made
+
+    def _keys(self, spec: Spec) -> Keys:
+        chosen = self.classes.get(spec.name)
+        if chosen is None:
+            raise SettingsError(f"unknown {self.kind} {spec.name!r}; known: {', '.join(sorted(self.classes))}")
+        model: type[Keys] = chosen.Keys
+        unknown = [key for key in spec.keys if key not in model.model_fields]
+        if unknown:
+            known = ", ".join(model.model_fields) or "none"
+            raise SettingsError(f"{self.kind} {spec.name!r} has no key {unknown[0]!r}; known keys: {known}")
+        try:
+            return model.model_validate(spec.keys)
+        except ValidationError as error:
+            first = error.errors()[0]
+            raise SettingsError(
+                f"{self.kind} {spec.name!r}: {'.'.join(map(str, first['loc']))}={first['input']}: {first['msg']}"
+            ) from None
+
+
+def _text(value: object) -> str:
+    """Return a key's value as one writes it in a SPEC."""
+    return {True: "yes", False: "no"}[value] if isinstance(value, bool) else str(value)
