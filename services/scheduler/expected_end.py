@@ -11,8 +11,9 @@ CORRECTIONS: dict[str, tuple[int, ...]] = {
     "request": (),
     "incremental": (60, 300, 900, 1800, 3600, 7200, 18000, 36000, 72000, 180000, 360000),
 }
-"""Seconds added in turn to an outlived prediction, by the predictor's `fallback`. The increments of EASY++ are those
-of Tsafrir et al. 2007, section 5; once they are used up, the job is assumed to run to its request."""
+"""Seconds by which the first, second, … correction of an outlived prediction exceeds it, by the predictor's
+`fallback`. Those of EASY++ are of Tsafrir et al. 2007, section 5, each replacing the last, as in the campaign of
+Gaussier et al. 2015. When they are used up, the job is assumed to run to its request."""
 
 
 @kernel("int64[::1](int64, int64[::1], int64[::1], int64[::1], int64[::1])")
@@ -36,7 +37,7 @@ def expected_ends(
         for correction in corrections:
             if run_time > elapsed:
                 break
-            run_time += correction
+            run_time = predicted_times[job] + correction
         if run_time <= elapsed:
             run_time = requested_times[job]
         ends[job] = start_times[job] + max(min(run_time, requested_times[job]), elapsed + 1)

@@ -93,8 +93,7 @@ class Running(JobTable):
     Parameters
     ----------
     corrections
-        Seconds that are added in turn to the prediction of a job that has outlived it; when they are used up, the job
-        is assumed to run to its request.
+        Seconds by which each correction of an outlived prediction exceeds it, rising; see `expected_ends`.
     """
 
     COLUMNS = (*JobTable.COLUMNS, "start_time")

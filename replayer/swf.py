@@ -1,0 +1,251 @@
+"""Traces in the Standard Workload Format, and the jobs of them that a replay uses."""
+
+import os
+import re
+from collections.abc import Iterator, Mapping
+from dataclasses import dataclass, fields
+from pathlib import Path
+from types import MappingProxyType
+from typing import Literal, get_args
+
+import numpy as np
+from numpy.typing import NDArray
+
+from replayer.swf_text import FIELDS, read_text, write_swf
+from shared.errors import SettingsError, TraceError
+
+__all__ = [
+    "BUNDLED",
+    "FIELDS",
+    "Job",
+    "Oversized",
+    "Requests",
+    "Trace",
+    "Workload",
+    "prepare",
+    "read_swf",
+    "write_swf",
+]
+
+BUNDLED = Path(__file__).with_name("bundled.swf.gz")
+"""The trace that comes with the project, made by `replayer.lublin`."""
+
+Oversized = Literal["drop", "align"]
+Requests = Literal["as-logged", "actual", "doubled"]
+
+
+@dataclass(frozen=True, slots=True)
+class Job:
+    """One job of a trace; times in seconds, None where the log does not say.
+
+    `processors` is what was requested if that is positive, else what was allocated (spec G4). As in the log,
+    a `run_time` may be longer than the `requested_time`, and a `wait_time` negative.
+    """
+
+    job_number: int
+    submit_time: int
+    wait_time: int | None
+    run_time: int
+    requested_time: int
+    processors: int
+    user_id: int | None
+    group_id: int | None
+    executable_number: int | None
+    queue_number: int | None
+    partition_number: int | None
+    status: int | None
+
+
+@dataclass(frozen=True, slots=True, eq=False)
+class Trace:
+    """A log as it was read: all of its jobs, nothing filtered, -1 where unknown.
+
+    `header` has the first value of each `; Key: value`; `table` is (n, 18), sorted by submit time and job
+    number, columns as in `FIELDS`; `notes` are remarks on the file for its reader.
+    """
+
+    name: str
+    header: Mapping[str, str]
+    table: NDArray[np.int64]
+    notes: tuple[str, ...] = ()
+
+    @property
+    def processors(self) -> int | None:
+        """Size of the machine: the number that `MaxProcs`, or else `MaxNodes`, begins with."""
+        for key in ("MaxProcs", "MaxNodes"):
+            number = re.match(r"[0-9]+", self.header.get(key, ""))  # as in "338 (batch partition; 512 total)"
+            if number and int(number[0]) > 0:
+                return int(number[0])
+        return None
+
+
+@dataclass(frozen=True, slots=True, eq=False)
+class Workload:
+    """The jobs that a replay uses, in order of submit time and job number, as a sequence of `Job`.
+
+    `columns` has one read-only int64 array of shape (n,) per field of `Job`, -1 where unknown: about 100
+    bytes a job. `skipped` counts the jobs left out by reason, `aligned` those cut to the machine's size.
+    """
+
+    name: str
+    processors: int
+    columns: Mapping[str, NDArray[np.int64]]
+    skipped: dict[str, int]
+    aligned: int
+
+    def __len__(self) -> int:
+        return len(self.columns["job_number"])
+
+    def __getitem__(self, index: int) -> Job:
+        return _job([int(column[index]) for column in self.columns.values()])
+
+    def __iter__(self) -> Iterator[Job]:
+        for start in range(0, len(self), 4096):  # in blocks: fast, yet never all jobs as objects at once
+            block = [column[start : start + 4096].tolist() for column in self.columns.values()]
+            yield from map(_job, map(list, zip(*block, strict=True)))
+
+
+def read_swf(path: str | os.PathLike[str]) -> Trace:
+    """Read a log in the Standard Workload Format, plain or compressed by gzip (whatever its name).
+
+    Parameters
+    ----------
+    path : str or os.PathLike
+        The file; its name without `.swf` and `.gz` becomes the name of the trace.
+
+    Returns
+    -------
+    Trace
+        Every job of the log, sorted; fractions of a second are cut off.
+
+    Raises
+    ------
+    TraceError
+        If the file cannot be read, holds no job, repeats a job number, or has a line that is neither a
+        comment nor 18 numbers; names the file, the line and what is wrong with it.
+
+    Examples
+    --------
+    >>> trace = read_swf(BUNDLED)
+    >>> trace.name, trace.processors, trace.table.shape
+    ('bundled', 128, (5000, 18))
+
+    References
+    ----------
+    D. G. Feitelson, "The Standard Workload Format", version 2.2, Parallel Workloads Archive.
+    """
+    path = Path(path)
+    header, table, notes = read_text(path)
+    order = np.lexsort((table[:, FIELDS.index("job_number")], table[:, FIELDS.index("submit_time")]))
+    return Trace(path.name.removesuffix(".gz").removesuffix(".swf"), header, table[order], notes)
+
+
+def prepare(
+    trace: Trace,
+    processors: int | None = None,
+    *,
+    oversized: Oversized = "drop",
+    requests: Requests = "as-logged",
+    limit: int | None = None,
+) -> Workload:
+    """Return the jobs of a trace that can be replayed on a machine.
+
+    Parameters
+    ----------
+    trace : Trace
+        The log.
+    processors : int, optional
+        Size of the machine; the one of the log's header by default.
+    oversized : {"drop", "align"}
+        Whether jobs larger than the machine are left out or cut to its size.
+    requests : {"as-logged", "actual", "doubled"}
+        `actual`: each job requests its run time. `doubled`: twice its request, for the same work. Both first
+        cut the run time at the request, as the machine does in any case (spec G2).
+    limit : int, optional
+        Keep this many jobs, the earliest submitted.
+
+    Raises
+    ------
+    TraceError
+        If the log does not say how large its machine was, or no job is left.
+    SettingsError
+        If an option is out of its range.
+
+    Examples
+    --------
+    >>> row = dict.fromkeys(FIELDS, -1) | {"submit_time": 5, "run_time": 60, "requested_time": 90}
+    >>> rows = [row | {"job_number": size, "allocated_processors": size} for size in (2, 16)]
+    >>> trace = Trace("two", {"MaxProcs": "8"}, np.array([list(row.values()) for row in rows]))
+    >>> workload = prepare(trace)
+    >>> [(job.processors, job.user_id) for job in workload], workload.skipped
+    ([(2, None)], {'larger than the machine': 1})
+
+    References
+    ----------
+    The filter is that of spec G3; aligning is that of A. Nissimov and D. G. Feitelson, "Probabilistic
+    Backfilling", JSSPP 2007.
+    """
+    for option, value, known in (("oversized", oversized, Oversized), ("requests", requests, Requests)):
+        if value not in get_args(known):
+            msg = f"{option} {value!r}: not one of {', '.join(get_args(known))}"
+            raise SettingsError(msg)
+    if limit is not None and limit <= 0:
+        msg = f"jobs {limit}: a replay needs at least 1"
+        raise SettingsError(msg)
+    machine = trace.processors if processors is None else processors
+    if machine is None:
+        msg = f"{trace.name}: its header has neither MaxProcs nor MaxNodes; give --processors"
+        raise TraceError(msg)
+    if machine <= 0:
+        msg = f"processors {machine}: a machine has at least 1"
+        raise SettingsError(msg)
+
+    logged = dict(zip(FIELDS, trace.table.T, strict=True))
+    requested = logged["requested_processors"]
+    size = np.where(requested > 0, requested, logged["allocated_processors"])
+    run_time, requested_time = logged["run_time"], logged["requested_time"]
+    too_large = size > machine
+    reasons = {
+        "submit time negative": logged["submit_time"] < 0,
+        "no processors": size <= 0,
+        "run time not positive": run_time <= 0,
+        "no request": requested_time <= 0,
+    }
+    if oversized == "drop":
+        reasons["larger than the machine"] = too_large
+    usable = np.ones(len(size), dtype=bool)
+    skipped: dict[str, int] = {}
+    for reason, applies in reasons.items():  # a job is counted under its first reason only
+        if count := int(np.count_nonzero(usable & applies)):
+            skipped[reason] = count
+        usable &= ~applies
+    kept = np.flatnonzero(usable)[:limit]
+    if not len(kept):
+        counts = ", ".join(f"{count} {reason}" for reason, count in skipped.items())
+        msg = f"{trace.name}: no job left to replay on {machine} processors; skipped: {counts}"
+        raise TraceError(msg)
+
+    if requests == "actual":
+        requested_time = np.minimum(run_time, requested_time)
+    elif requests == "doubled":
+        run_time, requested_time = np.minimum(run_time, requested_time), 2 * requested_time
+    logged |= {
+        "processors": np.minimum(size, machine),
+        "run_time": run_time,
+        "requested_time": requested_time,
+    }
+    columns = {field.name: logged[field.name][kept] for field in fields(Job)}
+    for column in columns.values():
+        column.setflags(write=False)
+    aligned = int(np.count_nonzero(too_large[kept]))
+    return Workload(trace.name, machine, MappingProxyType(columns), skipped, aligned)
+
+
+def _job(row: list[int]) -> Job:
+    job_number, submit_time, wait_time, run_time, requested_time, processors, *labels = row
+    known = map(_known, labels)
+    return Job(job_number, submit_time, _known(wait_time), run_time, requested_time, processors, *known)
+
+
+def _known(value: int) -> int | None:
+    return None if value == -1 else value

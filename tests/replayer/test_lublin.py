@@ -1,0 +1,240 @@
+"""The workload model, the users behind it, and the traces that they make."""
+
+import shlex
+import subprocess
+import sys
+from pathlib import Path
+
+import numpy as np
+import pytest
+import typer
+from hypothesis import given, settings
+from hypothesis import strategies as st
+from numpy.random import PCG64, Generator
+from numpy.typing import NDArray
+from typer.testing import CliRunner
+
+from replayer.lublin import (
+    RUN_TIME_GAMMAS,
+    SHORT_SHARE_OF_NONE,
+    SHORT_SHARE_SLOPE,
+    bucket_weights,
+    draw_arrivals,
+    draw_run_times,
+    draw_sizes,
+    generate,
+    main,
+)
+from replayer.population import POPULAR_REQUESTS
+from replayer.swf import BUNDLED, FIELDS, prepare, read_swf
+from shared.errors import SettingsError
+
+DAY = 86_400
+
+
+def chance() -> Generator:
+    return Generator(PCG64([20031101]))
+
+
+def column(table: NDArray[np.int64], name: str) -> NDArray[np.int64]:
+    return table[:, FIELDS.index(name)]
+
+
+def is_power_of_two(sizes: NDArray[np.int64]) -> NDArray[np.bool_]:
+    single_bit: NDArray[np.bool_] = (sizes & (sizes - 1)) == 0
+    return single_bit
+
+
+def run_command(*arguments: str) -> tuple[int, str]:
+    app = typer.Typer()
+    app.command()(main)
+    result = CliRunner().invoke(app, list(arguments))
+    assert result.exception is None or isinstance(result.exception, SystemExit)
+    return result.exit_code, result.stderr
+
+
+# The model: each tolerance is several standard errors of the sample
+
+
+def test_shares_of_sizes() -> None:
+    sizes = draw_sizes(chance(), 200_000, 128)
+    assert np.mean(sizes == 1) == pytest.approx(0.244, abs=0.004)
+    # Beside the share that is rounded to a power of two, some of the others fall on one.
+    assert 0.82 < np.mean(is_power_of_two(sizes)) < 0.90
+    parallel = np.log2(sizes[sizes > 1])
+    assert np.mean(parallel <= 4.5) == pytest.approx(0.86, abs=0.02)
+
+
+@pytest.mark.parametrize("processors", [1, 2, 3, 5, 8, 100, 128, 1000, 80_000])
+def test_sizes_fit_every_machine(processors: int) -> None:
+    sizes = draw_sizes(chance(), 20_000, processors)
+    assert sizes.min() == 1
+    assert processors / 2 < sizes.max() <= processors
+
+
+@pytest.mark.parametrize("size", [1, 16, 128, 1000])
+def test_mean_log_run_time_grows_with_size(size: int) -> None:
+    log_run_times = np.log(draw_run_times(chance(), np.full(100_000, size)))
+    short_share = max(0.0, SHORT_SHARE_SLOPE * size + SHORT_SHARE_OF_NONE)
+    (short_shape, short_scale), (long_shape, long_scale) = RUN_TIME_GAMMAS
+    expected = short_share * short_shape * short_scale + (1 - short_share) * long_shape * long_scale
+    assert log_run_times.mean() == pytest.approx(expected, abs=0.04)
+    assert log_run_times.max() <= 12
+
+
+def test_arrivals_follow_the_daily_cycle() -> None:
+    arrivals = draw_arrivals(chance(), 500_000, 2000.0 * DAY)
+    share = np.bincount(arrivals % DAY // 1800, minlength=48) / len(arrivals)
+    assert np.abs(48 * share - bucket_weights()).max() < 0.2
+    assert share[24:32].sum() > 5 * share[6:14].sum()  # noon to four against three to seven
+
+
+def test_arrivals_equal_paying_bucket_by_bucket() -> None:
+    """The inverted sum equals the walk over half hours that the paper describes."""
+    arrivals = draw_arrivals(chance(), 500, 20.0 * DAY)
+    weights, rng = bucket_weights(), chance()
+    points = np.cumsum(np.exp(rng.gamma(10.2303 * 1.0225, 0.4871, size=500)))  # none of these is redrawn
+    points *= 20 * weights.sum() / points[-1]
+    for arrival, paid in zip(arrivals, points, strict=True):
+        bucket = 0
+        while paid > weights[bucket % 48]:
+            paid -= weights[bucket % 48]
+            bucket += 1
+        assert arrival == pytest.approx(1800 * (bucket + paid / weights[bucket % 48]), abs=0.51)
+
+
+# The traces
+
+
+def test_marginals_survive_the_repetition_by_users() -> None:
+    _, table = generate(200_000, 128, seed=5)
+    sizes, run_times = column(table, "requested_processors"), column(table, "run_time")
+    assert np.mean(sizes == 1) == pytest.approx(0.244, abs=0.05)
+    assert np.mean(is_power_of_two(sizes)) == pytest.approx(0.87, abs=0.05)
+    # 5.49 by the model; jobs that fail early take a little away.
+    assert np.log(run_times).mean() == pytest.approx(5.3, abs=0.3)
+
+
+@settings(max_examples=60, deadline=None)
+@given(
+    jobs=st.integers(1, 400),
+    processors=st.sampled_from([1, 2, 3, 100, 128, 80_000]),
+    seed=st.integers(0, 2**64 - 1),
+    load=st.floats(0.01, 100),
+)
+def test_every_trace_is_valid(jobs: int, processors: int, seed: int, load: float) -> None:
+    header, table = generate(jobs, processors, seed, load)
+    size, submit_time = column(table, "requested_processors"), column(table, "submit_time")
+    run_time, requested_time = column(table, "run_time"), column(table, "requested_time")
+    assert header["MaxProcs"] == str(processors)
+    assert column(table, "job_number").tolist() == list(range(1, jobs + 1))
+    assert submit_time[0] >= 0
+    assert np.all(np.diff(submit_time) >= 0)
+    assert size.min() >= 1
+    assert size.max() <= processors
+    assert run_time.min() >= 1
+    assert np.all(run_time <= requested_time)
+    assert np.isin(requested_time, POPULAR_REQUESTS).all()
+    assert np.isin(column(table, "status"), [0, 1, 5]).all()
+    assert submit_time[-1] == pytest.approx(np.dot(run_time, size) / (load * processors), abs=0.51)
+    for name in ("wait_time", "average_cpu_time", "used_memory", "requested_memory", "think_time"):
+        assert np.all(column(table, name) == -1)
+
+
+def test_users_repeat_themselves() -> None:
+    _, table = generate(20_000, 128, seed=3)
+    user, executable = column(table, "user_id"), column(table, "executable_number")
+    size, requested_time = column(table, "requested_processors"), column(table, "requested_time")
+    assert 50 < len(table) / len(np.unique(user)) < 100
+    assert np.bincount(user).max() > 5 * len(table) / len(np.unique(user))
+    assert len(np.unique(np.stack([user, column(table, "group_id")]), axis=1).T) == len(np.unique(user))
+    for once_per_application in (user, size):
+        pairs = np.unique(np.stack([executable, once_per_application]), axis=1)
+        assert pairs.shape[1] == len(np.unique(executable))
+    previous: dict[int, int] = {}
+    same = 0
+    for application, request in zip(executable.tolist(), requested_time.tolist(), strict=True):
+        same += previous.get(application) == request
+        previous[application] = request
+    assert same / len(table) > 0.6
+
+
+def test_requests_overestimate_and_some_jobs_are_killed_or_fail() -> None:
+    _, table = generate(20_000, 128, seed=3)
+    run_time, requested_time, status = (
+        column(table, name) for name in ("run_time", "requested_time", "status")
+    )
+    assert np.mean(run_time / requested_time) < 0.5
+    killed = run_time == requested_time
+    assert 0.02 < killed.mean() < 0.10
+    assert set(status[killed].tolist()) == {0, 5}
+    assert set(status[~killed].tolist()) == {0, 1}
+    assert 0.05 < np.mean((status == 0) & ~killed) < 0.11
+    queue = column(table, "queue_number")
+    ranges = [(requested_time[queue == n].min(), requested_time[queue == n].max()) for n in (1, 2, 3)]
+    assert ranges == [(300, 3600), (7200, 12 * 3600), (18 * 3600, 48 * 3600)]
+
+
+def test_same_seed_same_trace() -> None:
+    header, table = generate(500, 64, seed=1, load=0.5)
+    again, same = generate(500, 64, seed=1, load=0.5)
+    assert again == header
+    assert np.array_equal(same, table)
+    assert not np.array_equal(generate(500, 64, seed=2, load=0.5)[1], table)
+
+
+def test_load_moves_the_arrivals_only() -> None:
+    (_, light), (_, heavy) = generate(500, 64, seed=1, load=0.4), generate(500, 64, seed=1, load=0.8)
+    rest = np.arange(len(FIELDS)) != FIELDS.index("submit_time")
+    assert np.array_equal(light[:, rest], heavy[:, rest])
+    assert light[-1, 1] == pytest.approx(2 * heavy[-1, 1], abs=2)
+
+
+@pytest.mark.parametrize(
+    ("jobs", "processors", "seed", "load", "complaint"),
+    [
+        (0, 128, 1, 0.6, "jobs 0: not between 1 and 10000000"),
+        (-5, 128, 1, 0.6, "jobs -5: "),
+        (10**9, 128, 1, 0.6, "jobs 1000000000: "),
+        (10, 0, 1, 0.6, "processors 0: not between 1 and 10000000"),
+        (10, 128, -1, 0.6, "seed -1: "),
+        (10, 128, 1, 0.0, r"load 0\.0: not between 0\.01 and 100\.0"),
+        (10, 128, 1, -1.0, "load -1"),
+        (10, 128, 1, float("nan"), "load nan"),
+        (10, 128, 1, float("inf"), "load inf"),
+    ],
+)
+def test_arguments_out_of_range(jobs: int, processors: int, seed: int, load: float, complaint: str) -> None:
+    with pytest.raises(SettingsError, match=f"^{complaint}"):
+        generate(jobs, processors, seed, load)
+
+
+# The command line
+
+
+def test_bundled_trace_equals_what_its_command_makes(tmp_path: Path) -> None:
+    trace = read_swf(BUNDLED)
+    made_by = trace.header["Note"].removeprefix("made by python ")
+    path = tmp_path / "bundled.swf"
+    subprocess.run([sys.executable, *shlex.split(made_by), "-o", str(path)], check=True)
+    again = read_swf(path)
+    assert (again.name, again.header) == (trace.name, trace.header)
+    assert np.array_equal(again.table, trace.table)
+    assert BUNDLED.stat().st_size < 150_000
+
+
+def test_command_writes_a_trace_that_can_be_replayed(tmp_path: Path) -> None:
+    path = tmp_path / "made.swf.gz"
+    arguments = ["--jobs", "50", "--processors", "16", "--seed", "4"]
+    assert run_command(*arguments, "-o", str(path)) == (0, "")
+    workload = prepare(read_swf(path))
+    assert (len(workload), workload.processors, workload.skipped) == (50, 16, {})
+
+
+def test_command_reports_errors_in_one_line(tmp_path: Path) -> None:
+    arguments = ["--jobs", "0", "--processors", "16", "--seed", "4", "-o", str(tmp_path / "made.swf")]
+    assert run_command(*arguments) == (2, "error: jobs 0: not between 1 and 10000000\n")
+    arguments[1], arguments[-1] = "5", str(tmp_path / "none" / "made.swf")
+    code, message = run_command(*arguments)
+    assert code == 2
+    assert message == f"error: {arguments[-1]}: cannot be written: No such file or directory\n"
