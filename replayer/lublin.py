@@ -87,9 +87,7 @@ def draw_run_times(rng: Generator, sizes: NDArray[np.int64]) -> NDArray[np.float
         is_short = rng.random(len(again)) <= short_share[again]
         (short_shape, short_scale), (long_shape, long_scale) = RUN_TIME_GAMMAS
         drawn_short = rng.gamma(short_shape, short_scale, size=len(again))
-        log_run_time[again] = np.where(
-            is_short, drawn_short, rng.gamma(long_shape, long_scale, size=len(again))
-        )
+        log_run_time[again] = np.where(is_short, drawn_short, rng.gamma(long_shape, long_scale, size=len(again)))
     run_times: NDArray[np.float64] = np.exp(log_run_time)
     return run_times
 

@@ -57,10 +57,10 @@ class Machine:
         self._arrived = 0
         self._changed = 0
         self._time = 0
-        self._waiting: dict[int, int] = {}
+        self._waiting: dict[int, tuple[int, Job]] = {}
         self._running: dict[int, _Execution] = {}
         self._ends: list[tuple[int, int]] = []
-        self._submit_times = workload.columns["submit_time"]
+        self._submit_times: list[int] = workload.columns["submit_time"].tolist()
         self._processors = workload.processors
         self._free = workload.processors
 
@@ -75,14 +75,14 @@ class Machine:
         times = []
         if self._ends:
             times.append(self._ends[0][0])
-        if self._arrived < len(self._workload):
-            times.append(int(self._submit_times[self._arrived]))
+        if self._arrived < len(self._submit_times):
+            times.append(self._submit_times[self._arrived])
         if self._changed < len(self._capacity):
             times.append(self._capacity[self._changed].time)
         if times:
             return min(times)
         if self._waiting:
-            job = self._workload[next(iter(self._waiting.values()))]
+            _, job = next(iter(self._waiting.values()))
             raise ReplayError(
                 f"{len(self._waiting)} jobs wait for ever: job {job.job_number} requests {job.processors} processors; "
                 f"the machine has {self._processors}, all idle"
@@ -104,9 +104,9 @@ class Machine:
             self._processors = change.processors
             self._changed += 1
             events.append(change)
-        while self._arrived < len(self._workload) and self._submit_times[self._arrived] == time:
+        while self._arrived < len(self._submit_times) and self._submit_times[self._arrived] == time:
             job = self._workload[self._arrived]
-            self._waiting[job.job_number] = self._arrived
+            self._waiting[job.job_number] = (self._arrived, job)
             self._arrived += 1
             events.append(submission(job, **self._marks))
         events.append(SchedulingPoint(time=time))
@@ -131,10 +131,9 @@ class Machine:
         return events
 
     def _start(self, start: Start) -> JobStarted:
-        row = self._waiting.get(start.job_number)
-        if row is None:
+        if start.job_number not in self._waiting:
             raise ReplayError(f"job {start.job_number} is to start at {self._time} but does not wait")
-        job = self._workload[row]
+        row, job = self._waiting[start.job_number]
         if start.processors != job.processors:
             raise ReplayError(f"job {job.job_number} requests {job.processors} processors, not {start.processors}")
         if start.processors > self._free:
@@ -147,18 +146,16 @@ class Machine:
         self._running[job.job_number] = execution
         self._free -= start.processors
         heappush(self._ends, (execution.end_time, job.job_number))
-        return JobStarted(
-            time=self._time, job_number=job.job_number, processors=start.processors, limit=start.limit
-        )
+        return JobStarted(time=self._time, job_number=job.job_number, processors=start.processors, limit=start.limit)
 
     def _end(self, job_number: int, *, killed: bool = False, requeue: bool = False) -> JobEnded:
         execution = self._running.pop(job_number)
         job, limit = execution.job, execution.limit
-        cut = limit is not None and job.run_time > limit
-        if cut and limit < job.requested_time:  # speculated time, not the request: the job is tried again
-            requeue = True
+        cut = limit is not None and limit < job.run_time
+        if limit is not None and limit < min(job.run_time, job.requested_time):
+            requeue = True  # it was started for less time than it requested, and needs more
         if requeue:
-            self._waiting[job_number] = execution.row
+            self._waiting[job_number] = (execution.row, job)
         self._free += job.processors
         return JobEnded(
             time=self._time,
@@ -175,14 +172,15 @@ class Machine:
             "time": self._time,
             "arrived": self._arrived,
             "changed": self._changed,
-            "waiting": list(self._waiting.values()),
+            "waiting": [row for row, _ in self._waiting.values()],
             "running": running,
         }
 
     def restore(self, state: Any) -> None:
         """Take on what `snapshot` returned."""
         self._time, self._arrived, self._changed = state["time"], state["arrived"], state["changed"]
-        self._waiting = {self._workload[row].job_number: row for row in state["waiting"]}
+        waiting = [(row, self._workload[row]) for row in state["waiting"]]
+        self._waiting = {job.job_number: (row, job) for row, job in waiting}
         executions = [_Execution(row, self._workload[row], start, limit) for row, start, limit in state["running"]]
         self._running = {each.job.job_number: each for each in executions}
         self._ends = [(each.end_time, each.job.job_number) for each in executions]

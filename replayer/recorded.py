@@ -79,9 +79,7 @@ class Recorded:
         if kind == _ARRIVAL:
             return submission(job, **self._marks)
         if kind == _START:
-            return JobStarted(
-                time=time, job_number=job.job_number, processors=job.processors, limit=job.requested_time
-            )
+            return JobStarted(time=time, job_number=job.job_number, processors=job.processors, limit=job.requested_time)
         return JobEnded(
             time=time,
             job_number=job.job_number,

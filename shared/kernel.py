@@ -1,7 +1,7 @@
 """Compile a hot loop with numba, once, into a cache on disk."""
 
 from collections.abc import Callable
-from typing import TypeVar
+from typing import TypeVar, cast
 
 import numba
 
@@ -13,14 +13,9 @@ def kernel(signature: str) -> Callable[[Function], Function]:
 
     Compilation happens at import and is cached (in `NUMBA_CACHE_DIR` where the tree is read-only), so importing
     `services.pipeline` warms every kernel. The uncompiled function stays reachable as `.py_func`, for tests.
-
-    >>> @kernel("int64(int64[::1])")
-    ... def total(values):
-    ...     return values.sum()
     """
 
     def compile_function(function: Function) -> Function:
-        compiled: Function = numba.njit(signature, cache=True, nogil=True)(function)
-        return compiled
+        return cast("Function", numba.njit(signature, cache=True, nogil=True)(function))
 
     return compile_function

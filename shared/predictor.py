@@ -2,7 +2,7 @@
 
 from typing import Any, ClassVar, Protocol, TypeVar
 
-from shared.spec import Keys
+from shared.spec import SpecKeys
 
 X = TypeVar("X", contravariant=True)
 Y = TypeVar("Y", contravariant=True)
@@ -37,9 +37,9 @@ class Silent:
     """A predictor that never says anything; each stage has one under a name of its own."""
 
     name: ClassVar[str] = "none"
-    Keys: ClassVar[type[Keys]] = Keys
+    Keys: ClassVar[type[SpecKeys]] = SpecKeys
 
-    def __init__(self, keys: Keys) -> None:
+    def __init__(self, keys: SpecKeys) -> None:
         del keys
 
     def predict_one(self, x: object) -> None:

@@ -82,7 +82,7 @@ def _split_keys(text: str, whole: str) -> Iterable[str]:
     yield text[start:]
 
 
-class Keys(BaseModel):
+class SpecKeys(BaseModel):
     """Base of the settings that a policy or predictor takes from its SPEC."""
 
     model_config = ConfigDict(frozen=True, extra="forbid")
@@ -92,10 +92,10 @@ class Configurable(Protocol):
     """A class that a SPEC can name: it is constructed from its keys alone."""
 
     name: ClassVar[str]
-    Keys: ClassVar[type[Keys]]
+    Keys: ClassVar[type[SpecKeys]]
 
 
-Made = TypeVar("Made")
+Made = TypeVar("Made", covariant=True)
 
 
 class Registry(Generic[Made]):
@@ -121,11 +121,11 @@ class Registry(Generic[Made]):
         made: Made = self.classes[spec.name](self._keys(spec))
         return made
 
-    def _keys(self, spec: Spec) -> Keys:
+    def _keys(self, spec: Spec) -> SpecKeys:
         chosen = self.classes.get(spec.name)
         if chosen is None:
             raise SettingsError(f"unknown {self.kind} {spec.name!r}; known: {', '.join(sorted(self.classes))}")
-        model: type[Keys] = chosen.Keys
+        model: type[SpecKeys] = chosen.Keys
         unknown = [key for key in spec.keys if key not in model.model_fields]
         if unknown:
             known = ", ".join(model.model_fields) or "none"

@@ -55,10 +55,11 @@ class StageHandler:
             If the event contradicts the log; nothing has changed then.
         """
         event = envelope.event
-        if event.time < self.time:
-            raise RuleBroken(f"{event.kind} at {event.time} comes after {self.time}: time went back")
+        time = event.time
+        if time < self.time:
+            raise RuleBroken(f"{event.kind} at {time} comes after {self.time}: time went back")
         answer = _ANSWERS[type(event)](self, envelope, event)
-        self.time = event.time
+        self.time = time
         return answer
 
     def on_submitted(self, envelope: Envelope, job: JobSubmitted) -> Envelope:
@@ -83,6 +84,10 @@ class StageHandler:
 
     def on_decided(self, envelope: Envelope, decided: Decided) -> Envelope:
         """Answer a decision."""
+        return envelope
+
+    def on_rejected(self, envelope: Envelope, rejected: Rejected) -> Envelope:
+        """Answer an event that an earlier stage rejected."""
         return envelope
 
     def on_closed(self, envelope: Envelope, closed: ClusterClosed) -> Envelope:
@@ -128,9 +133,6 @@ class StageHandler:
     def _opened(self, envelope: Envelope, event: ClusterOpened) -> Envelope:
         raise RuleBroken(f"run {envelope.run!r} was opened already, at {self.opened.time}")
 
-    def _rejected(self, envelope: Envelope, event: Rejected) -> Envelope:
-        return envelope
-
 
 _ANSWERS: dict[type, Callable[[StageHandler, Envelope, Any], Envelope]] = {
     ClusterOpened: StageHandler._opened,
@@ -140,7 +142,7 @@ _ANSWERS: dict[type, Callable[[StageHandler, Envelope, Any], Envelope]] = {
     CapacityChanged: StageHandler._capacity,
     SchedulingPoint: lambda stage, envelope, event: stage.on_scheduling_point(envelope, event),
     Decided: lambda stage, envelope, event: stage.on_decided(envelope, event),
-    Rejected: StageHandler._rejected,
+    Rejected: lambda stage, envelope, event: stage.on_rejected(envelope, event),
     ClusterClosed: lambda stage, envelope, event: stage.on_closed(envelope, event),
 }
 
@@ -179,15 +181,13 @@ class StageRun:
                 f"but {envelope.sequence} came: {envelope.sequence - self.sequence - 1} missing"
             )
         try:
-            answer = self._answer(envelope)
+            answer = self._open(envelope) if self.handler is None else self.handler.handle(envelope)
         except (RuleBroken, SettingsError) as broken:
             answer = envelope.model_copy(update={"event": Rejected(time=envelope.event.time, reason=str(broken))})
         self.sequence = envelope.sequence
         return answer
 
-    def _answer(self, envelope: Envelope) -> Envelope:
-        if self.handler is not None:
-            return self.handler.handle(envelope)
+    def _open(self, envelope: Envelope) -> Envelope:
         if not isinstance(envelope.event, ClusterOpened):
             raise RuleBroken(f"{envelope.event.kind} at {envelope.event.time}: run {envelope.run!r} is not open")
         self.handler = self.stage.open(envelope.event)

@@ -5,10 +5,10 @@ from typing import Any, Literal
 from pydantic import Field
 
 from shared.events import JobSubmitted, RunTimePrediction
-from shared.spec import Keys
+from shared.spec import SpecKeys
 
 
-class LastTwoKeys(Keys):
+class LastTwoKeys(SpecKeys):
     """Settings of `LastTwo`."""
 
     fallback: Literal["request", "incremental"] = Field(
@@ -51,7 +51,9 @@ class LastTwo:
         if len(last) < 2:
             return None
         mean = max(sum(last) / 2, 1.0)
-        return RunTimePrediction(point=mean if x.requested_time is None else min(mean, x.requested_time), observations=2)
+        return RunTimePrediction(
+            point=mean if x.requested_time is None else min(mean, x.requested_time), observations=2
+        )
 
     def learn_one(self, x: JobSubmitted, y: int) -> None:
         """Remember the run time `y` in seconds."""

@@ -2,12 +2,12 @@
 
 import numpy as np
 
-from services.scheduler.expected_end import Column
+from services.scheduler.expected_end import Column, expected_ends
 from services.scheduler.job_table import NEVER, Queue, Running
 from services.scheduler.policy import FITS_NOW, Policy, start
 from shared.events import Backfilled, Start
 from shared.kernel import kernel
-from shared.spec import Keys
+from shared.spec import SpecKeys
 
 
 @kernel("Tuple((int64, int64))(int64, int64, int64[::1], int64[::1])")
@@ -37,7 +37,7 @@ def shadow_of(needed: int, free: int, processors: Column, ends: Column) -> tuple
 
 @kernel(
     "Tuple((int64, int64, int64, int64[::1]))"
-    "(int64, int64, int64[::1], int64[::1], int64[::1], int64[::1], int64[::1])"
+    "(int64, int64, int64[::1], int64[::1], int64[::1], int64[::1], int64[::1], int64[::1], int64[::1], int64[::1])"
 )
 def easy_pass(
     now: int,
@@ -46,7 +46,10 @@ def easy_pass(
     run_times: Column,
     order: Column,
     running_processors: Column,
-    running_ends: Column,
+    start_times: Column,
+    predicted_times: Column,
+    requested_times: Column,
+    corrections: Column,
 ) -> tuple[int, int, int, Column]:
     """Return how many jobs start from the head of the queue, the blocked head's shadow, and the backfilled rows.
 
@@ -55,8 +58,8 @@ def easy_pass(
     processors, run_times, order
         Of each waiting job, in order of the queue: size, expected run time in seconds, and the rank by which
         candidates are tried (least first, ties in order of the queue).
-    running_processors, running_ends
-        Of each running job: size and expected end.
+    running_processors, start_times, predicted_times, requested_times, corrections
+        Of each running job: size, and what `expected_ends` takes.
 
     Returns
     -------
@@ -77,6 +80,7 @@ def easy_pass(
     if fitting == 0:
         return heads, 0, 0, rows[:0]
     sizes = np.concatenate((running_processors, processors[:heads]))
+    running_ends = expected_ends(now, start_times, predicted_times, requested_times, corrections)
     ends = np.concatenate((running_ends, now + run_times[:heads]))
     shadow_time, extra = shadow_of(processors[heads], free, sizes, ends)
     # What fails now fails later in the pass too, for free and extra processors only shrink: sort the rest alone.
@@ -114,9 +118,9 @@ class Easy(Policy):
     """
 
     name = "easy"
-    Keys = Keys
+    Keys = SpecKeys
 
-    def __init__(self, keys: Keys) -> None:
+    def __init__(self, keys: SpecKeys) -> None:
         del keys
 
     def order(self, queue: Queue) -> Column:
@@ -135,7 +139,10 @@ class Easy(Policy):
             run_times,
             self.order(queue),
             running.processors,
-            running.expected_ends(now),
+            running.start_time,
+            running.predicted_time,
+            running.requested_time,
+            running.corrections,
         )
         starts = [start(queue, row, FITS_NOW) for row in range(heads)]
         for row in rows.tolist():

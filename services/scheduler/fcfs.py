@@ -3,16 +3,16 @@
 from services.scheduler.job_table import Queue, Running
 from services.scheduler.policy import FITS_NOW, Policy, start
 from shared.events import Start
-from shared.spec import Keys
+from shared.spec import SpecKeys
 
 
 class Fcfs(Policy):
     """Start jobs strictly in order of submission; the first that does not fit blocks all behind it. O(starts)."""
 
     name = "fcfs"
-    Keys = Keys
+    Keys = SpecKeys
 
-    def __init__(self, keys: Keys) -> None:
+    def __init__(self, keys: SpecKeys) -> None:
         del keys
 
     def schedule(self, now: int, queue: Queue, running: Running, free: int) -> list[Start]:

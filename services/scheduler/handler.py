@@ -68,11 +68,12 @@ class Scheduler(StageHandler):
     def on_scheduling_point(self, envelope: Envelope, point: SchedulingPoint) -> Envelope:
         """Put a `Decided` in the place of the scheduling point."""
         decisions = self.policy.schedule(point.time, self.queue, self.running, self.processors - self.used)
-        decided = Decided(
-            time=point.time,
-            starts=tuple(each for each in decisions if isinstance(each, Start)),
-            kills=tuple(each for each in decisions if isinstance(each, Kill)),
-        )
+        if decisions:
+            starts = tuple(each for each in decisions if isinstance(each, Start))
+            kills = tuple(each for each in decisions if isinstance(each, Kill))
+            decided = Decided(time=point.time, starts=starts, kills=kills)
+        else:
+            decided = Decided(time=point.time)
         return envelope.model_copy(update={"event": decided})
 
     def snapshot(self) -> dict[str, Any]:

@@ -3,11 +3,24 @@
 from typing import Any
 
 import numpy as np
+import numpy.typing as npt
 
-from services.scheduler.expected_end import Column, expected_ends
+from services.scheduler.expected_end import Column
+from shared.kernel import kernel
 
 NEVER = 1 << 40
 """Seconds that no job waits or runs: stands for a request that was not made."""
+
+
+@kernel("void(int64[:, ::1], int64, int64)")
+def remove_row(table: npt.NDArray[np.int64], size: int, job_number: int) -> None:
+    """Close the gap that a job leaves in the first `size` rows of a table of shape (columns, rows)."""
+    at = 0
+    while table[0, at] != job_number:
+        at += 1
+    for column in range(len(table)):
+        for row in range(at, size - 1):
+            table[column, row] = table[column, row + 1]
 
 
 class JobTable:
@@ -22,6 +35,7 @@ class JobTable:
     def __init__(self) -> None:
         self._table = np.zeros((len(self.COLUMNS), 64), dtype=np.int64)
         self._size = 0
+        self._rows: dict[int, tuple[int, ...]] = {}
 
     def __len__(self) -> int:
         return self._size
@@ -62,15 +76,14 @@ class JobTable:
         if at < size:
             self._table[:, at + 1 : size + 1] = self._table[:, at:size]
         self._table[:, at] = row
+        self._rows[row[0]] = row
         self._size = size + 1
 
     def remove(self, job_number: int) -> tuple[int, ...]:
         """Take a job out and return its row."""
-        at = int(np.argmax(self.job_number == job_number))
-        row = tuple(self._table[:, at].tolist())
-        self._table[:, at : self._size - 1] = self._table[:, at + 1 : self._size]
+        remove_row(self._table, self._size, job_number)
         self._size -= 1
-        return row
+        return self._rows.pop(job_number)
 
     def snapshot(self) -> Any:
         """Return the rows as plain numbers."""
@@ -79,6 +92,7 @@ class JobTable:
     def restore(self, state: Any) -> None:
         """Take on what `snapshot` returned."""
         self._size = 0
+        self._rows.clear()
         for row in state:
             self.add(tuple(row))
 
@@ -106,7 +120,3 @@ class Running(JobTable):
     def start_time(self) -> Column:
         """Times of start, in seconds."""
         return self._table[5, : self._size]
-
-    def expected_ends(self, now: int) -> Column:
-        """Return when each job is expected to end; always after `now`."""
-        return expected_ends(now, self.start_time, self.predicted_time, self.requested_time, self.corrections)

@@ -5,7 +5,7 @@ from typing import Any, ClassVar, Protocol
 
 from services.scheduler.job_table import NEVER, Queue, Running
 from shared.events import Decision, Event, FitsNow, Reason, Start
-from shared.spec import Keys
+from shared.spec import SpecKeys
 
 FITS_NOW = FitsNow()
 
@@ -17,7 +17,7 @@ class Policy(Protocol):
     """
 
     name: ClassVar[str]
-    Keys: ClassVar[type[Keys]]
+    Keys: ClassVar[type[SpecKeys]]
 
     def __init__(self, keys: Any) -> None: ...
 

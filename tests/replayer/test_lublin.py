@@ -161,9 +161,7 @@ def test_users_repeat_themselves() -> None:
 
 def test_requests_overestimate_and_some_jobs_are_killed_or_fail() -> None:
     _, table = generate(20_000, 128, seed=3)
-    run_time, requested_time, status = (
-        column(table, name) for name in ("run_time", "requested_time", "status")
-    )
+    run_time, requested_time, status = (column(table, name) for name in ("run_time", "requested_time", "status"))
     assert np.mean(run_time / requested_time) < 0.5
     killed = run_time == requested_time
     assert 0.02 < killed.mean() < 0.10

@@ -285,17 +285,14 @@ def test_workload_is_a_sequence_of_jobs_that_nobody_can_write_to() -> None:
 
 
 def test_a_negative_wait_is_kept_as_logged() -> None:
-    waits = [
-        job.wait_time for job in prepare(trace_of({"wait_time": -7}, {"wait_time": -1}, {"wait_time": 0}))
-    ]
+    waits = [job.wait_time for job in prepare(trace_of({"wait_time": -7}, {"wait_time": -1}, {"wait_time": 0}))]
     assert waits == [-7, None, 0]
 
 
 def test_no_job_left() -> None:
     trace = trace_of({"run_time": 0}, {"requested_processors": 12})
     message = (
-        "^made: no job left to replay on 10 processors; "
-        "skipped: 1 run time not positive, 1 larger than the machine$"
+        "^made: no job left to replay on 10 processors; skipped: 1 run time not positive, 1 larger than the machine$"
     )
     with pytest.raises(TraceError, match=message):
         prepare(trace)

@@ -1,0 +1,119 @@
+"""The report of a comparison: one self-contained page that needs no network."""
+
+import platform
+import shlex
+from collections.abc import Sequence
+from html import escape
+from importlib.metadata import version
+from os import PathLike
+from typing import Any
+
+from replayer.comparison_table import duration
+from replayer.output import result_file
+
+COLUMNS = (
+    ("mean wait", "mean_wait"),
+    ("geometric mean", "geometric_mean_wait"),
+    ("longest wait", "max_wait"),
+    ("mean response", "mean_response"),
+    ("no wait", "zero_wait_share"),
+    ("bounded slowdown", "mean_bounded_slowdown"),
+    ("utilization", "utilization"),
+)
+SHARES = {"zero_wait_share", "utilization"}
+BARS = (
+    ("Mean wait", "mean_wait"),
+    ("Mean bounded slowdown", "mean_bounded_slowdown"),
+    ("Longest wait", "max_wait"),
+)
+
+STYLE = """
+:root { color-scheme: light dark; --ink: light-dark(#1b1f24, #e6e8eb); --faint: light-dark(#57606a, #a2abb5);
+  --line: light-dark(#d0d7de, #3a424b); --bar: light-dark(#2f6f9f, #5aa2d8); --page: light-dark(#fff, #14181d); }
+body { font: 16px/1.5 system-ui, sans-serif; color: var(--ink); background: var(--page); max-width: 70rem;
+  margin: 2rem auto; padding: 0 1rem; }
+h2 { margin-top: 2.5rem; } .faint, caption { color: var(--faint); } .wide { overflow-x: auto; }
+table { border-collapse: collapse; font-variant-numeric: tabular-nums; } caption { text-align: left; }
+th, td { padding: .35rem .8rem; border-bottom: 1px solid var(--line); text-align: right; white-space: nowrap; }
+th:first-child, td:first-child, th:nth-child(2), td:nth-child(2) { text-align: left; }
+.bars { display: grid; grid-template-columns: max-content 1fr max-content; gap: .3rem .8rem; align-items: center; }
+.bar { height: 1rem; background: var(--bar); min-width: 1px; print-color-adjust: exact; }
+pre { white-space: pre-wrap; border: 1px solid var(--line); padding: .8rem; }
+"""
+
+
+def write_report(path: str | PathLike[str], documents: Sequence[dict[str, Any]], arguments: Sequence[str]) -> None:
+    """Write the page.
+
+    Parameters
+    ----------
+    path
+        Where to.
+    documents
+        What `--json` gives, one per trace.
+    arguments
+        The command line that made them, for whoever wants to repeat it.
+
+    Raises
+    ------
+    OutputError
+        If the file cannot be written.
+    """
+    with result_file(path) as file:
+        file.write(page(documents, arguments).encode())
+
+
+def page(documents: Sequence[dict[str, Any]], arguments: Sequence[str]) -> str:
+    """Return the page as HTML."""
+    command = f"python -m replayer {shlex.join(arguments)}"
+    packages = ", ".join(f"{name} {version(name)}" for name in ("numpy", "numba", "pydantic"))
+    return (
+        '<!doctype html><html lang="en"><head><meta charset="utf-8"><title>Shadowtime: comparison</title>'
+        '<meta name="viewport" content="width=device-width, initial-scale=1">'
+        f"<style>{STYLE}</style></head><body><h1>Policies compared on the same work</h1>"
+        f"{''.join(map(_section, documents))}"
+        f"<h2>To repeat this</h2><pre>{escape(command)}</pre>"
+        f'<p class="faint">Python {platform.python_version()}, {packages}</p></body></html>\n'
+    )
+
+
+def _section(document: dict[str, Any]) -> str:
+    rows = document["policies"]
+    skipped = ", ".join(f"{count:,} {reason}" for reason, count in document["skipped"].items()) or "none"
+    return (
+        f"<h2>{escape(document['cluster'])}</h2>"
+        f"<p>{document['jobs']:,} jobs on {document['processors']:,} processors. Jobs left out: {escape(skipped)}.</p>"
+        f"{_table(rows)}{''.join(_bars(title, key, rows) for title, key in BARS)}"
+    )
+
+
+def _table(rows: Sequence[dict[str, Any]]) -> str:
+    head = "".join(f'<th scope="col">{title}</th>' for title in ("policy", "run times", *dict(COLUMNS)))
+    body = "".join(
+        f"<tr><td>{escape(row['policy'])}</td><td>{escape(row['runtime'])}</td>"
+        f"{''.join(f'<td>{_value(key, row[key])}</td>' for _, key in COLUMNS)}</tr>"
+        for row in rows
+    )
+    return (
+        '<div class="wide"><table><caption>Waits of all jobs, from submission to start</caption>'
+        f"<thead><tr>{head}</tr></thead><tbody>{body}</tbody></table></div>"
+    )
+
+
+def _bars(title: str, key: str, rows: Sequence[dict[str, Any]]) -> str:
+    largest = max((row[key] or 0 for row in rows), default=0) or 1
+    bars = "".join(
+        f"<span>{escape(row['policy'])}</span>"
+        f'<span class="bar" aria-hidden="true" style="width: {100 * (row[key] or 0) / largest:.1f}%"></span>'
+        f"<span>{_value(key, row[key])}</span>"
+        for row in rows
+    )
+    return f'<h3>{title}</h3><div class="bars">{bars}</div>'
+
+
+def _value(key: str, value: float | None) -> str:
+    if value is None:
+        return "-"
+    if key in SHARES:
+        return f"{value:.1%}"
+    return f"{value:,.2f}" if "slowdown" in key else duration(value)

@@ -1,0 +1,124 @@
+"""Replay a workload under several configurations, one after another, and lay the results side by side."""
+
+import time
+from collections.abc import Callable, Iterator, Sequence
+from typing import Any, Literal, NamedTuple
+
+from replayer.embedded import EmbeddedReplay, Observer
+from replayer.machine import Machine
+from replayer.pace import Pace
+from replayer.recorded import Recorded
+from replayer.swf import Workload
+from services.catalogue import Configuration
+from shared.errors import ReplayError
+from shared.events import CapacityChanged, ClusterOpened, Scores
+
+SOURCES: dict[str, type[Machine | Recorded]] = {"closed": Machine, "recorded": Recorded}
+
+
+class Plan(NamedTuple):
+    """One run to be: a workload under a configuration, and the name under which its row appears."""
+
+    label: str
+    cluster: str
+    workload: Workload
+    configuration: Configuration
+    mode: Literal["closed", "recorded"] = "closed"
+    wait_bound: str = "none"
+    seed: int = 0
+    capacity: tuple[CapacityChanged, ...] = ()
+    restartable: bool = True
+    moldable: bool = True
+
+    def replay(self, observers: Sequence[Observer] = ()) -> EmbeddedReplay:
+        """Return the run, at its beginning."""
+        source = SOURCES[self.mode](self.workload, self.capacity, restartable=self.restartable, moldable=self.moldable)
+        opened = ClusterOpened(
+            time=source.next_time() or 0,
+            cluster=self.cluster,
+            processors=self.workload.processors,
+            mode=self.mode,
+            policy=self.configuration.policy,
+            runtime=self.configuration.runtime,
+            adjustment=self.configuration.adjustment,
+            wait_bound=self.wait_bound,
+            seed=self.seed,
+        )
+        return EmbeddedReplay(opened, source, observers, run=f"{self.cluster}/{self.label}")
+
+
+class Result(NamedTuple):
+    """A plan, carried out."""
+
+    plan: Plan
+    scores: Scores
+    elapsed_seconds: float
+    cpu_seconds: float
+
+
+def carry_out(plan: Plan, observers: Sequence[Observer] = ()) -> Result:
+    """Replay one plan as fast as it goes."""
+    replay = plan.replay(observers)
+    wall, cpu = time.perf_counter(), time.process_time()
+    replay.run_to_end()
+    return _result(plan, replay, time.perf_counter() - wall, time.process_time() - cpu)
+
+
+def carry_out_paced(
+    plans: Sequence[Plan], pace: Pace, observers: Callable[[Plan], Sequence[Observer]]
+) -> Iterator[Result]:
+    """Replay several plans side by side in real time, each from its own first instant on."""
+    replays = [plan.replay(observers(plan)) for plan in plans]
+    began = [replay.source.next_time() or 0 for replay in replays]
+    wall, cpu = time.perf_counter(), time.process_time()
+    open_runs = set(range(len(plans)))
+    while open_runs:
+        due = {run: (replays[run].source.next_time() or began[run]) - began[run] for run in open_runs}
+        run = min(due, key=lambda each: (due[each], each))
+        pace.wait_for(due[run])
+        if not replays[run].step():
+            open_runs.remove(run)
+            yield _result(plans[run], replays[run], time.perf_counter() - wall, time.process_time() - cpu)
+
+
+def _result(plan: Plan, replay: EmbeddedReplay, elapsed: float, cpu: float) -> Result:
+    if replay.last is None or replay.last.scores is None:
+        raise ReplayError(f"run {replay.run!r} ended without scores")
+    return Result(plan, replay.last.scores, elapsed, cpu)
+
+
+def as_json(results: Sequence[Result]) -> dict[str, Any]:
+    """Return the results of one trace as `--json` gives them; times in seconds, shares in 0 to 1."""
+    plan = results[0].plan
+    workload = plan.workload
+    recorded = plan.mode == "recorded"
+    return {
+        "trace": workload.name,
+        "cluster": plan.cluster,
+        "processors": workload.processors,
+        "jobs": len(workload),
+        "skipped": workload.skipped,
+        "aligned": workload.aligned,
+        "policies": [_policy_row(result) for result in (results[:1] if recorded else results)],
+        "run_time_predictions": [
+            {"predictor": result.plan.configuration.runtime} | result.scores.run_time.model_dump() for result in results
+        ],
+        "walltime_adjustments": [
+            {"scheme": result.plan.configuration.adjustment} | result.scores.adjustment.model_dump()
+            for result in results
+        ],
+        "wait_bounds": [],
+    }
+
+
+def _policy_row(result: Result) -> dict[str, Any]:
+    plan = result.plan
+    return (
+        {
+            "policy": plan.label,
+            "runtime": plan.configuration.runtime,
+            "adjustment": plan.configuration.adjustment,
+        }
+        | result.scores.policy.model_dump(exclude={"jobs"})
+        | {"elapsed_seconds": round(result.elapsed_seconds, 3), "cpu_seconds": round(result.cpu_seconds, 3)}
+    )

@@ -1,0 +1,72 @@
+"""What a user can name: policies, predictors, adjustments and wait bounds, with their keys."""
+
+from collections.abc import Iterator
+from typing import NamedTuple
+
+from services.runtime_distribution.handler import PREDICTORS
+from services.scheduler.policies import BEST, POLICIES
+from services.wait_bound.handler import BOUNDERS
+from services.walltime_adjustment.handler import ADJUSTERS
+from shared.spec import Registry, Spec, parse
+
+REGISTRIES: dict[str, Registry[object]] = {  # by the name of the option that takes their SPECs
+    "policy": POLICIES,
+    "runtime": PREDICTORS,
+    "adjustment": ADJUSTERS,
+    "wait-bound": BOUNDERS,
+}
+
+
+class Configuration(NamedTuple):
+    """A policy with the predictor and the adjustment that it decides on, each with every key spelled out."""
+
+    policy: str
+    runtime: str
+    adjustment: str
+
+
+def canonical(option: str, spec: str) -> str:
+    """Return `spec` with every key spelled out.
+
+    >>> canonical("runtime", "last-two")
+    'last-two(fallback=request)'
+    """
+    return str(REGISTRIES[option].canonical(parse(spec)))
+
+
+def configure(policy: str, runtime: str = "requested", adjustment: str = "none") -> Configuration:
+    """Return what a policy's SPEC stands for; `runtime` and `adjustment` apply where it names none itself.
+
+    >>> configure("best").runtime
+    'last-two(fallback=request)'
+    """
+    spec = parse(policy)
+    if spec.name == "best":
+        recommended = parse(BEST)
+        spec = Spec(recommended.name, {**recommended.keys, **spec.keys})
+    keys = dict(spec.keys)
+    runtime, adjustment = keys.pop("runtime", runtime), keys.pop("adjustment", adjustment)
+    return Configuration(
+        canonical("policy", str(Spec(spec.name, keys))),
+        canonical("runtime", runtime),
+        canonical("adjustment", adjustment),
+    )
+
+
+class Key(NamedTuple):
+    """One key of a SPEC."""
+
+    name: str
+    default: str
+    description: str
+
+
+def entries() -> Iterator[tuple[str, str, str, list[Key]]]:
+    """Yield option, name, one sentence and keys of everything that a SPEC can name."""
+    yield "policy", "best", f"What the project recommends: {BEST}", []
+    for option, registry in REGISTRIES.items():
+        for name, each in sorted(registry.classes.items()):
+            keys = [
+                Key(key, str(field.default), field.description or "") for key, field in each.Keys.model_fields.items()
+            ]
+            yield option, name, (each.__doc__ or "").partition("\n\n")[0].replace("\n    ", " "), keys

@@ -1,0 +1,1 @@
+"""Real servers without Docker: Kafka, Redis and VictoriaMetrics, installed and run as child processes."""

@@ -1,0 +1,187 @@
+"""A server as a child process: started, found ready, stopped, killed, paused, and never outliving its parent.
+
+What every server here must keep:
+
+* It listens on loopback only, and keeps its port and its data through `stop`, `kill` and `start`.
+* `start` returns only when the server answers, and else raises `ServerError` with the end of its log.
+* It ends when its parent ends, however that ends.
+"""
+
+import os
+import signal
+import subprocess
+import time
+from abc import ABC, abstractmethod
+from collections.abc import Mapping
+from pathlib import Path
+from types import TracebackType
+from typing import ClassVar, Self
+
+from shared.errors import ShadowtimeError
+from stack.leash import Leash
+from stack.ports import HOST, free_port, is_free
+
+Settings = Mapping[str, str | int]
+
+LOG_TAIL_LINES = 20
+POLL_SECONDS = 0.02
+
+
+class ServerError(ShadowtimeError):
+    """A server cannot be had, does not start, or does not obey."""
+
+
+class Server(ABC):
+    """A server with one data folder and one port.
+
+    Parameters
+    ----------
+    folder
+        Data, log and written configuration; created by `start`, never removed.
+    port
+        Where it listens on loopback; by default a port that is free now.
+    """
+
+    name: ClassVar[str]
+    start_seconds: ClassVar[float] = 30.0
+    stop_seconds: ClassVar[float] = 20.0
+
+    def __init__(self, folder: Path, port: int | None = None) -> None:
+        self.folder = folder.resolve()
+        self.port = free_port() if port is None else port
+        self.log = self.folder / "server.log"
+        self._log_start = 0
+        self._process: subprocess.Popen[bytes] | None = None
+        self._leash: Leash | None = None
+
+    @classmethod
+    @abstractmethod
+    def available(cls) -> str | None:
+        """Return why this server cannot be had on this machine, or None if it can."""
+
+    @abstractmethod
+    def answers(self) -> bool:
+        """Return whether the server answers a request within a second."""
+
+    @abstractmethod
+    def _command(self) -> list[str]:
+        """Write the configuration; return the command line of the server."""
+
+    @property
+    def address(self) -> str:
+        """Host and port."""
+        return f"{HOST}:{self.port}"
+
+    @property
+    def running(self) -> bool:
+        """Whether the process is there, be it paused or not."""
+        return self._process is not None and self._process.poll() is None
+
+    @property
+    def pid(self) -> int:
+        """Process id of the running server."""
+        return self._running_process().pid
+
+    def start(self) -> None:
+        """Start the server on its data and wait until it answers."""
+        if self.running:
+            raise ServerError(f"{self.name} at {self.address} is running already")
+        self._release()
+        if (reason := self.available()) is not None:
+            raise ServerError(reason)
+        for port in self._ports():
+            if not is_free(port):
+                raise ServerError(f"{self.name} cannot listen on {HOST}:{port}: another process does")
+        self.folder.mkdir(parents=True, exist_ok=True)
+        self._log_start = self.log.stat().st_size if self.log.exists() else 0
+        command = self._command()
+        with self.log.open("ab") as log:
+            # A session of its own: Ctrl-C in a terminal reaches the parent alone, which stops its servers.
+            self._process = subprocess.Popen(  # noqa: S603
+                command,
+                cwd=self.folder,
+                stdin=subprocess.DEVNULL,
+                stdout=log,
+                stderr=subprocess.STDOUT,
+                start_new_session=True,
+            )
+        try:
+            self._leash = Leash(self._process.pid)
+            self._wait_until_it_answers(self._process)
+        except BaseException:
+            self.kill()
+            raise
+
+    def stop(self) -> None:
+        """End the server gracefully; one that is not running stays so."""
+        if self._process is not None and self.running:
+            self._process.send_signal(signal.SIGTERM)
+            self._process.send_signal(signal.SIGCONT)  # a paused server cannot hear
+            try:
+                self._process.wait(self.stop_seconds)
+            except subprocess.TimeoutExpired:
+                self.kill()
+                raise self._error(f"did not stop within {self.stop_seconds:g} s and was killed") from None
+        self._release()
+
+    def kill(self) -> None:
+        """End the server by SIGKILL, as a crash would; one that is not running stays so."""
+        if self._process is not None:
+            self._process.kill()
+            self._process.wait()
+        self._release()
+
+    def pause(self) -> None:
+        """Suspend the server by SIGSTOP: connections stay open, nothing answers."""
+        process = self._running_process()
+        process.send_signal(signal.SIGSTOP)
+        os.waitid(os.P_PID, process.pid, os.WSTOPPED | os.WEXITED | os.WNOWAIT)
+
+    def resume(self) -> None:
+        """Let a paused server go on."""
+        self._running_process().send_signal(signal.SIGCONT)
+
+    def restart(self) -> None:
+        """Stop the server if it runs, and start it on the same data and port."""
+        self.stop()
+        self.start()
+
+    def __enter__(self) -> Self:
+        self.start()
+        return self
+
+    def __exit__(
+        self,
+        kind: type[BaseException] | None,
+        error: BaseException | None,
+        traceback: TracebackType | None,
+    ) -> None:
+        self.stop()
+
+    def _ports(self) -> list[int]:
+        return [self.port]
+
+    def _running_process(self) -> subprocess.Popen[bytes]:
+        if self._process is None or not self.running:
+            raise ServerError(f"{self.name} at {self.address} is not running")
+        return self._process
+
+    def _wait_until_it_answers(self, process: subprocess.Popen[bytes]) -> None:
+        deadline = time.monotonic() + self.start_seconds
+        while not self.answers():
+            if process.poll() is not None:
+                raise self._error(f"ended with status {process.returncode} while starting")
+            if time.monotonic() > deadline:
+                raise self._error(f"does not answer after {self.start_seconds:g} s")
+            time.sleep(POLL_SECONDS)
+
+    def _release(self) -> None:
+        if self._leash is not None:
+            self._leash.release()
+        self._leash = None
+
+    def _error(self, what: str) -> ServerError:
+        """Return an error that ends with what the server logged last, this time."""
+        logged = self.log.read_bytes()[self._log_start :].decode(errors="replace").splitlines()
+        tail = "\n".join(logged[-LOG_TAIL_LINES:]) or "(nothing)"
+        return ServerError(f"{self.name} at {self.address} {what}; the end of {self.log}:\n{tail}")
