@@ -24,8 +24,6 @@ def comparison_table(results: Sequence[Result]) -> Table:
     """Return one row per result, all of one trace."""
     plan = results[0].plan
     table = Table(
-        pad_edge=False,
-        padding=(0, 1, 0, 0),
         title=f"{plan.cluster}: {len(plan.workload):,} jobs on {plan.workload.processors:,} processors",
     )
     table.add_column("policy", overflow="fold", min_width=9)

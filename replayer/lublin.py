@@ -12,7 +12,7 @@ jobs", Journal of Parallel and Distributed Computing 63(11), 2003.
 
 import math
 from pathlib import Path
-from typing import Annotated
+from typing import Annotated, Literal
 
 import numpy as np
 import typer
@@ -22,6 +22,7 @@ from scipy.special import gammainc
 
 from replayer.population import draw_jobs, populate, queue_of
 from replayer.swf_text import FIELDS, write_swf
+from replayer.waits import easy_waits
 from shared.errors import SettingsError, ShadowtimeError
 
 SERIAL_SHARE = 0.244
@@ -157,7 +158,7 @@ def generate(
         Values of the SWF header; `Note` has the command that makes the trace.
     table : numpy.ndarray
         (jobs, 18) integers as in `replayer.swf.FIELDS`, sorted by submit time. Wait times are unknown (-1):
-        a model of the workload does not know the scheduler.
+        a model of the workload does not know the scheduler; the command line adds those of EASY.
 
     Raises
     ------
@@ -212,7 +213,7 @@ def generate(
     table = np.full((jobs, len(FIELDS)), -1, dtype=np.int64)
     for name, column in known.items():
         table[:, FIELDS.index(name)] = column
-    arguments = f"--jobs {jobs} --processors {processors} --seed {seed} --load {float(load)}"
+    arguments = f"--jobs {jobs} --processors {processors} --seed {seed} --load {float(load)} --waits none"
     header = {
         "Version": "2.2",
         "Computer": f"none: generated for {processors} processors",
@@ -242,10 +243,17 @@ def main(
     seed: Annotated[int, typer.Option(help="The same seed makes the same trace.")],
     output: Annotated[Path, typer.Option("-o", "--output", help="FILE.swf or FILE.swf.gz")],
     load: Annotated[float, typer.Option(help="Offered load, as a share of the machine.")] = DEFAULT_LOAD,
+    waits: Annotated[
+        Literal["easy", "none"], typer.Option(help="Whose waits the jobs have: those under EASY, or unknown.")
+    ] = "easy",
 ) -> None:
     """Write a generated trace."""
     try:
-        write_swf(output, *generate(jobs, processors, seed, load))
+        header, table = generate(jobs, processors, seed, load)
+        if waits == "easy":
+            table[:, FIELDS.index("wait_time")] = easy_waits(header, table)
+            header["Note"] = header["Note"].replace("--waits none", "--waits easy")
+        write_swf(output, header, table)
     except ShadowtimeError as error:
         typer.echo(f"error: {error}", err=True)
         raise typer.Exit(2) from error

@@ -130,6 +130,10 @@ class Machine:
         events.extend(self._start(start) for start in decided.starts)
         return events
 
+    def can_start(self) -> bool:
+        """Return whether any waiting job fits on the free processors. O(waiting jobs)."""
+        return any(job.processors <= self._free for _, job in self._waiting.values())
+
     def _start(self, start: Start) -> JobStarted:
         if start.job_number not in self._waiting:
             raise ReplayError(f"job {start.job_number} is to start at {self._time} but does not wait")

@@ -40,9 +40,13 @@ class Pace:
 
     def wait_for(self, elapsed: float) -> None:
         """Return when `elapsed` seconds of trace time are due, counted from the first call."""
+        ahead = self.ahead(elapsed)
+        if ahead > 0:
+            self._sleep(ahead)
+
+    def ahead(self, elapsed: float) -> float:
+        """Return the real seconds until `elapsed` seconds of trace time are due; below zero when late."""
         now = self._clock()
         if self._began is None:
             self._began = now - elapsed / self._factor
-        ahead = self._began + elapsed / self._factor - now
-        if ahead > 0:
-            self._sleep(ahead)
+        return self._began + elapsed / self._factor - now

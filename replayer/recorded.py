@@ -72,6 +72,10 @@ class Recorded:
         """Do nothing: what happens is what happened."""
         return ()
 
+    def can_start(self) -> bool:
+        """Return False: no decision starts anything here."""
+        return False
+
     def _event(self, kind: int, row: int, time: int) -> Event:
         if kind == _CAPACITY:
             return self._capacity[row]

@@ -28,6 +28,10 @@ class Source(Protocol):
         """Do what was decided at the last instant, and return what that caused."""
         ...
 
+    def can_start(self) -> bool:
+        """Return whether any waiting job would fit on the free processors at the last instant told."""
+        ...
+
     def snapshot(self) -> Any:
         """Return the whole state as plain values; the trace itself is not part of it."""
         ...

@@ -7,6 +7,10 @@ ShadowtimeError
 ├── RuleBroken           an event that parses but contradicts the log before it
 ├── SequenceGap          an event is missing from the log
 ├── SnapshotMismatch     a snapshot of another schema or of other settings
+├── BusError             Kafka cannot be used
+├── StoreError           Redis cannot be used
+│   └── Fenced           another worker owns the run, or Redis lost its last second
+├── ServerError          a server of the local stack does not start or stop (stack/server.py)
 └── ReplayError          a replay cannot go on
 
 Each message names the culprit and the numbers. The command line prints it and exits with status 2; nothing else
@@ -40,6 +44,18 @@ class SequenceGap(ShadowtimeError):
 
 class SnapshotMismatch(ShadowtimeError):
     """A snapshot was taken under another schema or other settings."""
+
+
+class BusError(ShadowtimeError):
+    """Kafka cannot be used."""
+
+
+class StoreError(ShadowtimeError):
+    """Redis cannot be used."""
+
+
+class Fenced(StoreError):
+    """Another worker owns the run, or Redis lost its last second: what this worker knows of it is out of date."""
 
 
 class ReplayError(ShadowtimeError):

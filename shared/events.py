@@ -263,7 +263,7 @@ class Scores(Frozen):
 
 
 class Envelope(Frozen):
-    """An event of a run with what the stages so far have added to it.
+    """An event of a run with what the stages so far have added to it; `run` is its key in Kafka.
 
     >>> envelope = Envelope(run="kth/easy", sequence=7, event=SchedulingPoint(time=60))
     >>> envelope.model_copy(update={"run_time": RunTimePrediction(point=90.0, observations=2)}).sequence
@@ -271,7 +271,8 @@ class Envelope(Frozen):
     """
 
     schema_version: Literal[1] = SCHEMA_VERSION
-    run: str
+    run: Annotated[str, Field(min_length=1, max_length=200)]
+    cluster: str = ""
     sequence: Annotated[int, Field(ge=0)]
     event: Annotated[Event, Field(discriminator="kind")]
     run_time: RunTimePrediction | None = None

@@ -6,3 +6,7 @@ WALLTIME_ADJUSTMENTS = "walltime-adjustments"
 WAIT_BOUNDS = "wait-bounds"
 DECISIONS = "decisions"
 SCORES = "scores"
+DEAD_LETTERS = "dead-letters"
+"""Messages that no stage could use, with their raw bytes; where they came from and why is in the headers."""
+
+FLOW = (JOBS, RUNTIME_DISTRIBUTIONS, WALLTIME_ADJUSTMENTS, WAIT_BOUNDS, DECISIONS, SCORES)

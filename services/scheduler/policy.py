@@ -18,6 +18,8 @@ class Policy(Protocol):
 
     name: ClassVar[str]
     Keys: ClassVar[type[SpecKeys]]
+    starts_only: ClassVar[bool] = True
+    """Whether its decisions are only starts on the requested processors: nothing fits, nothing is decided."""
 
     def __init__(self, keys: Any) -> None: ...
 

@@ -1,0 +1,119 @@
+"""Workers and what goes with them: `python -m services STAGE`, `watch`, `rebuild`."""
+
+import asyncio
+import logging
+import os
+import signal
+import sys
+from collections.abc import Coroutine
+from typing import Annotated, Any
+
+import typer
+from rich.console import Console
+
+from services.pipeline import STAGES
+from shared import topics
+from shared.bus import prepare_topics
+from shared.errors import SettingsError, ShadowtimeError
+from shared.faust_runner import run_stage
+from shared.logs import start_logging
+from shared.rebuild import rebuild
+from shared.redis_store import RedisStore, connect
+from shared.settings import Settings, read_settings
+from shared.stage import Stage
+from shared.subscribe import subscribe
+
+messages = Console(stderr=True, highlight=False, soft_wrap=True)
+app = typer.Typer(add_completion=False, pretty_exceptions_enable=False, no_args_is_help=True, help=__doc__)
+
+TAKES_SETTINGS = {"allow_extra_args": True, "ignore_unknown_options": True}
+"""Whatever a command does not know itself goes to the settings, which know what they take."""
+
+
+async def require_servers(settings: Settings) -> None:
+    """Raise `BusError` or `StoreError` unless Kafka and Redis answer soon."""
+    await prepare_topics(settings)
+    client = connect(settings)
+    try:
+        await RedisStore(client, "preflight").ping()
+    finally:
+        await client.aclose()
+
+
+def add_worker(stage: Stage) -> None:
+    """Add the command that runs one stage as a worker."""
+
+    @app.command(stage.name, context_settings=TAKES_SETTINGS, help=f"Run one worker: {stage.reads} to {stage.writes}.")
+    def work(context: typer.Context) -> None:
+        settings = read_settings(context.args)
+        start_logging(settings.log_format, stage.name)
+        asyncio.run(require_servers(settings))
+        run_stage(stage, settings)
+
+
+for each in STAGES:
+    add_worker(each)
+
+
+@app.command(context_settings=TAKES_SETTINGS)
+def watch(
+    context: typer.Context,
+    topic: Annotated[str, typer.Argument(help="One of: " + ", ".join((*topics.FLOW, topics.DEAD_LETTERS)))],
+    cluster: Annotated[str | None, typer.Option(metavar="NAME", help="Only this cluster's runs.")] = None,
+    run: Annotated[str | None, typer.Option(metavar="NAME", help="Only this run.")] = None,
+    beginning: Annotated[bool, typer.Option("--beginning", help="From the first message, not from now on.")] = False,
+    count: Annotated[int | None, typer.Option(metavar="N", help="End after N messages.")] = None,
+) -> None:
+    """Print the messages of a topic as JSON lines."""
+    known = (*topics.FLOW, topics.DEAD_LETTERS)
+    if topic not in known:
+        raise SettingsError(f"unknown topic {topic!r}; known: {', '.join(known)}")
+    settings = read_settings(context.args)
+    wanted = {name: value for name, value in (("cluster", cluster), ("run", run)) if value is not None}
+    asyncio.run(subscribe(settings, topic, sys.stdout.buffer, wanted, beginning=beginning, count=count))
+
+
+@app.command("rebuild", context_settings=TAKES_SETTINGS)
+def rebuild_stage(
+    context: typer.Context,
+    stage: Annotated[str, typer.Argument(help="One of: " + ", ".join(each.name for each in STAGES))],
+    run: Annotated[str | None, typer.Option(metavar="NAME", help="Only this run; else all of the topic.")] = None,
+) -> None:
+    """Make the state of a stage anew from the beginning of its topic; stop its workers first."""
+    found = [each for each in STAGES if each.name == stage]
+    if not found:
+        raise SettingsError(f"unknown stage {stage!r}; known: {', '.join(each.name for each in STAGES)}")
+    settings = read_settings(context.args)
+    start_logging(settings.log_format, stage, logging.WARNING)
+
+    async def work() -> None:
+        await require_servers(settings)
+        for name, sequence in (await rebuild(found[0], settings, run)).items():
+            messages.print(f"{stage}: run {name} rebuilt up to sequence {sequence}")
+
+    asyncio.run(_interruptible(work()))
+
+
+async def _interruptible(work: Coroutine[Any, Any, None]) -> None:
+    task = asyncio.ensure_future(work)
+    for number in (signal.SIGINT, signal.SIGTERM):
+        asyncio.get_running_loop().add_signal_handler(number, task.cancel)
+    await task
+
+
+def main() -> None:
+    """Run the command line: errors as one line each, no traceback."""
+    try:
+        app()
+    except ShadowtimeError as error:
+        messages.print(f"error: {error}", markup=False, style="red")
+        sys.exit(2)
+    except (KeyboardInterrupt, asyncio.CancelledError):
+        sys.exit(128 + signal.SIGINT)
+    except BrokenPipeError:
+        os.dup2(os.open(os.devnull, os.O_WRONLY), sys.stdout.fileno())
+        sys.exit(0)
+
+
+if __name__ == "__main__":
+    main()

@@ -1,0 +1,142 @@
+"""Kafka as everyone here uses it: explicit topics, idempotent producers, messages keyed by run."""
+
+import asyncio
+import ssl
+from collections.abc import Sequence
+from typing import Any
+from zlib import crc32
+
+from aiokafka import AIOKafkaConsumer, AIOKafkaProducer, TopicPartition
+from aiokafka.admin import AIOKafkaAdminClient, NewTopic
+from aiokafka.errors import KafkaError, TopicAlreadyExistsError
+
+from shared.errors import BusError
+from shared.settings import Settings
+from shared.topics import DEAD_LETTERS, FLOW
+
+
+def partition_of(run: str, partitions: int) -> int:
+    """Return the partition of a run, the same on every topic.
+
+    >>> partition_of("kth/easy", 8)
+    1
+    """
+    return crc32(run.encode()) % partitions
+
+
+def connection(settings: Settings) -> dict[str, Any]:
+    """Return the arguments that every Kafka client takes."""
+    arguments: dict[str, Any] = {
+        "bootstrap_servers": settings.kafka_bootstrap,
+        "security_protocol": settings.kafka_security_protocol,
+    }
+    if "SSL" in settings.kafka_security_protocol:
+        arguments["ssl_context"] = ssl_context(settings)
+    if "SASL" in settings.kafka_security_protocol:
+        password = settings.kafka_password
+        arguments |= {
+            "sasl_mechanism": settings.kafka_sasl_mechanism,
+            "sasl_plain_username": settings.kafka_username,
+            "sasl_plain_password": None if password is None else password.get_secret_value(),
+        }
+    return arguments
+
+
+def ssl_context(settings: Settings) -> ssl.SSLContext:
+    """Return the context for TLS to Kafka."""
+    try:
+        context = ssl.create_default_context(cafile=settings.kafka_ca_file)
+        if settings.kafka_certificate_file is not None:
+            context.load_cert_chain(settings.kafka_certificate_file, settings.kafka_key_file)
+    except OSError as error:
+        raise BusError(f"TLS to Kafka: {settings.kafka_ca_file or settings.kafka_certificate_file}: {error}") from None
+    return context
+
+
+def producer(settings: Settings) -> AIOKafkaProducer:
+    """Return a producer that neither loses, doubles nor reorders; not yet started."""
+    return AIOKafkaProducer(
+        **connection(settings),
+        enable_idempotence=True,
+        acks="all",
+        linger_ms=0,
+        max_request_size=settings.max_message_bytes + 100_000,
+        request_timeout_ms=60_000,  # an outage of half a minute is waited for
+    )
+
+
+def reader(settings: Settings) -> AIOKafkaConsumer:
+    """Return a consumer outside any group, for partitions assigned by hand; not yet started."""
+    return AIOKafkaConsumer(
+        **connection(settings),
+        enable_auto_commit=False,
+        auto_offset_reset="earliest",
+        max_partition_fetch_bytes=4 * settings.max_message_bytes,
+        fetch_max_wait_ms=100,
+    )
+
+
+async def prepare_topics(settings: Settings) -> int:
+    """Create the topics that are missing and return how many partitions they have.
+
+    Raises
+    ------
+    BusError
+        If Kafka cannot be reached within `connect_seconds`, refuses, or has topics of unequal partitions.
+    """
+    admin = AIOKafkaAdminClient(**connection(settings), request_timeout_ms=int(settings.connect_seconds * 1000))
+    try:
+        async with asyncio.timeout(settings.connect_seconds):
+            await admin.start()
+            return await _prepare(admin, settings)
+    except (KafkaError, OSError, TimeoutError) as error:
+        raise BusError(f"Kafka at {settings.kafka_bootstrap} cannot be used: {error or type(error).__name__}") from None
+    finally:
+        await admin.close()
+
+
+async def _prepare(admin: AIOKafkaAdminClient, settings: Settings) -> int:
+    names = (*FLOW, DEAD_LETTERS)
+    existing = set(await admin.list_topics())
+    keep = -1 if settings.retention_hours < 0 else settings.retention_hours * 3_600_000
+    configs = {"retention.ms": str(keep), "retention.bytes": "-1", "cleanup.policy": "delete"}
+    new = [
+        NewTopic(name, settings.partitions, settings.replication_factor, topic_configs=configs)
+        for name in names
+        if name not in existing
+    ]
+    if new:
+        try:
+            await admin.create_topics(new)
+        except TopicAlreadyExistsError:
+            pass  # another worker was quicker
+    while True:  # new topics take a moment to be known
+        described = {each["topic"]: len(each["partitions"]) for each in await admin.describe_topics(list(FLOW))}
+        if all(described.get(name) for name in FLOW):
+            break
+        await asyncio.sleep(0.1)
+    if len(set(described.values())) > 1:
+        raise BusError(f"topics have unequal numbers of partitions: {described}")
+    return described[FLOW[0]]
+
+
+async def read_log(
+    settings: Settings, topic: str, partition: int, start: int = 0, stop: int | None = None
+) -> Sequence[Any]:
+    """Return the records of a partition from offset `start` up to `stop` (what there is now, if None)."""
+    consumer = reader(settings)
+    await consumer.start()
+    try:
+        place = TopicPartition(topic, partition)
+        consumer.assign([place])
+        first = (await consumer.beginning_offsets([place]))[place]
+        end = (await consumer.end_offsets([place]))[place]
+        stop = end if stop is None else min(stop, end)
+        consumer.seek(place, max(start, first))
+        records: list[Any] = []
+        while await consumer.position(place) < stop:
+            batch = await consumer.getmany(place, timeout_ms=1000)
+            records.extend(record for record in batch.get(place, ()) if record.offset < stop)
+        return records
+    finally:
+        await consumer.stop()

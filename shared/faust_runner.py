@@ -1,0 +1,265 @@
+"""Run one stage as a faust worker: records in, batches to the stage worker, acknowledgements in order.
+
+Faust reads the topic and keeps the membership of the group. Values are taken raw, so that a message which cannot be
+parsed never raises outside our own code; outputs go through a producer of our own, idempotent and with acks=all; state is
+in Redis, not in faust's tables. The offset that faust commits is only a hint.
+"""
+
+import asyncio
+import logging
+import os
+import time
+from collections.abc import Sequence
+from typing import Any
+
+import faust
+from aiokafka import AIOKafkaProducer
+from aiokafka.errors import KafkaError
+from faust.web import Request, Response, View
+from prometheus_client import CONTENT_TYPE_LATEST, generate_latest
+
+from shared import bus
+from shared.errors import BusError
+from shared.redis_store import RedisStore, connect
+from shared.settings import Settings
+from shared.stage import Stage
+from shared.stage_worker import Record, StageWorker
+from shared.topics import DEAD_LETTERS
+from shared.worker_metrics import WorkerMetrics
+
+log = logging.getLogger("shadowtime.runner")
+
+STALLED = 75
+"""Exit status of a worker that the watchdog ended (EX_TEMPFAIL): start it again."""
+
+QUEUED = 4
+"""Batches that may wait between faust and the stage."""
+
+
+class KafkaStream:
+    """The outputs and the dead letters of a stage."""
+
+    def __init__(self, stage: Stage, producer: AIOKafkaProducer, settings: Settings) -> None:
+        self._stage = stage
+        self._producer = producer
+        self._settings = settings
+
+    async def publish(self, partition: int, run: str, values: Sequence[bytes]) -> None:
+        """Deliver outputs in order."""
+        key = run.encode()
+        try:
+            sent = [await self._producer.send(self._stage.writes, value, key, partition) for value in values]
+            for delivery in sent:
+                await delivery
+        except (KafkaError, OSError, TimeoutError) as error:
+            raise BusError(f"Kafka does not take outputs: {error or type(error).__name__}") from error
+
+    async def bury(self, record: Record, reason: str) -> None:
+        """Deliver a record to the dead letters, with where it came from and why in the headers."""
+        raw = record.value or b""
+        headers = {
+            "stage": self._stage.name,
+            "topic": record.topic,
+            "partition": str(record.partition),
+            "offset": str(record.offset),
+            "reason": reason,
+            "bytes": str(len(raw)),
+        }
+        try:
+            await self._producer.send_and_wait(
+                DEAD_LETTERS,
+                raw[: self._settings.max_message_bytes],
+                headers=[(name, value.encode()) for name, value in headers.items()],
+            )
+        except (KafkaError, OSError, TimeoutError) as error:
+            raise BusError(f"Kafka does not take dead letters: {error or type(error).__name__}") from error
+
+    async def reread(self, partition: int, start: int, stop: int) -> Sequence[Record]:
+        """Return the records of the stage's input from offset `start` up to `stop`."""
+        try:
+            return await bus.read_log(self._settings, self._stage.reads, partition, start, stop)
+        except (KafkaError, OSError, TimeoutError) as error:
+            raise BusError(f"Kafka does not give records: {error or type(error).__name__}") from error
+
+
+def run_stage(stage: Stage, settings: Settings) -> None:
+    """Run a worker of one stage until it is told to stop; it stops cleanly on SIGTERM and SIGINT."""
+    app = build_app(stage, settings)
+    worker = faust.Worker(
+        app,
+        loglevel=None,
+        logging_config={"version": 1, "disable_existing_loggers": False},
+        redirect_stdouts=False,
+        console_port=0,
+        override_logging=False,
+        quiet=True,
+    )
+    worker.execute_from_commandline()
+
+
+def build_app(stage: Stage, settings: Settings) -> faust.App:
+    """Return the faust application of one stage."""
+    app = faust.App(
+        f"shadowtime-{stage.name}",
+        broker=[f"kafka://{address}" for address in settings.kafka_bootstrap.split(",")],
+        broker_credentials=_credentials(settings),
+        value_serializer="raw",
+        key_serializer="raw",
+        store="memory://",
+        topic_disable_leader=True,
+        stream_wait_empty=False,
+        consumer_auto_offset_reset="earliest",
+        consumer_max_fetch_size=4 * settings.max_message_bytes,
+        broker_commit_interval=1.0,
+        broker_session_timeout=6.0,
+        broker_heartbeat_interval=1.0,
+        broker_request_timeout=10.0,
+        broker_max_poll_interval=300.0,
+        worker_redirect_stdouts=False,
+        web_enabled=settings.web_port > 0,
+        web_host=settings.web_host,
+        web_bind=settings.web_host,
+        web_port=settings.web_port or 6066,
+    )
+    metrics = WorkerMetrics(stage.name)
+    topic = app.topic(stage.reads, value_serializer="raw", key_serializer="raw", allow_empty=True)
+    runner = _Runner(app, stage, settings, metrics)
+
+    @app.agent(topic, concurrency=1, name=stage.name)
+    async def consume(stream: Any) -> None:
+        async for event in stream.noack().events():
+            await runner.queue.put(event)
+
+    @app.task
+    async def process() -> None:
+        await runner.process()
+
+    @app.task
+    async def watch_progress() -> None:
+        await runner.watch_progress()
+
+    @app.on_partitions_assigned.connect
+    async def assigned(_: Any, partitions: Any = (), **__: Any) -> None:
+        runner.assigned(partitions)
+
+    @app.page("/health")
+    async def health(self: View, request: Request) -> Response:
+        return self.json(runner.health(), status=200 if runner.healthy() else 503)
+
+    @app.page("/metrics")
+    async def scrape(self: View, request: Request) -> Response:
+        return self.bytes(generate_latest(metrics.registry), content_type=CONTENT_TYPE_LATEST)
+
+    return app
+
+
+def _credentials(settings: Settings) -> Any:
+    protocol = settings.kafka_security_protocol
+    if protocol == "PLAINTEXT":
+        return None
+    context = bus.ssl_context(settings) if "SSL" in protocol else None
+    if protocol == "SSL":
+        return faust.SSLCredentials(context)
+    password = settings.kafka_password
+    return faust.SASLCredentials(
+        username=settings.kafka_username,
+        password=None if password is None else password.get_secret_value(),
+        mechanism=settings.kafka_sasl_mechanism,
+        ssl_context=context,
+    )
+
+
+class _Runner:
+    """The loop between faust and the stage worker."""
+
+    def __init__(self, app: faust.App, stage: Stage, settings: Settings, metrics: WorkerMetrics) -> None:
+        self.queue: asyncio.Queue[Any] = asyncio.Queue(QUEUED * settings.batch_size)
+        self._app = app
+        self._stage = stage
+        self._settings = settings
+        self._metrics = metrics
+        self._new_partitions: set[int] = set()
+        self._wake = asyncio.Event()
+        self._progress = time.monotonic()
+        self._busy = False
+
+    def assigned(self, partitions: Any) -> None:
+        """Note partitions that this worker now owns."""
+        self._new_partitions |= {each.partition for each in partitions if each.topic == self._stage.reads}
+        self.queue.put_nowait(None) if not self.queue.full() else None
+
+    async def process(self) -> None:
+        """Take what has come in, batch by batch, until the worker stops."""
+        producer = bus.producer(self._settings)
+        await producer.start()
+        client = connect(self._settings)
+        store = RedisStore(client, self._stage.name)
+        stream = KafkaStream(self._stage, producer, self._settings)
+        worker = StageWorker(self._stage, store, stream, self._settings, self._metrics)
+        try:
+            while True:
+                events = [await self.queue.get()]
+                while len(events) < self._settings.batch_size and not self.queue.empty():
+                    events.append(self.queue.get_nowait())
+                self._busy = True
+                began = time.perf_counter()
+                while self._new_partitions:
+                    await worker.take(self._new_partitions.pop())
+                by_partition: dict[int, list[Any]] = {}
+                for event in events:
+                    if event is not None:
+                        by_partition.setdefault(event.message.partition, []).append(event)
+                for batch in by_partition.values():
+                    await worker.handle([event.message for event in batch])
+                    for event in batch:
+                        event.ack()
+                self._metrics.batch_seconds.observe(time.perf_counter() - began)
+                self._progress = time.monotonic()
+                self._busy = False
+        except Exception:
+            log.exception("%s cannot go on", self._stage.name)
+            os._exit(1)
+        finally:
+            await producer.stop()
+            await client.aclose()
+
+    async def watch_progress(self) -> None:
+        """End the process when there is work and nothing moves: the supervisor starts it again."""
+        while True:
+            await asyncio.sleep(1.0)
+            behind = self._lag()
+            self._metrics.lag.set(behind)
+            idle = time.monotonic() - self._progress
+            if not behind and not self._busy:
+                self._progress = time.monotonic()
+            elif idle > self._settings.watchdog_seconds:
+                log.critical("%s: %d messages wait and nothing moved for %.0f s", self._stage.name, behind, idle)
+                os._exit(STALLED)
+
+    def _lag(self) -> int:
+        consumer = self._app.consumer
+        waiting = self.queue.qsize()
+        for place in consumer.assignment() if consumer else ():
+            if place.topic == self._stage.reads:
+                high = consumer.highwater(place)
+                read = (
+                    self._app.monitor.tp_read_offsets.get(place)
+                    if hasattr(self._app.monitor, "tp_read_offsets")
+                    else None
+                )
+                if high and read is not None:
+                    waiting += max(0, high - 1 - read)
+        return waiting
+
+    def healthy(self) -> bool:
+        """Return whether the worker moves, or has nothing to do."""
+        return time.monotonic() - self._progress < self._settings.watchdog_seconds / 2
+
+    def health(self) -> dict[str, Any]:
+        """Return what /health tells."""
+        return {
+            "stage": self._stage.name,
+            "healthy": self.healthy(),
+            "seconds_since_progress": round(time.monotonic() - self._progress, 1),
+            "waiting": self.queue.qsize(),
+        }

@@ -1,0 +1,148 @@
+"""State of a stage in Redis: every transaction is one Lua script."""
+
+from collections.abc import Awaitable, Sequence
+from typing import Any, cast
+
+from redis.asyncio import Redis
+from redis.asyncio.retry import Retry
+from redis.backoff import NoBackoff
+from redis.exceptions import RedisError
+
+from shared.errors import Fenced, StoreError
+from shared.settings import Settings
+from shared.state_store import RunState, Transaction
+
+# The shebang makes Redis refuse the whole script when memory is full, instead of stopping it half-way.
+COMMIT = """#!lua
+local state, journal, outbox, read_model, runs = KEYS[1], KEYS[2], KEYS[3], KEYS[4], KEYS[5]
+local stored = redis.call('HGET', state, 'sequence') or '-1'
+if stored ~= ARGV[1] then return stored end
+redis.call('HSET', state, 'sequence', ARGV[2], 'offset', ARGV[3], 'partition', ARGV[4])
+redis.call('SADD', runs, ARGV[5])
+local delivered = tonumber(ARGV[6])
+if delivered > 0 then redis.call('LTRIM', outbox, delivered, -1) end
+if ARGV[7] ~= '' then
+  redis.call('HSET', state, 'snapshot', ARGV[7])
+  redis.call('DEL', journal)
+end
+local at = 8
+local function block(command, key)
+  local count = tonumber(ARGV[at])
+  at = at + 1
+  for first = at, at + count - 1, 1000 do
+    redis.call(command, key, unpack(ARGV, first, math.min(first + 999, at + count - 1)))
+  end
+  at = at + count
+end
+block('RPUSH', journal)
+block('RPUSH', outbox)
+block('HSET', read_model)
+block('HDEL', read_model)
+local expire = tonumber(ARGV[at])
+if expire > 0 then
+  for key = 1, 4 do redis.call('EXPIRE', KEYS[key], expire) end
+end
+return stored
+"""
+
+CLOSED_RUN_SECONDS = 86_400
+"""How long the state of a closed run is kept."""
+
+
+def connect(settings: Settings) -> "Redis[bytes]":
+    """Return a client; it connects at its first command."""
+    password = settings.redis_password
+    tls = {"ssl_ca_certs": str(settings.redis_ca_file)} if settings.redis_ca_file is not None else {}
+    return Redis.from_url(
+        settings.redis_url,
+        username=settings.redis_username,
+        password=None if password is None else password.get_secret_value(),
+        socket_timeout=5,
+        socket_connect_timeout=5,
+        retry=Retry(NoBackoff(), 0),  # type: ignore[no-untyped-call]
+        **tls,
+    )
+
+
+class RedisStore:
+    """The runs of one stage."""
+
+    def __init__(self, client: "Redis[bytes]", stage: str) -> None:
+        self._client = client
+        self._stage = stage
+        self._commit = client.register_script(COMMIT)
+
+    def _key(self, run: str, part: str) -> str:
+        return f"shadowtime:{self._stage}:{part}:{run}"
+
+    async def runs(self, partition: int) -> Sequence[str]:
+        """Return the runs that have been seen on a partition, in order of name."""
+        members = await self._ask(self._client.smembers(self._key(str(partition), "partition")))
+        return sorted(member.decode() for member in members)
+
+    async def load(self, run: str) -> RunState | None:
+        """Return what is known of a run; None for nothing."""
+        pipeline = self._client.pipeline(transaction=True)
+        pipeline.hgetall(self._key(run, "state"))
+        pipeline.lrange(self._key(run, "journal"), 0, -1)
+        pipeline.lrange(self._key(run, "outbox"), 0, -1)
+        state, journal, outbox = await self._ask(pipeline.execute())
+        if not state:
+            return None
+        return RunState(
+            int(state[b"sequence"]),
+            int(state[b"offset"]),
+            int(state[b"partition"]),
+            state.get(b"snapshot"),
+            journal,
+            outbox,
+        )
+
+    async def commit(self, transaction: Transaction) -> None:
+        """Apply a transaction as a whole, in O(its size)."""
+        run = transaction.run
+        keys = [self._key(run, part) for part in ("state", "journal", "outbox", "read-model")]
+        keys.append(self._key(str(transaction.partition), "partition"))
+        inputs = transaction.inputs if transaction.snapshot is None else ()
+        read_model = [part for pair in transaction.read_model.items() for part in pair]
+        arguments: list[Any] = [
+            transaction.expected,
+            transaction.sequence,
+            transaction.offset,
+            transaction.partition,
+            run,
+            transaction.delivered,
+            transaction.snapshot or b"",
+        ]
+        for block in (inputs, transaction.outputs, read_model, transaction.forgotten):
+            arguments += [len(block), *block]
+        arguments.append(CLOSED_RUN_SECONDS if transaction.closed else 0)
+        stored = int(await self._ask(self._commit(keys=keys, args=arguments)))
+        if stored != transaction.expected:
+            raise Fenced(
+                f"{self._stage}: run {run!r} is at sequence {stored} in Redis, not at {transaction.expected}: "
+                "another worker owns it, or Redis lost its last second"
+            )
+
+    async def forget(self, run: str) -> None:
+        """Delete everything that is known of a run."""
+        state = await self.load(run)
+        keys = [self._key(run, part) for part in ("state", "journal", "outbox", "read-model")]
+        await self._ask(self._client.delete(*keys))
+        if state is not None:
+            await self._ask(self._client.srem(self._key(str(state.partition), "partition"), run))
+
+    async def read_model(self, run: str) -> dict[str, bytes]:
+        """Return the read model of a run: the latest prediction for each of its live jobs."""
+        fields = await self._ask(self._client.hgetall(self._key(run, "read-model")))
+        return {name.decode(): value for name, value in fields.items()}
+
+    async def ping(self) -> None:
+        """Raise `StoreError` unless Redis answers."""
+        await self._ask(self._client.ping())
+
+    async def _ask(self, answer: Any) -> Any:
+        try:
+            return await cast("Awaitable[Any]", answer)
+        except (RedisError, OSError, TimeoutError) as error:
+            raise StoreError(f"Redis cannot be used: {error or type(error).__name__}") from error

@@ -1,0 +1,80 @@
+"""Settings of everything that talks to Kafka or Redis, from the environment or from flags; one model for all."""
+
+from pathlib import Path
+from typing import Annotated, Literal
+
+from pydantic import Field, SecretStr, ValidationError
+from pydantic_settings import BaseSettings, SettingsConfigDict, SettingsError as SourceError
+
+from shared.errors import SettingsError
+
+
+class Settings(BaseSettings):
+    """Read once, at the start of a process.
+
+    Each field is `--field-name` on the command line of a worker and `SHADOWTIME_FIELD_NAME` in the environment; a flag
+    wins. Secrets are hidden wherever settings are shown.
+    """
+
+    model_config = SettingsConfigDict(
+        env_prefix="SHADOWTIME_",
+        frozen=True,
+        extra="forbid",
+        cli_kebab_case=True,
+        cli_prog_name="python -m services STAGE",
+        cli_hide_none_type=True,
+    )
+
+    kafka_bootstrap: str = Field("127.0.0.1:9092", description="brokers, as HOST:PORT,HOST:PORT")
+    kafka_security_protocol: Literal["PLAINTEXT", "SSL", "SASL_PLAINTEXT", "SASL_SSL"] = Field(
+        "PLAINTEXT", description="how to talk to them"
+    )
+    kafka_ca_file: Path | None = Field(None, description="certificate authority of the brokers (PEM)")
+    kafka_certificate_file: Path | None = Field(None, description="our certificate (PEM)")
+    kafka_key_file: Path | None = Field(None, description="its key (PEM)")
+    kafka_sasl_mechanism: Literal["PLAIN", "SCRAM-SHA-256", "SCRAM-SHA-512"] = Field(
+        "SCRAM-SHA-512", description="how to log in under SASL"
+    )
+    kafka_username: str | None = Field(None, description="user under SASL")
+    kafka_password: SecretStr | None = Field(None, description="password under SASL")
+    redis_url: str = Field("redis://127.0.0.1:6379/0", description="rediss:// for TLS; without the password")
+    redis_username: str | None = Field(None, description="user of Redis")
+    redis_password: SecretStr | None = Field(None, description="password of Redis")
+    redis_ca_file: Path | None = Field(None, description="certificate authority of Redis (PEM)")
+    partitions: Annotated[int, Field(ge=1, le=10_000)] = Field(8, description="partitions of each new topic")
+    replication_factor: Annotated[int, Field(ge=1)] = Field(1, description="replicas of each new topic")
+    retention_hours: Annotated[int, Field(ge=-1)] = Field(
+        -1, description="hours that new topics keep messages; -1 for ever, as an open run needs its whole log"
+    )
+    max_message_bytes: Annotated[int, Field(ge=1_000)] = Field(
+        1_000_000, description="largest message taken in; a larger one is a dead letter"
+    )
+    snapshot_every: Annotated[int, Field(ge=1)] = Field(2_000, description="events of a run between two snapshots")
+    batch_size: Annotated[int, Field(ge=1)] = Field(200, description="most events in one transaction")
+    connect_seconds: Annotated[float, Field(gt=0)] = Field(10.0, description="patience with a server at the start")
+    barrier_seconds: Annotated[float, Field(gt=0)] = Field(
+        120.0, description="patience of a closed replay with the scheduler's answer"
+    )
+    watchdog_seconds: Annotated[float, Field(gt=0)] = Field(
+        60.0, description="a worker that is behind and makes no progress for so long ends itself"
+    )
+    web_host: str = Field("127.0.0.1", description="where /health and /metrics listen")
+    web_port: Annotated[int, Field(ge=0, le=65_535)] = Field(6066, description="their port; 0 for none")
+    log_format: Literal["text", "json"] = Field("text", description="how log lines look")
+
+
+def read_settings(flags: list[str] | None = None) -> Settings:
+    """Return the settings that environment and `flags` give.
+
+    Raises
+    ------
+    SettingsError
+        If a flag is unknown or a value out of range; names it.
+    """
+    try:
+        return Settings(_cli_parse_args=flags or False)  # type: ignore[call-arg]
+    except ValidationError as error:
+        first = error.errors(include_input=False)[0]
+        raise SettingsError(f"setting {'.'.join(map(str, first['loc']))}: {first['msg']}") from None
+    except SourceError as error:
+        raise SettingsError(str(error)) from None

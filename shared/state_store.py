@@ -1,0 +1,85 @@
+"""The seam between a worker and its store: state, position and outputs change in one transaction."""
+
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass, field
+from typing import Protocol
+
+
+@dataclass(frozen=True)
+class RunState:
+    """What a store knows of one run in one stage.
+
+    `snapshot` and then the inputs of `journal` give the state after `sequence`, whose input lay at `offset` of
+    `partition`. `outbox` holds outputs that may not have been delivered.
+    """
+
+    sequence: int
+    offset: int
+    partition: int
+    snapshot: bytes | None
+    journal: Sequence[bytes]
+    outbox: Sequence[bytes]
+
+
+@dataclass(frozen=True)
+class Transaction:
+    """What one batch changes in one run.
+
+    Parameters
+    ----------
+    expected
+        The sequence that the worker started from: the fence. -1 for a new run.
+    sequence, offset, partition
+        The last event of the batch, and where it lay.
+    snapshot
+        The state after the batch, in place of the journal; None to add `inputs` to it.
+    inputs, outputs
+        The batch's events as they came in, and as they go out.
+    delivered
+        How many outputs of the outbox are known to have arrived since the last transaction.
+    read_model, forgotten
+        Fields of the read model to set, and to delete.
+    closed
+        The run is over: its state may expire.
+    """
+
+    run: str
+    expected: int
+    sequence: int
+    offset: int
+    partition: int
+    snapshot: bytes | None
+    inputs: Sequence[bytes]
+    outputs: Sequence[bytes]
+    delivered: int
+    read_model: Mapping[str, bytes] = field(default_factory=dict)
+    forgotten: Sequence[str] = ()
+    closed: bool = False
+
+
+class StateStore(Protocol):
+    """Where a stage keeps its runs."""
+
+    async def runs(self, partition: int) -> Sequence[str]:
+        """Return the runs that have been seen on a partition."""
+        ...
+
+    async def load(self, run: str) -> RunState | None:
+        """Return what is known of a run; None for nothing."""
+        ...
+
+    async def commit(self, transaction: Transaction) -> None:
+        """Apply a transaction as a whole.
+
+        Raises
+        ------
+        Fenced
+            If the run is not at `expected`; nothing has changed then.
+        StoreError
+            If the store cannot be used; whether the transaction was applied is unknown then.
+        """
+        ...
+
+    async def forget(self, run: str) -> None:
+        """Delete everything that is known of a run."""
+        ...
