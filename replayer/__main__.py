@@ -1,22 +1,25 @@
 """Replay traces: `python -m replayer [TRACE.swf[.gz][@PROCESSORS]]…`."""
 
+import logging
 import os
 import signal
 import sys
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 from contextlib import ExitStack
+from functools import partial
 from itertools import zip_longest
 from pathlib import Path
 from typing import Annotated, Literal, NamedTuple
 
 import orjson
 import typer
+import uvloop
 from rich.console import Console
 from rich.progress import BarColumn, MofNCompleteColumn, Progress, TextColumn, TimeRemainingColumn
 from rich.table import Table
 
 from dashboards.report import write_report
-from replayer.comparison import Plan, Result, as_json, carry_out, carry_out_paced
+from replayer.comparison import Plan, Result, as_json, carry_out, carry_out_paced, carry_out_streamed
 from replayer.comparison_table import comparison_table
 from replayer.embedded import Observer
 from replayer.output import STANDARD_OUTPUT, result_file
@@ -26,6 +29,8 @@ from replayer.swf import BUNDLED, Oversized, Requests, Workload, prepare, read_s
 from services.catalogue import Configuration, canonical, configure, entries
 from shared.errors import SettingsError, ShadowtimeError
 from shared.events import CapacityChanged, Envelope, JobEnded
+from shared.logs import start_logging
+from shared.settings import Settings, read_settings
 
 messages = Console(stderr=True, highlight=False, soft_wrap=True)
 
@@ -57,7 +62,16 @@ def main(
     mode: Annotated[
         Literal["closed", "recorded"], typer.Option(help="Whether jobs start as decided, or as they did.")
     ] = "closed",
-    transport: Annotated[Literal["embedded"], typer.Option(help="How the stages are connected.")] = "embedded",
+    transport: Annotated[
+        Literal["embedded", "kafka"], typer.Option(help="Stages in this process, or workers over Kafka.")
+    ] = "embedded",
+    run: Annotated[
+        str | None, typer.Option(metavar="NAME", help="Name of the run over Kafka; a known one is resumed.")
+    ] = None,
+    setting: Annotated[
+        list[str] | None,
+        typer.Option("--set", metavar="NAME=VALUE", help="A setting of the stream, as in --set kafka-bootstrap=…"),
+    ] = None,
     speed: Annotated[str, typer.Option(metavar="max|FACTOR", help="Trace seconds per second of real time.")] = "max",
     requests: Annotated[Requests, typer.Option(help="Rewrite requested times.")] = "as-logged",
     filter_: Annotated[
@@ -86,8 +100,6 @@ def main(
         return
     clusters = [read_cluster(text, processors, filter_, requests, jobs) for text in traces or [str(BUNDLED)]]
     changes = tuple(sorted(map(parse_capacity, capacity or ()), key=lambda change: change.time))
-    if schedule is not None and mode == "closed" and len(clusters) * len(policy or "x") > 1:
-        raise SettingsError("--schedule records one run: name one trace and one policy")
     plans = [
         Plan(
             label,
@@ -104,8 +116,12 @@ def main(
         for cluster in clusters
         for label, configuration in configurations(mode, policy or ["easy"], runtime, adjustment)
     ]
-    del transport
     pace = None if speed == "max" else Pace(parse_factor(speed))
+    if transport == "embedded" and (run is not None or setting):
+        raise SettingsError("--run and --set go with --transport kafka")
+    side_by_side = transport == "kafka" or pace is not None
+    if len(plans) > 1 and (schedule is not None or (decisions is not None and side_by_side)):
+        raise SettingsError("--schedule and --decisions record one run here: name one trace and one policy")
     with ExitStack() as files:
         observers: list[Observer] = []
         if decisions is not None:
@@ -113,7 +129,12 @@ def main(
         recorder = Schedule()
         if schedule is not None:
             observers.append(recorder)
-        results = replay(plans, pace, observers)
+        if transport == "kafka":
+            settings = read_settings([f"--{each}" for each in setting or ()])
+            carry_out_all = partial(stream, settings=settings, run=run, pace=pace)
+        else:
+            carry_out_all = partial(replay, pace=pace)
+        results = with_progress(plans, observers, carry_out_all, exact=pace is not None)
         if schedule is not None:
             recorder.write(files.enter_context(result_file(schedule)))
     by_cluster = [[each for each in results if each.plan.workload is cluster.workload] for cluster in clusters]
@@ -183,7 +204,35 @@ def configurations(
     return [("recorded", configure(policies[0], a or "requested", b or "none")) for a, b in pairs]
 
 
-def replay(plans: Sequence[Plan], pace: Pace | None, observers: Sequence[Observer]) -> list[Result]:
+ObserversOf = Callable[[Plan], Sequence[Observer]]
+
+
+def replay(plans: Sequence[Plan], observers_of: ObserversOf, pace: Pace | None) -> list[Result]:
+    """Carry out all plans in this process: one after another, or side by side in real time."""
+    if pace is None:
+        return [carry_out(plan, observers_of(plan)) for plan in plans]
+    done = {id(result.plan): result for result in carry_out_paced(plans, pace, observers_of)}
+    return [done[id(plan)] for plan in plans]
+
+
+def stream(
+    plans: Sequence[Plan], observers_of: ObserversOf, settings: Settings, run: str | None, pace: Pace | None
+) -> list[Result]:
+    """Carry out all plans over Kafka, side by side."""
+    start_logging(settings.log_format, level=logging.WARNING)
+    try:
+        return uvloop.run(carry_out_streamed(plans, settings, run, pace, observers_of))
+    except ExceptionGroup as group:
+        raise group.exceptions[0] from None
+
+
+def with_progress(
+    plans: Sequence[Plan],
+    observers: Sequence[Observer],
+    carry_out_all: Callable[[Sequence[Plan], ObserversOf], list[Result]],
+    *,
+    exact: bool,
+) -> list[Result]:
     """Carry out all plans, with a progress bar where there is a terminal."""
     columns = (TextColumn("{task.description}"), BarColumn(), MofNCompleteColumn(), TimeRemainingColumn())
     with Progress(*columns, console=messages, transient=True, disable=not sys.stderr.isatty()) as progress:
@@ -198,15 +247,12 @@ def replay(plans: Sequence[Plan], pace: Pace | None, observers: Sequence[Observe
                 nonlocal ended
                 if isinstance(envelope.event, JobEnded) and not envelope.event.requeued:
                     ended += 1
-                    if ended % 256 == 0 or pace is not None:
+                    if exact or ended % 256 == 0:
                         progress.update(task, completed=ended)
 
             return [*observers, count]
 
-        if pace is None:
-            return [carry_out(plan, observers_of(plan)) for plan in plans]
-        done = {id(result.plan): result for result in carry_out_paced(plans, pace, observers_of)}
-        return [done[id(plan)] for plan in plans]
+        return carry_out_all(plans, observers_of)
 
 
 def tell(by_cluster: Sequence[Sequence[Result]], *, quiet: bool) -> None:
@@ -226,7 +272,7 @@ def print_catalogue() -> None:
     Console(highlight=False).print(table)
 
 
-def run() -> None:
+def command_line() -> None:
     """Run the command line: errors as one line each, no traceback."""
     app = typer.Typer(add_completion=False, pretty_exceptions_enable=False)
     app.command()(main)
@@ -244,4 +290,4 @@ def run() -> None:
 
 
 if __name__ == "__main__":
-    run()
+    command_line()

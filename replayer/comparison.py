@@ -1,17 +1,25 @@
 """Replay a workload under several configurations, one after another, and lay the results side by side."""
 
+import asyncio
 import time
 from collections.abc import Callable, Iterator, Sequence
-from typing import Any, Literal, NamedTuple
+from typing import TYPE_CHECKING, Any, Literal, NamedTuple
+from uuid import uuid4
 
 from replayer.embedded import EmbeddedReplay, Observer
 from replayer.machine import Machine
 from replayer.pace import Pace
 from replayer.recorded import Recorded
+from replayer.source import Source
 from replayer.swf import Workload
 from services.catalogue import Configuration
+from services.scheduler.policies import POLICIES
 from shared.errors import ReplayError
-from shared.events import CapacityChanged, ClusterOpened, Scores
+from shared.events import CapacityChanged, ClusterOpened, Envelope, Scores
+from shared.spec import parse
+
+if TYPE_CHECKING:
+    from shared.settings import Settings
 
 SOURCES: dict[str, type[Machine | Recorded]] = {"closed": Machine, "recorded": Recorded}
 
@@ -30,11 +38,14 @@ class Plan(NamedTuple):
     restartable: bool = True
     moldable: bool = True
 
-    def replay(self, observers: Sequence[Observer] = ()) -> EmbeddedReplay:
-        """Return the run, at its beginning."""
-        source = SOURCES[self.mode](self.workload, self.capacity, restartable=self.restartable, moldable=self.moldable)
-        opened = ClusterOpened(
-            time=source.next_time() or 0,
+    def source(self) -> Source:
+        """Return the events of the run, at their beginning."""
+        return SOURCES[self.mode](self.workload, self.capacity, restartable=self.restartable, moldable=self.moldable)
+
+    def opened(self) -> ClusterOpened:
+        """Return the settings of the run."""
+        return ClusterOpened(
+            time=self.source().next_time() or 0,
             cluster=self.cluster,
             processors=self.workload.processors,
             mode=self.mode,
@@ -44,7 +55,10 @@ class Plan(NamedTuple):
             wait_bound=self.wait_bound,
             seed=self.seed,
         )
-        return EmbeddedReplay(opened, source, observers, run=f"{self.cluster}/{self.label}")
+
+    def replay(self, observers: Sequence[Observer] = ()) -> EmbeddedReplay:
+        """Return the embedded run, at its beginning."""
+        return EmbeddedReplay(self.opened(), self.source(), observers, run=f"{self.cluster}/{self.label}")
 
 
 class Result(NamedTuple):
@@ -61,7 +75,7 @@ def carry_out(plan: Plan, observers: Sequence[Observer] = ()) -> Result:
     replay = plan.replay(observers)
     wall, cpu = time.perf_counter(), time.process_time()
     replay.run_to_end()
-    return _result(plan, replay, time.perf_counter() - wall, time.process_time() - cpu)
+    return _result(plan, replay.run, replay.last, time.perf_counter() - wall, time.process_time() - cpu)
 
 
 def carry_out_paced(
@@ -78,13 +92,43 @@ def carry_out_paced(
         pace.wait_for(due[run])
         if not replays[run].step():
             open_runs.remove(run)
-            yield _result(plans[run], replays[run], time.perf_counter() - wall, time.process_time() - cpu)
+            yield _result(
+                plans[run], replays[run].run, replays[run].last, time.perf_counter() - wall, time.process_time() - cpu
+            )
 
 
-def _result(plan: Plan, replay: EmbeddedReplay, elapsed: float, cpu: float) -> Result:
-    if replay.last is None or replay.last.scores is None:
-        raise ReplayError(f"run {replay.run!r} ended without scores")
-    return Result(plan, replay.last.scores, elapsed, cpu)
+async def carry_out_streamed(
+    plans: Sequence[Plan],
+    settings: "Settings",
+    run: str | None,
+    pace: Pace | None,
+    observers: Callable[[Plan], Sequence[Observer]],
+) -> list[Result]:
+    """Replay several plans over Kafka, side by side; `run` names the runs, and resumes those that are known."""
+    from replayer.streamed import StreamedReplay  # here, so that an embedded replay does not load the Kafka client
+
+    names = [f"{plan.cluster}/{plan.label}/{uuid4().hex[:8]}" if run is None else run for plan in plans]
+    if run is not None and len(plans) > 1:
+        names = [f"{run}/{plan.cluster}/{plan.label}" for plan in plans]
+
+    async def carry_out_one(plan: Plan, name: str) -> Result:
+        starts_only = POLICIES.classes[parse(plan.configuration.policy).name].starts_only
+        replay = StreamedReplay(
+            plan.opened(), plan.source(), observers(plan), name, settings, starts_only=starts_only, pace=pace
+        )
+        wall, cpu = time.perf_counter(), time.process_time()
+        last = await replay.run_to_end()
+        return _result(plan, name, last, time.perf_counter() - wall, time.process_time() - cpu)
+
+    async with asyncio.TaskGroup() as group:
+        tasks = [group.create_task(carry_out_one(plan, name)) for plan, name in zip(plans, names, strict=True)]
+    return [task.result() for task in tasks]
+
+
+def _result(plan: Plan, run: str, last: Envelope | None, elapsed: float, cpu: float) -> Result:
+    if last is None or last.scores is None:
+        raise ReplayError(f"run {run!r} ended without scores")
+    return Result(plan, last.scores, elapsed, cpu)
 
 
 def as_json(results: Sequence[Result]) -> dict[str, Any]:

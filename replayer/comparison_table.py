@@ -27,7 +27,7 @@ def comparison_table(results: Sequence[Result]) -> Table:
         title=f"{plan.cluster}: {len(plan.workload):,} jobs on {plan.workload.processors:,} processors",
     )
     table.add_column("policy", overflow="fold", min_width=9)
-    for heading in ("mean wait", "geometric", "longest", "slowdown", "at once", "used", "cpu"):
+    for heading in ("mean wait", "geometric", "longest", "slowdown", "at once", "cpu"):
         table.add_column(heading, justify="right", no_wrap=True)
     for result in results:
         scores = result.scores.policy
@@ -38,7 +38,6 @@ def comparison_table(results: Sequence[Result]) -> Table:
             duration(scores.max_wait),
             "-" if scores.mean_bounded_slowdown is None else f"{scores.mean_bounded_slowdown:,.2f}",
             _share(scores.zero_wait_share),
-            _share(scores.utilization),
             f"{result.cpu_seconds:.1f} s",
         )
     return table

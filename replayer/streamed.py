@@ -1,15 +1,16 @@
 """The pipeline over Kafka: publish the events of a source, and obey what comes back.
 
-A closed replay is a barrier: what follows an instant is published only after its `Decided`. It runs ahead past an instant
-only where that must be empty, so order and sequence are those of the strict barrier. A replay that was killed resumes: the
-source is driven again with the decisions that lie in the log, and nothing that lies there is published twice.
+A closed replay is a barrier: what follows an instant is published only after its `Decided`. It runs ahead past an
+instant only where that must be empty, so order and sequence are those of the strict barrier. A replay that was killed
+resumes: the source is driven again with the decisions that lie in the log, and what lies there is not published again.
 """
 
 import asyncio
 import logging
 from collections.abc import Sequence
+from typing import TypeVar
 
-from aiokafka import AIOKafkaConsumer, AIOKafkaProducer, TopicPartition
+from aiokafka import AIOKafkaConsumer, TopicPartition
 from aiokafka.errors import KafkaError
 from pydantic import ValidationError
 
@@ -23,6 +24,8 @@ from shared.settings import Settings
 from shared.topics import DECISIONS, JOBS, SCORES
 
 log = logging.getLogger("shadowtime.replay")
+
+Answer = TypeVar("Answer")
 
 UNCONFIRMED = 500
 """Messages that may be under way to Kafka."""
@@ -157,7 +160,7 @@ class StreamedReplay:
         awaited = self._awaited[point] = asyncio.get_running_loop().create_future()
         return await self._patiently(awaited, f"the decision at sequence {point}")
 
-    async def _patiently(self, awaited: "asyncio.Future[Decided] | asyncio.Future[Envelope]", what: str):  # type: ignore[no-untyped-def]
+    async def _patiently(self, awaited: "asyncio.Future[Answer]", what: str) -> Answer:
         try:
             async with asyncio.timeout(self._settings.barrier_seconds):
                 return await awaited

@@ -3,6 +3,7 @@
 import asyncio
 import ssl
 from collections.abc import Sequence
+from contextlib import suppress
 from typing import Any
 from zlib import crc32
 
@@ -106,10 +107,8 @@ async def _prepare(admin: AIOKafkaAdminClient, settings: Settings) -> int:
         if name not in existing
     ]
     if new:
-        try:
+        with suppress(TopicAlreadyExistsError):  # another worker was quicker
             await admin.create_topics(new)
-        except TopicAlreadyExistsError:
-            pass  # another worker was quicker
     while True:  # new topics take a moment to be known
         described = {each["topic"]: len(each["partitions"]) for each in await admin.describe_topics(list(FLOW))}
         if all(described.get(name) for name in FLOW):

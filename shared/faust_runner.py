@@ -1,8 +1,8 @@
 """Run one stage as a faust worker: records in, batches to the stage worker, acknowledgements in order.
 
 Faust reads the topic and keeps the membership of the group. Values are taken raw, so that a message which cannot be
-parsed never raises outside our own code; outputs go through a producer of our own, idempotent and with acks=all; state is
-in Redis, not in faust's tables. The offset that faust commits is only a hint.
+parsed never raises outside our own code; outputs go through a producer of our own, idempotent and with acks=all; state
+is in Redis, not in faust's tables. The offset that faust commits is only a hint.
 """
 
 import asyncio
@@ -13,6 +13,7 @@ from collections.abc import Sequence
 from typing import Any
 
 import faust
+import uvloop
 from aiokafka import AIOKafkaProducer
 from aiokafka.errors import KafkaError
 from faust.web import Request, Response, View
@@ -84,6 +85,7 @@ class KafkaStream:
 
 def run_stage(stage: Stage, settings: Settings) -> None:
     """Run a worker of one stage until it is told to stop; it stops cleanly on SIGTERM and SIGINT."""
+    asyncio.set_event_loop_policy(uvloop.EventLoopPolicy())
     app = build_app(stage, settings)
     worker = faust.Worker(
         app,
@@ -138,8 +140,8 @@ def build_app(stage: Stage, settings: Settings) -> faust.App:
     async def watch_progress() -> None:
         await runner.watch_progress()
 
-    @app.on_partitions_assigned.connect
-    async def assigned(_: Any, partitions: Any = (), **__: Any) -> None:
+    @app.on_partitions_assigned.connect  # type: ignore[arg-type]
+    async def assigned(sender: Any, partitions: Any, **_: Any) -> None:
         runner.assigned(partitions)
 
     @app.page("/health")

@@ -1,12 +1,13 @@
 """Make the state of a stage anew from the beginning of its topic."""
 
+from pydantic import ValidationError
+
 from shared import bus
+from shared.events import Envelope
 from shared.redis_store import RedisStore, connect
 from shared.settings import Settings
 from shared.stage import Stage, StageRun
-from shared.events import Envelope
 from shared.state_store import Transaction
-from pydantic import ValidationError
 
 
 async def rebuild(stage: Stage, settings: Settings, only: str | None = None) -> dict[str, int]:

@@ -49,17 +49,17 @@ CLOSED_RUN_SECONDS = 86_400
 """How long the state of a closed run is kept."""
 
 
-def connect(settings: Settings) -> "Redis[bytes]":
+def connect(settings: Settings) -> Redis:
     """Return a client; it connects at its first command."""
     password = settings.redis_password
-    tls = {"ssl_ca_certs": str(settings.redis_ca_file)} if settings.redis_ca_file is not None else {}
+    tls: dict[str, Any] = {"ssl_ca_certs": str(settings.redis_ca_file)} if settings.redis_ca_file is not None else {}
     return Redis.from_url(
         settings.redis_url,
         username=settings.redis_username,
         password=None if password is None else password.get_secret_value(),
         socket_timeout=5,
         socket_connect_timeout=5,
-        retry=Retry(NoBackoff(), 0),  # type: ignore[no-untyped-call]
+        retry=Retry(NoBackoff(), 0),
         **tls,
     )
 
@@ -67,7 +67,7 @@ def connect(settings: Settings) -> "Redis[bytes]":
 class RedisStore:
     """The runs of one stage."""
 
-    def __init__(self, client: "Redis[bytes]", stage: str) -> None:
+    def __init__(self, client: Redis, stage: str) -> None:
         self._client = client
         self._stage = stage
         self._commit = client.register_script(COMMIT)

@@ -4,7 +4,8 @@ from pathlib import Path
 from typing import Annotated, Literal
 
 from pydantic import Field, SecretStr, ValidationError
-from pydantic_settings import BaseSettings, SettingsConfigDict, SettingsError as SourceError
+from pydantic_settings import BaseSettings, SettingsConfigDict
+from pydantic_settings import SettingsError as SourceError
 
 from shared.errors import SettingsError
 
@@ -72,7 +73,7 @@ def read_settings(flags: list[str] | None = None) -> Settings:
         If a flag is unknown or a value out of range; names it.
     """
     try:
-        return Settings(_cli_parse_args=flags or False)  # type: ignore[call-arg]
+        return Settings(_cli_parse_args=flags or False)
     except ValidationError as error:
         first = error.errors(include_input=False)[0]
         raise SettingsError(f"setting {'.'.join(map(str, first['loc']))}: {first['msg']}") from None
