@@ -5,11 +5,9 @@ import shlex
 from collections.abc import Sequence
 from html import escape
 from importlib.metadata import version
-from os import PathLike
 from typing import Any
 
 from replayer.comparison_table import duration
-from replayer.output import result_file
 
 COLUMNS = (
     ("mean wait", "mean_wait"),
@@ -42,29 +40,16 @@ pre { white-space: pre-wrap; border: 1px solid var(--line); padding: .8rem; }
 """
 
 
-def write_report(path: str | PathLike[str], documents: Sequence[dict[str, Any]], arguments: Sequence[str]) -> None:
-    """Write the page.
+def page(documents: Sequence[dict[str, Any]], arguments: Sequence[str]) -> str:
+    """Return the page as HTML.
 
     Parameters
     ----------
-    path
-        Where to.
     documents
         What `--json` gives, one per trace.
     arguments
         The command line that made them, for whoever wants to repeat it.
-
-    Raises
-    ------
-    OutputError
-        If the file cannot be written.
     """
-    with result_file(path) as file:
-        file.write(page(documents, arguments).encode())
-
-
-def page(documents: Sequence[dict[str, Any]], arguments: Sequence[str]) -> str:
-    """Return the page as HTML."""
     command = f"python -m replayer {shlex.join(arguments)}"
     packages = ", ".join(f"{name} {version(name)}" for name in ("numpy", "numba", "pydantic"))
     return (

@@ -1,5 +1,6 @@
 """Replay traces: `python -m replayer [TRACE.swf[.gz][@PROCESSORS]]…`."""
 
+import errno
 import logging
 import os
 import signal
@@ -7,9 +8,8 @@ import sys
 from collections.abc import Callable, Sequence
 from contextlib import ExitStack
 from functools import partial
-from itertools import zip_longest
 from pathlib import Path
-from typing import Annotated, Literal, NamedTuple
+from typing import Annotated, Literal
 
 import orjson
 import typer
@@ -18,30 +18,32 @@ from rich.console import Console
 from rich.progress import BarColumn, MofNCompleteColumn, Progress, TextColumn, TimeRemainingColumn
 from rich.table import Table
 
-from dashboards.report import write_report
+from dashboards.report import page
+from replayer.arguments import configurations, parse_capacity, parse_factor, read_cluster
 from replayer.comparison import Plan, Result, as_json, carry_out, carry_out_paced, carry_out_streamed
 from replayer.comparison_table import comparison_table
 from replayer.embedded import Observer
 from replayer.output import STANDARD_OUTPUT, result_file
 from replayer.pace import Pace
 from replayer.records import DecisionLog, Schedule
-from replayer.swf import BUNDLED, Oversized, Requests, Workload, prepare, read_swf
-from services.catalogue import Configuration, canonical, configure, entries
+from replayer.swf import BUNDLED, Oversized, Requests
+from services.catalogue import canonical, entries
 from shared.errors import SettingsError, ShadowtimeError
-from shared.events import CapacityChanged, Envelope, JobEnded
+from shared.events import Envelope, JobEnded
 from shared.logs import start_logging
 from shared.settings import Settings, read_settings
 
 messages = Console(stderr=True, highlight=False, soft_wrap=True)
 
+
+def say(text: str) -> None:
+    """Print a remark to standard error, whatever characters it has."""
+    messages.print(text, markup=False)
+
+
 YesNo = Literal["yes", "no"]
 
-
-class Cluster(NamedTuple):
-    """A trace as named on the command line, ready to be replayed."""
-
-    name: str
-    workload: Workload
+LARGEST_SEED = 2**63 - 1
 
 
 def main(
@@ -98,7 +100,8 @@ def main(
     if list_:
         print_catalogue()
         return
-    clusters = [read_cluster(text, processors, filter_, requests, jobs) for text in traces or [str(BUNDLED)]]
+    names = traces or [str(BUNDLED)]
+    clusters = [read_cluster(name, processors, filter_, requests, jobs, say) for name in names]
     changes = tuple(sorted(map(parse_capacity, capacity or ()), key=lambda change: change.time))
     plans = [
         Plan(
@@ -116,92 +119,47 @@ def main(
         for cluster in clusters
         for label, configuration in configurations(mode, policy or ["easy"], runtime, adjustment)
     ]
+    if not 0 <= seed <= LARGEST_SEED:
+        raise SettingsError(f"--seed {seed}: expected 0 to {LARGEST_SEED}")
     pace = None if speed == "max" else Pace(parse_factor(speed))
     if transport == "embedded" and (run is not None or setting):
         raise SettingsError("--run and --set go with --transport kafka")
     side_by_side = transport == "kafka" or pace is not None
     if len(plans) > 1 and (schedule is not None or (decisions is not None and side_by_side)):
         raise SettingsError("--schedule and --decisions record one run here: name one trace and one policy")
-    with ExitStack() as files:
-        observers: list[Observer] = []
-        if decisions is not None:
-            observers.append(DecisionLog(files.enter_context(result_file(decisions))))
+    with ExitStack() as files:  # every file is opened before the work begins, and is there only if all went well
+        decisions_file, schedule_file, json_file, report_file = (
+            None if path is None else files.enter_context(result_file(path))
+            for path in (decisions, schedule, json, report)
+        )
+        observers: list[Observer] = [] if decisions_file is None else [DecisionLog(decisions_file)]
         recorder = Schedule()
-        if schedule is not None:
+        if schedule_file is not None:
             observers.append(recorder)
         if transport == "kafka":
             settings = read_settings([f"--{each}" for each in setting or ()])
             carry_out_all = partial(stream, settings=settings, run=run, pace=pace)
         else:
             carry_out_all = partial(replay, pace=pace)
-        results = with_progress(plans, observers, carry_out_all, exact=pace is not None)
-        if schedule is not None:
-            recorder.write(files.enter_context(result_file(schedule)))
-    by_cluster = [[each for each in results if each.plan.workload is cluster.workload] for cluster in clusters]
-    tell(by_cluster, quiet=Path(STANDARD_OUTPUT) in (json, schedule, decisions))
-    if json is not None:
+        try:
+            results = with_progress(plans, observers, carry_out_all, exact=pace is not None)
+        except KeyboardInterrupt:
+            say("interrupted; no result file was written")
+            raise typer.Exit(128 + signal.SIGINT) from None
+        by_cluster = [[each for each in results if each.plan.workload is cluster.workload] for cluster in clusters]
         documents = [as_json(each) for each in by_cluster]
-        with result_file(json) as file:
-            file.write(orjson.dumps(documents if len(documents) > 1 else documents[0], option=orjson.OPT_INDENT_2))
-            file.write(b"\n")
+        if schedule_file is not None:
+            recorder.write(schedule_file)
+        if json_file is not None:
+            whole = documents if len(documents) > 1 else documents[0]
+            json_file.write(orjson.dumps(whole, option=orjson.OPT_INDENT_2 | orjson.OPT_APPEND_NEWLINE))
+        if report_file is not None:
+            report_file.write(page(documents, sys.argv[1:]).encode())
+    if Path(STANDARD_OUTPUT) not in (json, schedule, decisions, report):
+        for each in by_cluster:
+            Console(highlight=False).print(comparison_table(each))
     if report is not None:
-        write_report(report, [as_json(each) for each in by_cluster], sys.argv[1:])
-        messages.print(f"wrote {report}")
-
-
-def read_cluster(
-    text: str, processors: int | None, oversized: Oversized, requests: Requests, jobs: int | None
-) -> Cluster:
-    """Read a trace named as `FILE` or `FILE@PROCESSORS`, and say what was left out of it."""
-    path, _, size = text.rpartition("@") if "@" in text and text.rpartition("@")[2].isdigit() else (text, "", "")
-    trace = read_swf(path)
-    workload = prepare(trace, int(size) if size else processors, oversized=oversized, requests=requests, limit=jobs)
-    for note in trace.notes:
-        messages.print(f"{trace.name}: {note}")
-    if workload.skipped:
-        reasons = ", ".join(f"{count:,} {reason}" for reason, count in workload.skipped.items())
-        messages.print(f"{trace.name}: skipped {sum(workload.skipped.values()):,} jobs: {reasons}")
-    if workload.aligned:
-        messages.print(f"{trace.name}: cut {workload.aligned:,} jobs to {workload.processors} processors")
-    return Cluster(f"{trace.name}@{size}" if size else trace.name, workload)
-
-
-def parse_capacity(text: str) -> CapacityChanged:
-    """Return the change that `SECONDS:PROCESSORS` spells."""
-    time, _, processors = text.partition(":")
-    if not (time.isdigit() and processors.isdigit()):
-        raise SettingsError(f"--capacity {text!r}: expected SECONDS:PROCESSORS")
-    return CapacityChanged(time=int(time), processors=int(processors))
-
-
-def parse_factor(text: str) -> float:
-    """Return the factor that `--speed` names."""
-    try:
-        return float(text)
-    except ValueError:
-        raise SettingsError(f"--speed {text!r}: expected max or a factor above 0") from None
-
-
-def configurations(
-    mode: str, policies: Sequence[str], runtimes: Sequence[str] | None, adjustments: Sequence[str] | None
-) -> list[tuple[str, Configuration]]:
-    """Return label and configuration of each pass over a trace.
-
-    Closed mode makes one pass per policy. Recorded mode has one schedule, the one that happened, and makes as many
-    passes as there are predictors or adjustments to score.
-    """
-    if mode == "closed":
-        for option, given in (("--runtime", runtimes), ("--adjustment", adjustments)):
-            if given and len(given) > 1:
-                raise SettingsError(
-                    f"{option} is taken once in closed mode; a policy can name its own, as in easy:runtime=…"
-                )
-        pair = ((runtimes or ["requested"])[0], (adjustments or ["none"])[0])
-        return [(each, configure(each, *pair)) for each in policies]
-    if len(policies) > 1:
-        raise SettingsError("--policy is taken once in recorded mode: jobs start as they did")
-    pairs = zip_longest(runtimes or ["requested"], adjustments or ["none"])
-    return [("recorded", configure(policies[0], a or "requested", b or "none")) for a, b in pairs]
+        say(f"wrote {report}")
 
 
 ObserversOf = Callable[[Plan], Sequence[Observer]]
@@ -255,13 +213,6 @@ def with_progress(
         return carry_out_all(plans, observers_of)
 
 
-def tell(by_cluster: Sequence[Sequence[Result]], *, quiet: bool) -> None:
-    """Print a table per cluster, unless standard output is taken."""
-    if not quiet:
-        for results in by_cluster:
-            Console(highlight=False).print(comparison_table(results))
-
-
 def print_catalogue() -> None:
     """Print everything that a SPEC can name."""
     table = Table("option", "name", "what it does", show_lines=False, title="SPEC: NAME or NAME:key=value,key=value")
@@ -281,10 +232,11 @@ def command_line() -> None:
     except ShadowtimeError as error:
         messages.print(f"error: {error}", markup=False, style="red")
         sys.exit(2)
-    except KeyboardInterrupt:
-        messages.print("interrupted; no result file was written")
-        sys.exit(128 + signal.SIGINT)
-    except BrokenPipeError:
+    except OSError as error:
+        if error.errno != errno.EPIPE:
+            say(f"error: standard output cannot be written: {error.strerror}")
+            os.dup2(os.open(os.devnull, os.O_WRONLY), sys.stdout.fileno())
+            sys.exit(2)
         os.dup2(os.open(os.devnull, os.O_WRONLY), sys.stdout.fileno())  # what is still buffered goes nowhere
         sys.exit(0)
 

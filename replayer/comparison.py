@@ -83,11 +83,11 @@ def carry_out_paced(
 ) -> Iterator[Result]:
     """Replay several plans side by side in real time, each from its own first instant on."""
     replays = [plan.replay(observers(plan)) for plan in plans]
-    began = [replay.source.next_time() or 0 for replay in replays]
+    began = [replay.next_time() or 0 for replay in replays]
     wall, cpu = time.perf_counter(), time.process_time()
     open_runs = set(range(len(plans)))
     while open_runs:
-        due = {run: (replays[run].source.next_time() or began[run]) - began[run] for run in open_runs}
+        due = {run: (replays[run].next_time() or began[run]) - began[run] for run in open_runs}
         run = min(due, key=lambda each: (due[each], each))
         pace.wait_for(due[run])
         if not replays[run].step():

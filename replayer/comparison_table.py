@@ -2,6 +2,7 @@
 
 from collections.abc import Sequence
 
+from rich.markup import escape
 from rich.table import Table
 
 from replayer.comparison import Result
@@ -24,7 +25,7 @@ def comparison_table(results: Sequence[Result]) -> Table:
     """Return one row per result, all of one trace."""
     plan = results[0].plan
     table = Table(
-        title=f"{plan.cluster}: {len(plan.workload):,} jobs on {plan.workload.processors:,} processors",
+        title=f"{escape(plan.cluster)}: {len(plan.workload):,} jobs on {plan.workload.processors:,} processors",
     )
     table.add_column("policy", overflow="fold", min_width=9)
     for heading in ("mean wait", "geometric", "longest", "slowdown", "at once", "cpu"):
@@ -32,7 +33,7 @@ def comparison_table(results: Sequence[Result]) -> Table:
     for result in results:
         scores = result.scores.policy
         table.add_row(
-            result.plan.label,
+            escape(result.plan.label),
             duration(scores.mean_wait),
             duration(scores.geometric_mean_wait),
             duration(scores.max_wait),

@@ -1,9 +1,11 @@
 """The whole pipeline in one process: no broker, no server."""
 
+from collections import deque
 from collections.abc import Callable, Sequence
 from typing import Any
 
 import orjson
+from pydantic import TypeAdapter
 
 from replayer.source import Source
 from services.pipeline import STAGES
@@ -12,6 +14,8 @@ from shared.events import ClusterClosed, ClusterOpened, Decided, Envelope, Event
 from shared.stage import Stage, StageRun
 
 Observer = Callable[[Envelope], None]
+
+EVENTS: TypeAdapter[list[Event]] = TypeAdapter(list[Event])
 
 
 class EmbeddedReplay:
@@ -47,29 +51,37 @@ class EmbeddedReplay:
         self._observers = observers
         self._stages = [StageRun(stage) for stage in stages]
         self._sequence = 0
+        self._pending: deque[Event] = deque()
 
     def step(self) -> bool:
-        """Tell the next instant and carry out what is decided at it; return False once the run is closed.
+        """Tell the next event, and carry out what is decided at it; return False once the run is closed.
 
         Raises
         ------
         ReplayError
-            If a stage rejected an event, or a decision cannot be carried out.
+            If a stage rejected the event, or a decision cannot be carried out.
         """
         if self.closed:
             return False
-        if self._sequence == 0:
-            self._push(self._opened)
-        events = self.source.next_instant()
-        for event in events:
-            answer = self._push(event)
-            if isinstance(answer, Decided):
-                for caused in self.source.apply(answer):
-                    self._push(caused)
-        if not events:
-            self._push(ClusterClosed(time=self.last.event.time if self.last else self._opened.time))
-            self.closed = True
+        event = self._next()
+        answer = self._push(event)
+        if isinstance(answer, Decided):
+            self._pending.extendleft(reversed(self.source.apply(answer)))
+        self.closed = isinstance(event, ClusterClosed)
         return not self.closed
+
+    def _next(self) -> Event:
+        if self._sequence == 0:
+            return self._opened
+        if not self._pending:
+            self._pending.extend(self.source.next_instant())
+        if self._pending:
+            return self._pending.popleft()
+        return ClusterClosed(time=self.last.event.time if self.last else self._opened.time)
+
+    def next_time(self) -> int | None:
+        """Return the time of the next event in seconds; None when only the close is left."""
+        return self._pending[0].time if self._pending else self.source.next_time()
 
     def run_to_end(self) -> Envelope:
         """Tell everything that is left and return the last envelope, which bears the scores."""
@@ -80,14 +92,14 @@ class EmbeddedReplay:
         return self.last
 
     def _push(self, event: Event) -> Event:
-        envelope: Envelope | None = Envelope(run=self.run, sequence=self._sequence, event=event)
+        told = Envelope(run=self.run, cluster=self._opened.cluster, sequence=self._sequence, event=event)
+        envelope: Envelope | None = told
         for stage in self._stages:
-            if envelope is None:
-                raise ReplayError(f"sequence {self._sequence} of run {self.run!r} was told twice")
-            envelope = stage.push(envelope)
-        if envelope is None or isinstance(envelope.event, Rejected):
-            reason = envelope.event.reason if envelope and isinstance(envelope.event, Rejected) else "told twice"
-            raise ReplayError(f"event {self._sequence} of run {self.run!r} was rejected: {reason}")
+            envelope = stage.push(envelope or told)
+        if envelope is None:
+            raise ReplayError(f"event {self._sequence} of run {self.run!r} was told twice")
+        if isinstance(envelope.event, Rejected):
+            raise ReplayError(f"event {self._sequence} of run {self.run!r} was rejected: {envelope.event.reason}")
         self._sequence += 1
         self.last = envelope
         for observer in self._observers:
@@ -95,10 +107,12 @@ class EmbeddedReplay:
         return envelope.event
 
     def snapshot(self) -> bytes:
-        """Return the whole state, stages and source, as JSON."""
+        """Return the whole state between two events, stages and source, as JSON."""
         state: dict[str, Any] = {
             "sequence": self._sequence,
             "closed": self.closed,
+            "last": None if self.last is None else self.last.model_dump(mode="json"),
+            "pending": [event.model_dump() for event in self._pending],
             "source": self.source.snapshot(),
             "stages": [stage.snapshot().decode() for stage in self._stages] if self._sequence else [],
         }
@@ -108,6 +122,8 @@ class EmbeddedReplay:
         """Take on what `snapshot` returned; the source must be over the same trace."""
         state = orjson.loads(snapshot)
         self._sequence, self.closed = state["sequence"], state["closed"]
+        self.last = None if state["last"] is None else Envelope.model_validate(state["last"])
+        self._pending = deque(EVENTS.validate_python(state["pending"]))
         self.source.restore(state["source"])
         for stage, saved in zip(self._stages, state["stages"], strict=False):
             stage.restore(saved.encode())

@@ -82,7 +82,7 @@ class Machine:
         if times:
             return min(times)
         if self._waiting:
-            _, job = next(iter(self._waiting.values()))
+            _, job = max(self._waiting.values(), key=lambda waiting: waiting[1].processors)
             raise ReplayError(
                 f"{len(self._waiting)} jobs wait for ever: job {job.job_number} requests {job.processors} processors; "
                 f"the machine has {self._processors}, all idle"
@@ -156,7 +156,7 @@ class Machine:
         execution = self._running.pop(job_number)
         job, limit = execution.job, execution.limit
         cut = limit is not None and limit < job.run_time
-        if limit is not None and limit < min(job.run_time, job.requested_time):
+        if not killed and limit is not None and limit < min(job.run_time, job.requested_time):
             requeue = True  # it was started for less time than it requested, and needs more
         if requeue:
             self._waiting[job_number] = (execution.row, job)
@@ -189,6 +189,6 @@ class Machine:
         self._running = {each.job.job_number: each for each in executions}
         self._ends = [(each.end_time, each.job.job_number) for each in executions]
         heapify(self._ends)
-        if self._changed:
-            self._processors = self._capacity[self._changed - 1].processors
+        size = self._workload.processors
+        self._processors = self._capacity[self._changed - 1].processors if self._changed else size
         self._free = self._processors - sum(each.job.processors for each in executions)

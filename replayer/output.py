@@ -23,20 +23,25 @@ def result_file(path: str | os.PathLike[str]) -> Iterator[BinaryIO]:
     OutputError
         If the file cannot be written; names it.
     """
-    if str(path) == STANDARD_OUTPUT:
-        yield sys.stdout.buffer
-        sys.stdout.buffer.flush()
-        return
     path = Path(path)
     partial = path.with_name(f".{path.name}.{os.getpid()}.partial")
     try:
-        if path.is_dir():
-            raise OutputError(f"{path}: cannot be written: Is a directory")
+        if str(path) == STANDARD_OUTPUT:
+            yield sys.stdout.buffer
+            sys.stdout.buffer.flush()
+            return
+        if path.exists() and not path.is_file():  # a pipe or a device stays what it is
+            with path.open("wb") as file:
+                yield file
+            return
         try:
             with partial.open("wb") as file:
                 yield file
             partial.replace(path)
         finally:
             partial.unlink(missing_ok=True)
+    except BrokenPipeError:
+        raise
     except OSError as error:
-        raise OutputError(f"{path}: cannot be written: {error.strerror or error}") from error
+        name = "standard output" if str(path) == STANDARD_OUTPUT else path
+        raise OutputError(f"{name}: cannot be written: {error.strerror or error}") from error

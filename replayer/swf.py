@@ -30,6 +30,8 @@ __all__ = [
 BUNDLED = Path(__file__).with_name("bundled.swf.gz")
 """The trace that comes with the project, made by `replayer.lublin`."""
 
+LARGEST_MACHINE = 10_000_000
+
 Oversized = Literal["drop", "align"]
 Requests = Literal["as-logged", "actual", "doubled"]
 
@@ -137,7 +139,8 @@ def read_swf(path: str | os.PathLike[str]) -> Trace:
     path = Path(path)
     header, table, notes = read_text(path)
     order = np.lexsort((table[:, FIELDS.index("job_number")], table[:, FIELDS.index("submit_time")]))
-    return Trace(path.name.removesuffix(".gz").removesuffix(".swf"), header, table[order], notes)
+    name = os.fsencode(path.name).decode(errors="replace")  # results are text
+    return Trace(name.removesuffix(".gz").removesuffix(".swf"), header, table[order], notes)
 
 
 def prepare(
@@ -198,6 +201,9 @@ def prepare(
         raise TraceError(msg)
     if machine <= 0:
         msg = f"processors {machine}: a machine has at least 1"
+        raise SettingsError(msg)
+    if machine > LARGEST_MACHINE:
+        msg = f"processors {machine}: at most {LARGEST_MACHINE} are taken"
         raise SettingsError(msg)
 
     logged = dict(zip(FIELDS, trace.table.T, strict=True))

@@ -8,9 +8,11 @@ import sys
 from collections.abc import Coroutine
 from typing import Annotated, Any
 
+import orjson
 import typer
 from rich.console import Console
 
+from services.asyncapi import document
 from services.pipeline import STAGES
 from shared import topics
 from shared.bus import prepare_topics
@@ -92,6 +94,12 @@ def rebuild_stage(
             messages.print(f"{stage}: run {name} rebuilt up to sequence {sequence}")
 
     asyncio.run(_interruptible(work()))
+
+
+@app.command()
+def asyncapi() -> None:
+    """Print the topics as an AsyncAPI document."""
+    sys.stdout.buffer.write(orjson.dumps(document(), option=orjson.OPT_INDENT_2) + b"\n")
 
 
 async def _interruptible(work: Coroutine[Any, Any, None]) -> None:

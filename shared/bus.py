@@ -2,7 +2,7 @@
 
 import asyncio
 import ssl
-from collections.abc import Sequence
+from collections.abc import Awaitable, Callable, Sequence
 from contextlib import suppress
 from typing import Any
 from zlib import crc32
@@ -20,7 +20,7 @@ def partition_of(run: str, partitions: int) -> int:
     """Return the partition of a run, the same on every topic.
 
     >>> partition_of("kth/easy", 8)
-    1
+    5
     """
     return crc32(run.encode()) % partitions
 
@@ -85,11 +85,33 @@ async def prepare_topics(settings: Settings) -> int:
     BusError
         If Kafka cannot be reached within `connect_seconds`, refuses, or has topics of unequal partitions.
     """
+    return await _administer(settings, lambda admin: _prepare(admin, settings))
+
+
+async def partitions_of(settings: Settings, topic: str) -> int:
+    """Return how many partitions a topic has; 0 if there is no such topic.
+
+    Raises
+    ------
+    BusError
+        If Kafka cannot be reached within `connect_seconds`.
+    """
+    return await _administer(settings, lambda admin: _count(admin, topic))
+
+
+async def _count(admin: AIOKafkaAdminClient, topic: str) -> int:
+    if topic not in await admin.list_topics():
+        return 0
+    (described,) = await admin.describe_topics([topic])
+    return len(described["partitions"])
+
+
+async def _administer(settings: Settings, work: Callable[[AIOKafkaAdminClient], Awaitable[int]]) -> int:
     admin = AIOKafkaAdminClient(**connection(settings), request_timeout_ms=int(settings.connect_seconds * 1000))
     try:
         async with asyncio.timeout(settings.connect_seconds):
             await admin.start()
-            return await _prepare(admin, settings)
+            return await work(admin)
     except (KafkaError, OSError, TimeoutError) as error:
         raise BusError(f"Kafka at {settings.kafka_bootstrap} cannot be used: {error or type(error).__name__}") from None
     finally:

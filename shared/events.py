@@ -193,7 +193,7 @@ class RunTimePrediction(Frozen):
         Number of ended jobs behind the prediction; says how sure it is.
     """
 
-    point: Annotated[float, Field(ge=0)]
+    point: Annotated[float, Field(ge=0, allow_inf_nan=False)]
     observations: Annotated[int, Field(ge=0)]
 
 

@@ -8,8 +8,10 @@ is in Redis, not in faust's tables. The offset that faust commits is only a hint
 import asyncio
 import logging
 import os
+import tempfile
 import time
 from collections.abc import Sequence
+from pathlib import Path
 from typing import Any
 
 import faust
@@ -108,6 +110,7 @@ def build_app(stage: Stage, settings: Settings) -> faust.App:
         value_serializer="raw",
         key_serializer="raw",
         store="memory://",
+        datadir=Path(tempfile.gettempdir()) / f"shadowtime-{stage.name}",  # faust wants one; nothing is kept there
         topic_disable_leader=True,
         stream_wait_empty=False,
         consumer_auto_offset_reset="earliest",

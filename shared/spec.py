@@ -101,8 +101,9 @@ Made = TypeVar("Made", covariant=True)
 class Registry(Generic[Made]):
     """All policies, or all predictors of one kind, by name."""
 
-    def __init__(self, kind: str, classes: Iterable[type[Any]]) -> None:
+    def __init__(self, kind: str, classes: Iterable[type[Any]], aliases: Iterable[str] = ()) -> None:
         self.kind = kind
+        self.aliases = tuple(aliases)
         self.classes: dict[str, type[Any]] = {each.name: each for each in classes}
 
     def canonical(self, spec: Spec) -> Spec:
@@ -118,13 +119,16 @@ class Registry(Generic[Made]):
 
     def build(self, spec: Spec) -> Made:
         """Return a new object of the class that `spec` names."""
-        made: Made = self.classes[spec.name](self._keys(spec))
+        keys = self._keys(spec)
+        made: Made = self.classes[spec.name](keys)
         return made
 
     def _keys(self, spec: Spec) -> SpecKeys:
         chosen = self.classes.get(spec.name)
         if chosen is None:
-            raise SettingsError(f"unknown {self.kind} {spec.name!r}; known: {', '.join(sorted(self.classes))}")
+            raise SettingsError(
+                f"unknown {self.kind} {spec.name!r}; known: {', '.join(sorted([*self.classes, *self.aliases]))}"
+            )
         model: type[SpecKeys] = chosen.Keys
         unknown = [key for key in spec.keys if key not in model.model_fields]
         if unknown:

@@ -45,6 +45,7 @@ class StageHandler:
         self.time = opened.time
         self.processors = opened.processors
         self.jobs = JobsInSystem()
+        self.closed = False
 
     def handle(self, envelope: Envelope) -> Envelope:
         """Return what to forward for `envelope`.
@@ -55,9 +56,13 @@ class StageHandler:
             If the event contradicts the log; nothing has changed then.
         """
         event = envelope.event
+        if isinstance(event, Rejected):  # it changed nothing in the stage before, not even the time
+            return self.on_rejected(envelope, event)
         time = event.time
         if time < self.time:
             raise RuleBroken(f"{event.kind} at {time} comes after {self.time}: time went back")
+        if self.closed:
+            raise RuleBroken(f"{event.kind} at {time}: run {envelope.run!r} was closed at {self.time}")
         answer = _ANSWERS[type(event)](self, envelope, event)
         self.time = time
         return answer
@@ -96,11 +101,12 @@ class StageHandler:
 
     def snapshot(self) -> dict[str, Any]:
         """Return the whole state as plain values; a subclass adds its own under keys of its own."""
-        return {"time": self.time, "processors": self.processors, "jobs": self.jobs.snapshot()}
+        return {"time": self.time, "closed": self.closed, "processors": self.processors, "jobs": self.jobs.snapshot()}
 
     def restore(self, state: dict[str, Any]) -> None:
         """Take on the state that `snapshot` returned."""
         self.time = state["time"]
+        self.closed = state["closed"]
         self.processors = state["processors"]
         self.jobs.restore(state["jobs"])
 
@@ -130,6 +136,11 @@ class StageHandler:
         self.processors = event.processors
         return answer
 
+    def _closed(self, envelope: Envelope, event: ClusterClosed) -> Envelope:
+        answer = self.on_closed(envelope, event)
+        self.closed = True
+        return answer
+
     def _opened(self, envelope: Envelope, event: ClusterOpened) -> Envelope:
         raise RuleBroken(f"run {envelope.run!r} was opened already, at {self.opened.time}")
 
@@ -142,8 +153,7 @@ _ANSWERS: dict[type, Callable[[StageHandler, Envelope, Any], Envelope]] = {
     CapacityChanged: StageHandler._capacity,
     SchedulingPoint: lambda stage, envelope, event: stage.on_scheduling_point(envelope, event),
     Decided: lambda stage, envelope, event: stage.on_decided(envelope, event),
-    Rejected: lambda stage, envelope, event: stage.on_rejected(envelope, event),
-    ClusterClosed: lambda stage, envelope, event: stage.on_closed(envelope, event),
+    ClusterClosed: StageHandler._closed,
 }
 
 
@@ -188,6 +198,8 @@ class StageRun:
         return answer
 
     def _open(self, envelope: Envelope) -> Envelope:
+        if isinstance(envelope.event, Rejected):
+            return envelope
         if not isinstance(envelope.event, ClusterOpened):
             raise RuleBroken(f"{envelope.event.kind} at {envelope.event.time}: run {envelope.run!r} is not open")
         self.handler = self.stage.open(envelope.event)
@@ -225,9 +237,9 @@ class StageRun:
         """
         saved = orjson.loads(snapshot)
         for what, found, expected in (
-            ("schema", saved["schema"], SNAPSHOT_SCHEMA),
-            ("stage", saved["stage"], self.stage.name),
-            ("settings", saved["settings"], settings or saved["settings"]),
+            ("schema", saved.get("schema"), SNAPSHOT_SCHEMA),
+            ("stage", saved.get("stage"), self.stage.name),
+            ("settings", saved.get("settings"), settings or saved.get("settings")),
         ):
             if found != expected:
                 raise SnapshotMismatch(

@@ -5,9 +5,8 @@ from typing import BinaryIO
 
 import orjson
 from aiokafka import TopicPartition
-from aiokafka.errors import KafkaError
 
-from shared.bus import reader
+from shared.bus import partitions_of, reader
 from shared.errors import BusError
 from shared.settings import Settings
 from shared.topics import DEAD_LETTERS
@@ -31,20 +30,13 @@ async def subscribe(
     BusError
         If Kafka cannot be reached, or the topic does not exist.
     """
+    partitions = await partitions_of(settings, topic)
+    if not partitions:
+        raise BusError(f"Kafka at {settings.kafka_bootstrap} has no topic {topic!r}; start a worker or a replay first")
     consumer = reader(settings)
+    await consumer.start()
     try:
-        await consumer.start()
-        known = await consumer.topics()
-    except (KafkaError, OSError) as error:
-        await consumer.stop()
-        raise BusError(f"Kafka at {settings.kafka_bootstrap} cannot be used: {error}") from None
-    try:
-        if topic not in known:
-            raise BusError(
-                f"Kafka at {settings.kafka_bootstrap} has no topic {topic!r}; start a worker or a replay first"
-            )
-        numbers = consumer.partitions_for_topic(topic) or ()
-        consumer.assign([TopicPartition(topic, number) for number in sorted(numbers)])
+        consumer.assign([TopicPartition(topic, number) for number in range(partitions)])
         await (consumer.seek_to_beginning() if beginning else consumer.seek_to_end())
         written = 0
         async for record in consumer:

@@ -18,9 +18,8 @@ class Fcfs(Policy):
     def schedule(self, now: int, queue: Queue, running: Running, free: int) -> list[Start]:
         """Return the jobs at the head of the queue that fit together."""
         starts: list[Start] = []
-        for row, processors in enumerate(queue.processors.tolist() if free > 0 else ()):
-            if processors > free:
-                break
-            free -= processors
-            starts.append(start(queue, row, FITS_NOW))
+        processors = queue.processors
+        while len(starts) < len(queue) and processors[len(starts)] <= free:
+            free -= int(processors[len(starts)])
+            starts.append(start(queue, len(starts), FITS_NOW))
         return starts

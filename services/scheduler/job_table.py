@@ -1,6 +1,6 @@
 """The queue and the running jobs as columns of whole numbers, for compiled passes."""
 
-from typing import Any
+from typing import Any, Literal
 
 import numpy as np
 import numpy.typing as npt
@@ -10,6 +10,9 @@ from shared.kernel import kernel
 
 NEVER = 1 << 40
 """Seconds that no job waits or runs: stands for a request that was not made."""
+
+
+SIDES: tuple[Literal["left"], Literal["right"]] = ("left", "right")
 
 
 @kernel("void(int64[:, ::1], int64, int64)")
@@ -71,9 +74,9 @@ class JobTable:
         if size == self._table.shape[1]:
             self._table = np.concatenate([self._table, np.zeros_like(self._table)], axis=1)
         at = size
-        while at > 0 and (self._table[1, at - 1], self._table[0, at - 1]) > (row[1], row[0]):
-            at -= 1
-        if at < size:
+        if size and (self._table[1, size - 1], self._table[0, size - 1]) > (row[1], row[0]):
+            first, last = (int(np.searchsorted(self.submit_time, row[1], side)) for side in SIDES)
+            at = first + int(np.searchsorted(self.job_number[first:last], row[0]))
             self._table[:, at + 1 : size + 1] = self._table[:, at:size]
         self._table[:, at] = row
         self._rows[row[0]] = row

@@ -229,6 +229,27 @@ def test_command_writes_a_trace_that_can_be_replayed(tmp_path: Path) -> None:
     assert (len(workload), workload.processors, workload.skipped) == (50, 16, {})
 
 
+def test_waits_are_those_of_easy_and_change_nothing_else(tmp_path: Path) -> None:
+    tables = {}
+    for waits in ("easy", "none"):
+        path = tmp_path / f"{waits}.swf"
+        arguments = ["--jobs", "300", "--processors", "16", "--seed", "4", "--load", "0.9", "--waits", waits]
+        assert run_command(*arguments, "-o", str(path)) == (0, "")
+        trace = read_swf(path)
+        assert trace.header["Note"].endswith(f"--waits {waits}")
+        tables[waits] = trace.table
+    wait = FIELDS.index("wait_time")
+    rest = np.arange(len(FIELDS)) != wait
+    assert np.array_equal(tables["easy"][:, rest], tables["none"][:, rest])
+    assert np.all(tables["none"][:, wait] == -1)
+    assert tables["easy"][:, wait].min() == 0
+    assert tables["easy"][:, wait].max() > 0
+    # A recorded replay of these waits never holds more processors than there are.
+    start = tables["easy"][:, 1] + tables["easy"][:, wait]
+    end, size = start + column(tables["easy"], "run_time"), column(tables["easy"], "requested_processors")
+    assert max(size[(start <= now) & (end > now)].sum() for now in start) <= 16
+
+
 def test_command_reports_errors_in_one_line(tmp_path: Path) -> None:
     arguments = ["--jobs", "0", "--processors", "16", "--seed", "4", "-o", str(tmp_path / "made.swf")]
     assert run_command(*arguments) == (2, "error: jobs 0: not between 1 and 10000000\n")

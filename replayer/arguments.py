@@ -1,0 +1,80 @@
+"""What the words on the command line mean."""
+
+import re
+from collections.abc import Callable, Sequence
+from itertools import zip_longest
+from typing import NamedTuple
+
+from replayer.swf import Oversized, Requests, Workload, prepare, read_swf
+from services.catalogue import Configuration, configure
+from shared.errors import SettingsError
+from shared.events import CapacityChanged
+
+_NUMBER = re.compile(r"[0-9]{1,15}\Z")
+
+
+class Cluster(NamedTuple):
+    """A trace as named on the command line, ready to be replayed."""
+
+    name: str
+    workload: Workload
+
+
+def read_cluster(
+    text: str,
+    processors: int | None,
+    oversized: Oversized,
+    requests: Requests,
+    jobs: int | None,
+    say: Callable[[str], None],
+) -> Cluster:
+    """Read a trace named as `FILE` or `FILE@PROCESSORS`, and say what was left out of it."""
+    path, _, size = text.rpartition("@") if _NUMBER.match(text.rpartition("@")[2]) else (text, "", "")
+    trace = read_swf(path)
+    workload = prepare(trace, int(size) if size else processors, oversized=oversized, requests=requests, limit=jobs)
+    for note in trace.notes:
+        say(f"{trace.name}: {note}")
+    if workload.skipped:
+        reasons = ", ".join(f"{count:,} {reason}" for reason, count in workload.skipped.items())
+        say(f"{trace.name}: skipped {sum(workload.skipped.values()):,} jobs: {reasons}")
+    if workload.aligned:
+        say(f"{trace.name}: cut {workload.aligned:,} jobs to {workload.processors} processors")
+    return Cluster(f"{trace.name}@{size}" if size else trace.name, workload)
+
+
+def parse_capacity(text: str) -> CapacityChanged:
+    """Return the change that `SECONDS:PROCESSORS` spells."""
+    time, _, processors = text.partition(":")
+    if not (_NUMBER.match(time) and _NUMBER.match(processors)):
+        raise SettingsError(f"--capacity {text!r}: expected SECONDS:PROCESSORS")
+    return CapacityChanged(time=int(time), processors=int(processors))
+
+
+def parse_factor(text: str) -> float:
+    """Return the factor that `--speed` names."""
+    try:
+        return float(text)
+    except ValueError:
+        raise SettingsError(f"--speed {text!r}: expected max or a factor above 0") from None
+
+
+def configurations(
+    mode: str, policies: Sequence[str], runtimes: Sequence[str] | None, adjustments: Sequence[str] | None
+) -> list[tuple[str, Configuration]]:
+    """Return label and configuration of each pass over a trace.
+
+    Closed mode makes one pass per policy. Recorded mode has one schedule, the one that happened, and makes as many
+    passes as there are predictors or adjustments to score.
+    """
+    if mode == "closed":
+        for option, given in (("--runtime", runtimes), ("--adjustment", adjustments)):
+            if given and len(given) > 1:
+                raise SettingsError(
+                    f"{option} is taken once in closed mode; a policy can name its own, as in easy:runtime=…"
+                )
+        pair = ((runtimes or ["requested"])[0], (adjustments or ["none"])[0])
+        return [(each, configure(each, *pair)) for each in policies]
+    if len(policies) > 1:
+        raise SettingsError("--policy is taken once in recorded mode: jobs start as they did")
+    pairs = zip_longest(runtimes or ["requested"], adjustments or ["none"])
+    return [("recorded", configure(policies[0], a or "requested", b or "none")) for a, b in pairs]

@@ -1,0 +1,35 @@
+"""Benchmarks, one JSON line each: `python -m tests.benchmarks [NAME…]`; a NAME stands for all that begin with it."""
+
+import json
+import sys
+from collections.abc import Callable
+from functools import partial
+from typing import Any
+
+from tests.benchmarks.logs import SIZES
+from tests.benchmarks.memory import memory
+from tests.benchmarks.replay import replay
+from tests.benchmarks.scheduling_pass import queue_changes, scheduling_pass
+
+BENCHMARKS: dict[str, Callable[[], dict[str, Any]]] = {
+    **{f"replay-{trace.lower()}": partial(replay, trace) for trace in SIZES},
+    "memory-hpc2n": partial(memory, "HPC2N"),
+    **{f"scheduling-pass-{policy}": partial(scheduling_pass, policy) for policy in ("fcfs", "easy", "easy-sjbf")},
+    "queue-changes": queue_changes,
+}
+
+
+def main(names: list[str]) -> int:
+    """Run the benchmarks that are named, or all."""
+    for name in names:
+        if not any(each.startswith(name) for each in BENCHMARKS):
+            print(f"unknown benchmark {name!r}; known: {', '.join(BENCHMARKS)}", file=sys.stderr)
+            return 2
+    for name, benchmark in BENCHMARKS.items():
+        if not names or name.startswith(tuple(names)):
+            print(json.dumps({"benchmark": name} | benchmark()), flush=True)
+    return 0
+
+
+if __name__ == "__main__":
+    sys.exit(main(sys.argv[1:]))

@@ -1,0 +1,30 @@
+"""The logs that benchmarks replay: those of the archive, or generated ones of the same size where it is missing."""
+
+from typing import NamedTuple
+
+from replayer.lublin import generate
+from replayer.swf import Trace, Workload, prepare
+from tests.gates.archive import TRACES, workload
+
+
+class Size(NamedTuple):
+    """How large a log and its machine are."""
+
+    jobs: int
+    processors: int
+
+
+SIZES = {
+    "KTH": Size(28_481, 100),
+    "SDSC-SP2": Size(53_999, 128),
+    "CTC": Size(77_199, 338),
+    "HPC2N": Size(202_871, 240),
+}
+
+
+def log(trace: str) -> tuple[str, Workload]:
+    """Return where the jobs come from, `archive` or `generated`, and the jobs."""
+    size = SIZES[trace]
+    if TRACES.is_dir():
+        return "archive", workload(trace, size.processors)
+    return "generated", prepare(Trace(trace, *generate(size.jobs, size.processors, seed=1)))

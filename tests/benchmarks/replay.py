@@ -1,0 +1,85 @@
+"""Speed of the whole pipeline, embedded, under EASY, and the share of it that is not the policy."""
+
+import time
+from collections.abc import Sequence
+from dataclasses import replace
+from typing import Any
+
+from replayer.comparison import Plan, carry_out
+from replayer.embedded import EmbeddedReplay
+from services.catalogue import configure
+from services.pipeline import STAGES
+from services.scheduler.handler import Scheduler
+from services.scheduler.job_table import Queue, Running
+from services.scheduler.policy import Policy
+from shared.events import ClusterOpened, Decision, Event
+from shared.spec import SpecKeys
+from tests.benchmarks.logs import log
+
+
+class TimedPolicy(Policy):
+    """Another policy, with a stop watch around its passes."""
+
+    name = "timed"
+    Keys = SpecKeys
+
+    def __init__(self, policy: Policy) -> None:
+        self.policy = policy
+        self.seconds = 0.0
+        self.passes = 0
+
+    def schedule(self, now: int, queue: Queue, running: Running, free: int) -> Sequence[Decision]:
+        """Let the other policy decide."""
+        began = time.perf_counter()
+        decisions = self.policy.schedule(now, queue, running, free)
+        self.seconds += time.perf_counter() - began
+        self.passes += 1
+        return decisions
+
+    def observe(self, event: Event) -> None:
+        """Let the other policy see the event."""
+        self.policy.observe(event)
+
+    def snapshot(self) -> Any:
+        """Return the state of the other policy."""
+        return self.policy.snapshot()
+
+    def restore(self, state: Any) -> None:
+        """Give the other policy its state back."""
+        self.policy.restore(state)
+
+
+def replay(trace: str) -> dict[str, Any]:
+    """Replay a log twice: once as it is, once with the stop watch."""
+    source, workload = log(trace)
+    plan = Plan("easy", trace, workload, configure("easy"))
+    result = carry_out(plan)
+
+    watches: list[TimedPolicy] = []
+
+    def timed(opened: ClusterOpened) -> Scheduler:
+        scheduler = Scheduler(opened)
+        scheduler.policy = watch = TimedPolicy(scheduler.policy)
+        watches.append(watch)
+        return scheduler
+
+    stages = [replace(each, open=timed) if each.open is Scheduler else each for each in STAGES]
+    watched = EmbeddedReplay(plan.opened(), plan.source(), stages=stages)
+    began = time.perf_counter()
+    last = watched.run_to_end()
+    elapsed = time.perf_counter() - began
+    if last.scores != result.scores:
+        raise AssertionError("the stop watch changed a decision")
+    return {
+        "log": source,
+        "trace": trace,
+        "processors": workload.processors,
+        "policy": "easy",
+        "jobs": len(workload),
+        "events": last.sequence + 1,
+        "cpu_seconds": round(result.cpu_seconds, 3),
+        "jobs_per_cpu_second": round(len(workload) / result.cpu_seconds),
+        "passes": watches[0].passes,
+        "microseconds_per_pass": round(1e6 * watches[0].seconds / watches[0].passes, 1),
+        "share_outside_policy": round(1 - watches[0].seconds / elapsed, 3),
+    }

@@ -1,0 +1,45 @@
+"""The pipeline taken apart: what each stage reads and writes."""
+
+from collections.abc import Iterator
+
+from replayer.source import Source
+from services.pipeline import STAGES
+from shared.events import ClusterClosed, ClusterOpened, Decided, Envelope, Event, Rejected
+from shared.stage import StageRun
+
+
+class Chain:
+    """One run through all stages, of which `read` keeps the envelopes that each has been given."""
+
+    def __init__(self, opened: ClusterOpened) -> None:
+        self.opened = opened
+        self.stages = {stage.name: StageRun(stage) for stage in STAGES}
+        self.read: dict[str, list[Envelope]] = {stage.name: [] for stage in STAGES}
+        self.sequence = 0
+
+    def push(self, event: Event) -> Envelope:
+        """Return what the last stage makes of the next event of the run."""
+        envelope = Envelope(run="r", sequence=self.sequence, event=event)
+        for name, stage in self.stages.items():
+            self.read[name].append(envelope)
+            answer = stage.push(envelope)
+            assert answer is not None
+            assert not isinstance(answer.event, Rejected), answer.event.reason
+            envelope = answer
+        self.sequence += 1
+        return envelope
+
+    def play(self, source: Source) -> Iterator[tuple[Event, Envelope]]:
+        """Yield every event of the run as the source tells it, with what the last stage makes of it."""
+        yield self.opened, self.push(self.opened)
+        time = self.opened.time
+        while events := source.next_instant():
+            for event in events:
+                answer = self.push(event)
+                yield event, answer
+                if isinstance(answer.event, Decided):
+                    for caused in source.apply(answer.event):
+                        yield caused, self.push(caused)
+            time = events[0].time
+        closed = ClusterClosed(time=time)
+        yield closed, self.push(closed)

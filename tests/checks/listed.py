@@ -1,0 +1,20 @@
+"""Everything that a SPEC can name: the default keys of each, and each choice of its keys that have choices."""
+
+from typing import Literal, get_args, get_origin
+
+from services.catalogue import REGISTRIES, canonical
+
+
+def specs(option: str) -> list[str]:
+    """Return a SPEC for every class behind an option, and one more for each further choice of a key.
+
+    >>> specs("runtime")[:2]
+    ['last-two(fallback=request)', 'last-two(fallback=incremental)']
+    """
+    found: list[str] = []
+    for name, listed in sorted(REGISTRIES[option].classes.items()):
+        found.append(canonical(option, name))
+        for key, field in listed.Keys.model_fields.items():
+            choices = get_args(field.annotation) if get_origin(field.annotation) is Literal else ()
+            found += [canonical(option, f"{name}:{key}={each}") for each in choices if each != field.default]
+    return found

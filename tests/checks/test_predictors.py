@@ -1,0 +1,162 @@
+"""What every run-time predictor, walltime adjustment and wait bound keeps; a new one is tested by being listed."""
+
+from collections.abc import Callable, Iterator
+from itertools import islice
+from typing import Any
+
+import orjson
+import pytest
+from numpy.random import PCG64, Generator
+
+from services.catalogue import REGISTRIES
+from shared.events import JobSubmitted, RunTimePrediction, WaitBound, WalltimeAdjustment
+from shared.predictor import Predictor
+from shared.spec import Registry, parse
+from tests.checks.listed import specs
+
+AnyPredictor = Predictor[JobSubmitted, int, Any]
+Observation = tuple[JobSubmitted, int]
+
+LISTED = [(option, spec) for option in ("runtime", "adjustment", "wait-bound") for spec in specs(option)]
+
+
+@pytest.fixture(params=LISTED, ids=lambda listed: f"{listed[0]}:{listed[1]}")
+def make(request: pytest.FixtureRequest) -> Callable[[], AnyPredictor]:
+    """Return a maker of fresh predictors of one kind."""
+    option, spec = request.param
+    registry: Registry[Any] = REGISTRIES[option]
+
+    def build() -> AnyPredictor:
+        made: AnyPredictor = registry.build(parse(spec))
+        return made
+
+    return build
+
+
+def observations(seed: int = 1) -> Iterator[Observation]:
+    """Yield jobs of 20 users with their outcomes in seconds, for ever; some fields unknown, some outcomes huge."""
+    chance = Generator(PCG64([seed]))
+    for job_number in range(1, 1_000_000):
+        user, executable, queue, size, request, outcome = chance.integers(
+            (0, 0, 0, 1, 1, 0), (20, 40, 3, 129, 50, 50), size=6
+        ).tolist()
+        job = JobSubmitted(
+            time=job_number * 60,
+            job_number=job_number,
+            requested_processors=size,
+            requested_time=None if request == 1 else request * 600,
+            user_id=None if user == 0 else user,
+            group_id=None if user == 1 else user % 4,
+            executable_number=None if executable == 0 else executable,
+            queue_number=None if queue == 0 else queue,
+        )
+        yield job, outcome * 700 + job_number % 60
+
+
+def learn(predictor: AnyPredictor, count: int, seed: int = 1) -> None:
+    for job, outcome in islice(observations(seed), count):
+        predictor.learn_one(job, outcome)
+
+
+def answers(predictor: AnyPredictor, count: int = 200, seed: int = 2) -> list[Any]:
+    return [predictor.predict_one(job) for job, _ in islice(observations(seed), count)]
+
+
+def size(predictor: AnyPredictor) -> int:
+    return len(orjson.dumps(predictor.snapshot(), option=orjson.OPT_SERIALIZE_NUMPY))
+
+
+def check_range(job: JobSubmitted, answer: object) -> None:
+    longest = float("inf") if job.requested_time is None else job.requested_time
+    if isinstance(answer, RunTimePrediction):
+        assert 1 <= answer.point <= longest
+    elif isinstance(answer, WalltimeAdjustment):
+        assert 1 <= answer.adjusted_time <= longest
+    elif isinstance(answer, tuple):
+        for bound in answer:
+            assert isinstance(bound, WaitBound)
+            assert 0 < bound.quantile < 1
+            assert 0 < bound.confidence < 1
+            assert bound.bound is None or bound.bound >= 0
+    else:
+        assert answer is None
+
+
+def test_it_predicts_before_it_has_learned(make: Callable[[], AnyPredictor]) -> None:
+    for job, _ in islice(observations(), 50):
+        check_range(job, make().predict_one(job))
+
+
+def test_prediction_is_pure(make: Callable[[], AnyPredictor]) -> None:
+    predictor = make()
+    for count, (job, outcome) in enumerate(islice(observations(), 300)):
+        if count % 10 == 0:
+            before = orjson.dumps(predictor.snapshot(), option=orjson.OPT_SERIALIZE_NUMPY)
+            assert predictor.predict_one(job) == predictor.predict_one(job)
+            assert orjson.dumps(predictor.snapshot(), option=orjson.OPT_SERIALIZE_NUMPY) == before
+        predictor.learn_one(job, outcome)
+
+
+def test_a_prediction_does_not_touch_the_job(make: Callable[[], AnyPredictor]) -> None:
+    predictor = make()
+    for job, outcome in islice(observations(), 50):
+        before = job.model_dump()
+        predictor.predict_one(job)
+        predictor.learn_one(job, outcome)
+        assert job.model_dump() == before
+
+
+def test_predictions_stay_within_their_range(make: Callable[[], AnyPredictor]) -> None:
+    predictor = make()
+    for job, outcome in islice(observations(), 1000):
+        check_range(job, predictor.predict_one(job))
+        predictor.learn_one(job, outcome)
+
+
+def test_outcomes_of_no_time_at_all_can_be_learned(make: Callable[[], AnyPredictor]) -> None:
+    predictor = make()
+    for job, _ in islice(observations(), 100):
+        predictor.learn_one(job, 0)
+    for job, _ in islice(observations(), 100):
+        check_range(job, predictor.predict_one(job))
+
+
+def test_memory_does_not_grow_with_the_jobs(make: Callable[[], AnyPredictor]) -> None:
+    predictor = make()
+    learning = observations()
+    for job, outcome in islice(learning, 2_000):
+        predictor.learn_one(job, outcome)
+    after_2_000 = size(predictor)
+    for job, outcome in islice(learning, 18_000):
+        predictor.learn_one(job, outcome)
+    assert size(predictor) <= 1.25 * after_2_000
+
+
+def test_a_restored_predictor_goes_on_as_if_never_interrupted(make: Callable[[], AnyPredictor]) -> None:
+    predictor, again = make(), make()
+    learn(predictor, 500)
+    learn(again, 7, seed=9)  # to be forgotten
+    again.restore(orjson.loads(orjson.dumps(predictor.snapshot(), option=orjson.OPT_SERIALIZE_NUMPY)))
+    assert answers(again) == answers(predictor)
+    for each in (predictor, again):
+        learn(each, 300, seed=3)
+    assert answers(again) == answers(predictor)
+    assert orjson.dumps(again.snapshot(), option=orjson.OPT_SERIALIZE_NUMPY) == orjson.dumps(
+        predictor.snapshot(), option=orjson.OPT_SERIALIZE_NUMPY
+    )
+
+
+def test_a_snapshot_does_not_change_with_what_is_learned_after_it(make: Callable[[], AnyPredictor]) -> None:
+    predictor = make()
+    learn(predictor, 200)
+    snapshot = predictor.snapshot()
+    before = orjson.dumps(snapshot, option=orjson.OPT_SERIALIZE_NUMPY)
+    learn(predictor, 200, seed=4)
+    assert orjson.dumps(snapshot, option=orjson.OPT_SERIALIZE_NUMPY) == before
+
+
+def test_two_predictors_are_independent(make: Callable[[], AnyPredictor]) -> None:
+    predictor, untouched, fresh = make(), make(), make()
+    learn(predictor, 500)
+    assert answers(untouched) == answers(fresh)
+    assert untouched.snapshot() == fresh.snapshot()

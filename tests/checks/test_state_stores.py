@@ -1,0 +1,186 @@
+"""Every state store keeps the same rules: one transaction, fenced, and nothing of it lost."""
+
+import asyncio
+from collections.abc import AsyncIterator, Awaitable, Callable
+from contextlib import asynccontextmanager
+from pathlib import Path
+
+import pytest
+
+from shared.errors import Fenced, StoreError
+from shared.redis_store import RedisStore, connect
+from shared.settings import Settings
+from shared.state_store import StateStore, Transaction
+from stack.servers import Redis
+from tests.real_servers import require
+from tests.shared.memory_store import MemoryStore
+
+Check = Callable[[StateStore], Awaitable[None]]
+
+
+def transaction(expected: int, count: int, **changes: object) -> Transaction:
+    """Return a transaction that takes `count` events on from `expected`."""
+    numbers = range(expected + 1, expected + 1 + count)
+    fields: dict[str, object] = {
+        "run": "run",
+        "expected": expected,
+        "sequence": expected + count,
+        "offset": 100 + expected + count,
+        "partition": 3,
+        "snapshot": None,
+        "inputs": [b"in %d" % number for number in numbers],
+        "outputs": [b"out %d" % number for number in numbers],
+        "delivered": 0,
+    }
+    return Transaction(**(fields | changes))  # type: ignore[arg-type]
+
+
+@asynccontextmanager
+async def redis_store(server: Redis) -> AsyncIterator[RedisStore]:
+    client = connect(Settings(redis_url=server.url))
+    try:
+        await client.flushall()
+        yield RedisStore(client, "stage")
+    finally:
+        await client.aclose()
+
+
+@pytest.fixture(params=["memory", "redis"])
+def check(request: pytest.FixtureRequest) -> Callable[[Check], None]:
+    def run(work: Check) -> None:
+        async def on_memory() -> None:
+            await work(MemoryStore())
+
+        async def on_redis() -> None:
+            async with redis_store(request.getfixturevalue("redis_server")) as store:
+                await work(store)
+
+        asyncio.run(on_memory() if request.param == "memory" else on_redis())
+
+    return run
+
+
+def test_nothing_is_known_of_a_new_run(check: Callable[[Check], None]) -> None:
+    async def work(store: StateStore) -> None:
+        assert await store.load("run") is None
+        assert list(await store.runs(3)) == []
+
+    check(work)
+
+
+def test_transactions_add_up(check: Callable[[Check], None]) -> None:
+    async def work(store: StateStore) -> None:
+        await store.commit(transaction(-1, 2))
+        await store.commit(transaction(1, 1, delivered=2))
+        saved = await store.load("run")
+        assert saved is not None
+        assert (saved.sequence, saved.offset, saved.partition) == (2, 102, 3)
+        assert list(saved.journal) == [b"in 0", b"in 1", b"in 2"]
+        assert list(saved.outbox) == [b"out 2"]
+        assert saved.snapshot is None
+        assert list(await store.runs(3)) == ["run"]
+        assert list(await store.runs(4)) == []
+
+    check(work)
+
+
+def test_a_snapshot_takes_the_place_of_the_journal(check: Callable[[Check], None]) -> None:
+    async def work(store: StateStore) -> None:
+        await store.commit(transaction(-1, 5))
+        await store.commit(transaction(4, 5, snapshot=b"\x00state"))
+        await store.commit(transaction(9, 1))
+        saved = await store.load("run")
+        assert saved is not None
+        assert saved.snapshot == b"\x00state"
+        assert list(saved.journal) == [b"in 10"]
+
+    check(work)
+
+
+def test_the_fence_refuses_and_changes_nothing(check: Callable[[Check], None]) -> None:
+    async def work(store: StateStore) -> None:
+        await store.commit(transaction(-1, 3))
+        before = await store.load("run")
+        for expected in (-1, 1, 3):
+            with pytest.raises(Fenced):
+                await store.commit(transaction(expected, 2, read_model={"job:1": b"x"}))
+        assert await store.load("run") == before
+
+    check(work)
+
+
+def test_large_batches_pass(check: Callable[[Check], None]) -> None:
+    async def work(store: StateStore) -> None:
+        await store.commit(transaction(-1, 9_000, read_model={f"job:{job}": b"x" for job in range(5_000)}))
+        saved = await store.load("run")
+        assert saved is not None
+        assert len(saved.journal) == len(saved.outbox) == 9_000
+
+    check(work)
+
+
+def test_forget(check: Callable[[Check], None]) -> None:
+    async def work(store: StateStore) -> None:
+        await store.commit(transaction(-1, 3))
+        await store.forget("run")
+        assert await store.load("run") is None
+        assert list(await store.runs(3)) == []
+
+    check(work)
+
+
+def test_read_model_in_redis(redis_server: Redis) -> None:
+    async def work() -> None:
+        async with redis_store(redis_server) as store:
+            await store.commit(transaction(-1, 1, read_model={"job:1": b"a", "job:2": b"b"}))
+            await store.commit(transaction(0, 1, forgotten=["job:1"]))
+            assert await store.read_model("run") == {"job:2": b"b"}
+
+    asyncio.run(work())
+
+
+def test_a_closed_run_expires_in_redis(redis_server: Redis) -> None:
+    async def work() -> None:
+        async with redis_store(redis_server) as store:
+            await store.commit(transaction(-1, 1, closed=True))
+            client = connect(Settings(redis_url=redis_server.url))
+            assert 0 < await client.ttl("shadowtime:stage:state:run") <= 86_400
+            await client.aclose()
+
+    asyncio.run(work())
+
+
+def test_a_full_redis_refuses_the_whole_transaction(tmp_path: Path) -> None:
+    require(Redis)
+    with Redis(tmp_path, maxmemory="3mb", settings={"maxmemory-policy": "noeviction"}) as server:
+
+        async def work() -> None:
+            async with redis_store(server) as store:
+                await store.commit(transaction(-1, 1))
+                done = 0
+
+                async def fill() -> None:
+                    nonlocal done
+                    for done in range(100):
+                        await store.commit(transaction(done, 1, inputs=[b"x" * 200_000]))
+
+                with pytest.raises(StoreError, match="maxmemory"):
+                    await fill()
+                saved = await store.load("run")
+                assert saved is not None
+                assert saved.sequence == done
+                assert len(saved.journal) == len(saved.outbox) == done + 1
+
+        asyncio.run(work())
+
+
+def test_a_redis_that_is_away_is_named() -> None:
+    async def work() -> None:
+        client = connect(Settings(redis_url="redis://127.0.0.1:1/0"))
+        try:
+            with pytest.raises(StoreError, match="Redis cannot be used"):
+                await RedisStore(client, "stage").ping()
+        finally:
+            await client.aclose()
+
+    asyncio.run(work())

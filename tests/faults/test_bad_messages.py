@@ -1,0 +1,131 @@
+"""Messages that no stage can use: each is a dead letter with its place, and the stream goes on."""
+
+import asyncio
+import json
+import subprocess
+import sys
+import time
+from collections.abc import Iterator
+from pathlib import Path
+
+import pytest
+
+from shared import bus
+from shared.events import ClusterOpened, Envelope, JobStarted, SchedulingPoint
+from shared.settings import Settings
+from shared.topics import FLOW
+from stack.servers import Kafka, Redis
+from tests.parity.workers import ROOT, Workers
+
+LIMIT = 20_000
+"""Bytes that a worker takes here."""
+
+
+@pytest.fixture(scope="module")
+def settings(kafka: Kafka) -> Settings:
+    return Settings(kafka_bootstrap=kafka.address)
+
+
+@pytest.fixture(scope="module")
+def workers(kafka: Kafka, redis_server: Redis, tmp_path_factory: pytest.TempPathFactory) -> Iterator[Workers]:
+    folder = tmp_path_factory.mktemp("workers")
+    with Workers(kafka, redis_server, folder, max_message_bytes=str(LIMIT)) as running:
+        yield running
+
+
+def publish(settings: Settings, topic: str, run: str, values: list[bytes]) -> None:
+    async def send() -> None:
+        partitions = await bus.prepare_topics(settings)
+        producer = bus.producer(settings)
+        await producer.start()
+        for value in values:
+            await producer.send_and_wait(topic, value, run.encode(), bus.partition_of(run, partitions))
+        await producer.stop()
+
+    asyncio.run(send())
+
+
+def dead_letters(settings: Settings, count: int, **wanted: str) -> list[dict[str, str]]:
+    """Wait for the dead letters that are about some topic or carry some text."""
+    command = [sys.executable, "-m", "services", "watch", "dead-letters", "--beginning"]
+    command += [f"--kafka-bootstrap={settings.kafka_bootstrap}"]
+    found: list[dict[str, str]] = []
+    process = subprocess.Popen(command, cwd=ROOT, stdout=subprocess.PIPE, text=True)
+    assert process.stdout is not None
+    try:
+        for line in process.stdout:
+            letter = json.loads(line)
+            if all(text in letter[name] for name, text in wanted.items()):
+                found.append(letter)
+            if len(found) == count:
+                return found
+    finally:
+        process.kill()
+        process.wait()
+        process.stdout.close()
+    return found
+
+
+@pytest.mark.parametrize("topic", FLOW[:-1])
+def test_malformed_oversized_and_foreign_messages(settings: Settings, workers: Workers, topic: str) -> None:
+    foreign = Envelope(run="foreign", sequence=0, event=ClusterOpened(time=0, cluster="x", processors=1))
+    values = [
+        b"{not json",
+        b"x" * (LIMIT + 1),
+        foreign.model_dump_json().replace('"schema_version":1', '"schema_version":99').encode(),
+    ]
+    publish(settings, topic, "rubbish", values)
+    letters = sorted(dead_letters(settings, 3, topic=topic), key=lambda letter: int(letter["offset"]))
+    assert [letter["bytes"] for letter in letters] == [str(len(value)) for value in values]
+    assert len({letter["offset"] for letter in letters}) == 3
+    assert "not an envelope of this schema" in letters[0]["reason"]
+    assert f"at most {LIMIT} are taken" in letters[1]["reason"]
+    assert "schema_version" in letters[2]["reason"]
+
+
+def test_the_stream_goes_on_behind_bad_messages(settings: Settings, workers: Workers, tmp_path: Path) -> None:
+    """On every topic, on the partition of the run, before it begins."""
+    run = "after-rubbish"
+    for topic in FLOW[:-1]:
+        publish(settings, topic, run, [b"{", b"\x00" * 100])
+    workers.finish(workers.replay(run, tmp_path / "decisions.jsonl", "--jobs", "40"), 90)
+    embedded = tmp_path / "embedded.jsonl"
+    command = [sys.executable, "-m", "replayer", "--jobs", "40", "--decisions", str(embedded)]
+    subprocess.run(command, cwd=ROOT, check=True)
+    assert (tmp_path / "decisions.jsonl").read_bytes() == embedded.read_bytes()
+
+
+def test_a_broken_rule_is_rejected_and_the_replay_stops_with_it(
+    settings: Settings, workers: Workers, tmp_path: Path
+) -> None:
+    """Somebody else writes into the run's log: a start for a job never submitted."""
+    run = "forged-start"
+    opened = ClusterOpened(time=0, cluster="x", processors=8)
+    events = [opened, JobStarted(time=1, job_number=77, processors=1), SchedulingPoint(time=1)]
+    envelopes = [Envelope(run=run, sequence=number, event=event) for number, event in enumerate(events)]
+    publish(settings, "jobs", run, [envelope.model_dump_json().encode() for envelope in envelopes])
+    (letter,) = dead_letters(settings, 1, reason="job 77")
+    assert letter["reason"] == "job 77 started at 1 was never submitted"
+    assert (letter["stage"], letter["topic"]) == ("runtime_distribution", "jobs")
+    # The log of the run is not what this replay would tell: it says so and stops.
+    process = workers.replay(run, tmp_path / "decisions.jsonl", "--jobs", "5")
+    assert process.wait(timeout=60) == 2
+    assert "was opened with other settings" in workers.logs()
+
+
+def test_forged_and_duplicate_sequences_change_nothing(settings: Settings, workers: Workers, tmp_path: Path) -> None:
+    run = "forged-sequence"
+    process = workers.replay(run, tmp_path / "decisions.jsonl", "--jobs", "300")
+    time.sleep(4)
+    assert process.poll() is None, "the replay ended before anything was forged"
+    point = SchedulingPoint(time=1)
+    for topic in ("jobs", "wait-bounds"):
+        forged = [Envelope(run=run, sequence=number, event=point) for number in (1_000_000, 0)]
+        publish(settings, topic, run, [envelope.model_dump_json().encode() for envelope in forged])
+    workers.finish(process, 120)
+    embedded = tmp_path / "embedded.jsonl"
+    command = [sys.executable, "-m", "replayer", "--jobs", "300", "--decisions", str(embedded)]
+    subprocess.run(command, cwd=ROOT, check=True)
+    assert (tmp_path / "decisions.jsonl").read_bytes() == embedded.read_bytes()
+    letters = dead_letters(settings, 2, reason=f"sequence 1000000 of run '{run}'")
+    assert {letter["topic"] for letter in letters} == {"jobs", "wait-bounds"}

@@ -1,0 +1,106 @@
+"""Embedded, over Kafka, and over Kafka while everything is being killed: the same decisions, byte for byte."""
+
+import random
+import signal
+import subprocess
+import sys
+import time
+from pathlib import Path
+
+import pytest
+
+from shared.bus import partition_of
+from shared.settings import Settings
+from stack.servers import Kafka, Redis
+from tests.parity.topic_logs import sequences, without_duplicates
+from tests.parity.workers import ROOT, Workers
+from tests.real_servers import require
+
+JOBS = 150
+KTH = ROOT.parent / "shared" / "traces" / "KTH-SP2-1996-2.swf.gz"
+
+
+def embedded(folder: Path, *arguments: str) -> bytes:
+    """Return the decision log of the embedded pipeline."""
+    path = folder / "embedded.jsonl"
+    subprocess.run([sys.executable, "-m", "replayer", "--decisions", str(path), *arguments], cwd=ROOT, check=True)
+    return path.read_bytes()
+
+
+def assert_complete(settings: Settings, run: str) -> None:
+    """Nothing lost, nothing doubled: each sequence appears on every topic, in order after de-duplication."""
+    found = sequences(settings, run, partition_of(run, settings.partitions))
+    count = max(found["jobs"]) + 1
+    assert {topic: len(without_duplicates(numbers)) for topic, numbers in found.items()} == dict.fromkeys(found, count)
+
+
+@pytest.mark.parametrize("policy", ["easy", "best"])
+def test_kafka_gives_the_decisions_of_the_embedded_pipeline(
+    kafka: Kafka, redis_server: Redis, tmp_path: Path, policy: str
+) -> None:
+    arguments = ["--jobs", str(JOBS), "--policy", policy]
+    expected = embedded(tmp_path, *arguments)
+    with Workers(kafka, redis_server, tmp_path) as workers:
+        workers.finish(workers.replay(f"plain/{policy}", tmp_path / "kafka.jsonl", *arguments), 120)
+        assert (tmp_path / "kafka.jsonl").read_bytes() == expected, workers.logs()
+    assert_complete(Settings(kafka_bootstrap=kafka.address), f"plain/{policy}")
+
+
+def test_the_same_while_everything_is_being_killed(tmp_path: Path) -> None:
+    """Every stage and the replayer by SIGKILL, one stage stopped until its partition has moved, Redis and Kafka."""
+    chaos(tmp_path, ["--jobs", str(JOBS)], kills=1, pause=1.0, seconds=400)
+
+
+@pytest.mark.archive
+@pytest.mark.skipif(not KTH.exists(), reason="needs ../shared/traces")
+def test_the_first_5000_jobs_of_kth_while_everything_is_being_killed(tmp_path: Path) -> None:
+    chaos(tmp_path, [str(KTH), "--jobs", "5000"], kills=5, pause=6.0, seconds=1500)
+
+
+def chaos(folder: Path, arguments: list[str], kills: int, pause: float, seconds: float) -> None:
+    """Replay while killing; at the end the decisions must be those of the embedded pipeline."""
+    require(Kafka)
+    require(Redis)
+    expected = embedded(folder, *arguments)
+    chance = random.Random(1)
+    until = time.monotonic() + seconds
+    with (
+        Kafka(folder / "kafka") as kafka,
+        Redis(folder / "redis") as redis,
+        Workers(kafka, redis, folder, per_stage=2) as workers,
+    ):
+        run, path = "chaos", folder / "kafka.jsonl"
+        replay = workers.replay(run, path, *arguments)
+        time.sleep(8)
+        victims = [name for name in [*workers.names, "replay"] for _ in range(kills)]
+        chance.shuffle(victims)
+        acts: list[str] = [*victims, "stop", "kafka", "redis"]
+        chance.shuffle(acts)
+        for act in acts:
+            if act == "replay":
+                if replay.poll() is not None:
+                    break
+                replay.kill()
+                replay.wait()
+                replay = workers.replay(run, path, *arguments)
+            elif act == "stop":
+                stopped = chance.choice(workers.names)
+                workers.signal(stopped, signal.SIGSTOP)
+                time.sleep(9)  # longer than its session: the partition moves to the other worker
+                workers.signal(stopped, signal.SIGCONT)
+            elif act == "kafka":
+                kafka.restart()
+            elif act == "redis":
+                redis.kill()
+                redis.start()
+            else:
+                workers.signal(act, signal.SIGKILL)
+            time.sleep(pause * chance.random())
+            workers.tend()
+        while replay.poll() is None:
+            workers.tend()
+            assert time.monotonic() < until, f"the replay did not end within {seconds} s\n{workers.logs()}"
+            time.sleep(0.2)
+        assert replay.returncode == 0, workers.logs()
+        assert path.read_bytes() == expected, workers.logs()
+        assert_complete(Settings(kafka_bootstrap=kafka.address), run)

@@ -1,0 +1,31 @@
+"""What lies on the topics after a run."""
+
+import asyncio
+
+from shared.bus import read_log
+from shared.events import Envelope
+from shared.settings import Settings
+from shared.topics import FLOW
+
+
+def sequences(settings: Settings, run: str, partition: int) -> dict[str, list[int]]:
+    """Return the sequences of a run on every topic of the flow, in the order in which they lie there."""
+
+    async def read() -> dict[str, list[int]]:
+        found: dict[str, list[int]] = {}
+        for topic in FLOW:
+            records = await read_log(settings, topic, partition)
+            envelopes = [Envelope.model_validate_json(record.value) for record in records if record.key == run.encode()]
+            found[topic] = [envelope.sequence for envelope in envelopes]
+        return found
+
+    return asyncio.run(read())
+
+
+def without_duplicates(numbers: list[int]) -> list[int]:
+    """Return what a receiver keeps: each number that follows the last one kept."""
+    kept: list[int] = []
+    for number in numbers:
+        if number == len(kept):
+            kept.append(number)
+    return kept

@@ -1,0 +1,75 @@
+"""The five stages and the replayer as processes, to be killed."""
+
+import os
+import signal
+import subprocess
+import sys
+import time
+from contextlib import suppress
+from pathlib import Path
+from types import TracebackType
+
+from services.pipeline import STAGES
+from stack.servers import Kafka, Redis
+
+ROOT = Path(__file__).parents[2]
+
+
+class Workers:
+    """Worker processes of every stage over one Kafka and one Redis; dead ones are started again by `tend`."""
+
+    def __init__(self, kafka: Kafka, redis: Redis, folder: Path, per_stage: int = 1, **settings: str) -> None:
+        self.folder = folder
+        self.environment = {
+            **os.environ,
+            "SHADOWTIME_KAFKA_BOOTSTRAP": kafka.address,
+            "SHADOWTIME_REDIS_URL": redis.url,
+            "SHADOWTIME_WEB_PORT": "0",
+            **{f"SHADOWTIME_{name.upper()}": value for name, value in settings.items()},
+        }
+        self.names = [f"{stage.name}-{number}" for stage in STAGES for number in range(per_stage)]
+        self.processes: dict[str, subprocess.Popen[bytes]] = {}
+        self.starts = dict.fromkeys(self.names, 0)
+
+    def __enter__(self) -> "Workers":
+        self.tend()
+        return self
+
+    def __exit__(self, kind: type[BaseException] | None, error: BaseException | None, at: TracebackType | None) -> None:
+        for process in self.processes.values():
+            with suppress(ProcessLookupError):
+                process.send_signal(signal.SIGCONT)
+                process.kill()
+            process.wait()
+
+    def tend(self) -> None:
+        """Start every worker that does not run."""
+        for name in self.names:
+            if name not in self.processes or self.processes[name].poll() is not None:
+                self.processes[name] = self.start(["services", name.rpartition("-")[0]], name)
+                self.starts[name] += 1
+
+    def start(self, arguments: list[str], name: str) -> subprocess.Popen[bytes]:
+        with (self.folder / f"{name}.log").open("ab") as log:
+            command = [sys.executable, "-m", *arguments]
+            return subprocess.Popen(command, cwd=ROOT, env=self.environment, stdout=log, stderr=log)
+
+    def signal(self, name: str, number: signal.Signals) -> None:
+        self.processes[name].send_signal(number)
+
+    def logs(self) -> str:
+        return "\n".join(f"--- {path.name}\n{path.read_text()[-1500:]}" for path in sorted(self.folder.glob("*.log")))
+
+    def replay(self, run: str, decisions: Path, *arguments: str) -> subprocess.Popen[bytes]:
+        """Start a replay over Kafka."""
+        options = ["--transport", "kafka", "--run", run, "--decisions", str(decisions), *arguments]
+        return self.start(["replayer", *options], f"replay-{run.replace('/', '-')}")
+
+    def finish(self, process: subprocess.Popen[bytes], seconds: float) -> None:
+        """Wait for a replay, tending the workers."""
+        until = time.monotonic() + seconds
+        while process.poll() is None:
+            self.tend()
+            assert time.monotonic() < until, f"the replay did not end within {seconds} s\n{self.logs()}"
+            time.sleep(0.1)
+        assert process.returncode == 0, f"the replay ended with {process.returncode}\n{self.logs()}"

@@ -1,0 +1,176 @@
+"""Results side by side: as data with fixed keys, and as a table."""
+
+import io
+import math
+
+import orjson
+import pytest
+from rich.console import Console
+
+from replayer.comparison import Plan, Result, as_json, carry_out
+from replayer.comparison_table import comparison_table, duration
+from services.catalogue import configure
+from shared.events import ClusterOpened, Envelope
+from tests.replayer.small_logs import generated, job, plan_of, workload_of
+
+# The design fixes these: tools outside the project read them.
+DOCUMENT = {
+    "trace",
+    "cluster",
+    "processors",
+    "jobs",
+    "skipped",
+    "policies",
+    "run_time_predictions",
+    "walltime_adjustments",
+    "wait_bounds",
+}
+POLICY = [
+    "policy",
+    "runtime",
+    "adjustment",
+    "mean_wait",
+    "geometric_mean_wait",
+    "max_wait",
+    "zero_wait_share",
+    "mean_bounded_slowdown",
+    "mean_bounded_slowdown_unclamped",
+    "mean_response",
+    "weighted_mean_wait",
+    "utilization",
+    "makespan",
+    "killed",
+    "wasted_processor_seconds",
+    "scheduling_points",
+    "elapsed_seconds",
+    "cpu_seconds",
+]
+RUN_TIME = ["predictor", "predictions", "mean_absolute_error", "mean_run_time", "log_score", "crps"]
+ADJUSTMENT = [
+    "scheme",
+    "mean_accuracy",
+    "median_accuracy",
+    "mean_accuracy_requested",
+    "none",
+    "over",
+    "under",
+    "bad",
+]
+
+
+def results_of(*policies: str) -> list[Result]:
+    workload = generated()
+    return [carry_out(plan_of(workload, policy)) for policy in policies]
+
+
+def test_keys_are_those_of_the_design() -> None:
+    document = as_json(results_of("fcfs", "best"))
+    assert set(document) == DOCUMENT | {"aligned"}
+    assert [list(row) for row in document["policies"]] == [POLICY, POLICY]
+    assert [list(row) for row in document["run_time_predictions"]] == [RUN_TIME, RUN_TIME]
+    assert [list(row) for row in document["walltime_adjustments"]] == [ADJUSTMENT, ADJUSTMENT]
+    assert document["wait_bounds"] == []
+    orjson.dumps(document)
+
+
+def test_rows_keep_the_order_of_the_command_line_and_repeat_the_spec() -> None:
+    specs = ["easy-sjbf:runtime=last-two", "fcfs", "best", "easy"]
+    rows = as_json(results_of(*specs))["policies"]
+    assert [row["policy"] for row in rows] == specs
+    assert [row["runtime"] for row in rows] == [
+        "last-two(fallback=request)",
+        "requested",
+        "last-two(fallback=request)",
+        "requested",
+    ]
+
+
+def test_scores_by_hand() -> None:
+    """Job 2 waits 60 s behind job 1; job 3, of 5 s, starts at once."""
+    workload = workload_of(
+        job(1, 0, processors=3, run_time=60),
+        job(2, 0, processors=3, run_time=40),
+        job(3, 10, processors=1, run_time=5),
+        processors=4,
+    )
+    document = as_json([carry_out(plan_of(workload))])
+    row = document["policies"][0]
+    assert (document["trace"], document["cluster"], document["processors"], document["jobs"]) == (
+        "small",
+        "small",
+        4,
+        3,
+    )
+    assert row["mean_wait"] == 20
+    assert row["max_wait"] == 60
+    assert row["zero_wait_share"] == pytest.approx(2 / 3)
+    assert row["geometric_mean_wait"] == pytest.approx((10 * 60 * 10) ** (1 / 3))
+    assert row["mean_bounded_slowdown"] == pytest.approx((1 + 100 / 40 + 1) / 3)
+    assert row["mean_bounded_slowdown_unclamped"] == pytest.approx((1 + 100 / 40 + 0.5) / 3)
+    assert row["mean_response"] == pytest.approx((60 + 100 + 5) / 3)
+    assert row["weighted_mean_wait"] == pytest.approx(60)  # the others have waited for nothing
+    assert row["makespan"] == 100
+    assert row["utilization"] == pytest.approx((3 * 60 + 3 * 40 + 5) / 400)
+    assert (row["killed"], row["wasted_processor_seconds"], row["scheduling_points"]) == (0, 0, 5)
+    assert document["run_time_predictions"][0]["mean_absolute_error"] == pytest.approx((40 + 60 + 95) / 3)
+    assert document["run_time_predictions"][0]["mean_run_time"] == pytest.approx(35)
+    assert document["walltime_adjustments"][0]["mean_accuracy"] == pytest.approx((0.6 + 0.4 + 0.05) / 3)
+
+
+def test_recorded_mode_gives_one_policy_row_and_scores_every_predictor() -> None:
+    workload = workload_of(*(job(n, 10 * n, wait_time=5) for n in range(1, 9)))
+    plans = [
+        Plan("recorded", "small", workload, configure("easy", runtime), "recorded")
+        for runtime in ("requested", "last-two")
+    ]
+    document = as_json([carry_out(plan) for plan in plans])
+    assert [row["policy"] for row in document["policies"]] == ["recorded"]
+    assert document["policies"][0]["mean_wait"] == 5
+    assert [row["predictor"] for row in document["run_time_predictions"]] == ["requested", "last-two(fallback=request)"]
+
+
+def test_settings_of_a_run_are_in_its_opening() -> None:
+    opened: list[ClusterOpened] = []
+
+    def note(envelope: Envelope) -> None:
+        if isinstance(envelope.event, ClusterOpened):
+            opened.append(envelope.event)
+
+    carry_out(plan_of(generated(), "best", seed=11), [note])
+    [event] = opened
+    assert (event.policy, event.runtime, event.seed) == ("easy-sjbf", "last-two(fallback=request)", 11)
+    assert (event.adjustment, event.wait_bound, event.mode, event.processors) == ("none", "none", "closed", 16)
+
+
+def test_cpu_seconds_are_those_of_one_replay() -> None:
+    first, second = results_of("easy", "easy")
+    assert 0 < first.cpu_seconds < 5
+    assert math.isclose(first.scores.policy.mean_wait or 0, second.scores.policy.mean_wait or 0)
+
+
+def rendered(results: list[Result], width: int = 120) -> str:
+    console = Console(width=width, file=io.StringIO())
+    console.print(comparison_table(results))
+    assert isinstance(console.file, io.StringIO)
+    return console.file.getvalue()
+
+
+def test_table_has_a_row_per_policy() -> None:
+    text = rendered(results_of("fcfs", "easy"))
+    assert "generated: 60 jobs on 16 processors" in text
+    assert text.index("fcfs") < text.index("easy")
+    for heading in ("mean wait", "geometric", "longest", "slowdown", "at once", "cpu"):
+        assert heading in text
+
+
+def test_table_shows_the_name_of_the_log_as_it_is() -> None:
+    result = carry_out(plan_of(workload_of(job(1)))._replace(cluster="kth[old]"))
+    assert "kth[old]: 1 jobs" in rendered([result])
+
+
+@pytest.mark.parametrize(
+    ("seconds", "text"),
+    [(None, "-"), (0, "0 s"), (59.4, "59 s"), (60, "1.0 min"), (3600, "1.0 h"), (1_163_311, "323.1 h")],
+)
+def test_durations_are_for_people(seconds: float | None, text: str) -> None:
+    assert duration(seconds) == text

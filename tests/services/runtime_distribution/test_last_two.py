@@ -1,0 +1,59 @@
+"""The mean of the user's last two run times, against the whole log at every prefix."""
+
+from typing import Literal
+
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+
+from services.runtime_distribution.handler import PREDICTORS
+from services.runtime_distribution.last_two import LastTwo, LastTwoKeys
+from shared.events import JobSubmitted, RunTimePrediction
+from shared.spec import parse
+
+
+def job(user_id: int | None, requested_time: int | None = 1000) -> JobSubmitted:
+    return JobSubmitted(time=0, job_number=1, requested_processors=1, requested_time=requested_time, user_id=user_id)
+
+
+def batch(log: list[tuple[int | None, int]], asked: JobSubmitted) -> RunTimePrediction | None:
+    """Return the prediction from the whole log of (user, run time)."""
+    own = [run_time for user, run_time in log if user is not None and user == asked.user_id]
+    if len(own) < 2:
+        return None
+    mean = max((own[-1] + own[-2]) / 2, 1.0)
+    return RunTimePrediction(point=min(mean, asked.requested_time or mean), observations=2)
+
+
+@given(
+    st.lists(st.tuples(st.none() | st.integers(1, 3), st.integers(0, 2000))),
+    st.none() | st.integers(1, 1500),
+)
+def test_online_is_batch_at_every_prefix(log: list[tuple[int | None, int]], requested_time: int | None) -> None:
+    predictor = LastTwo(LastTwoKeys())
+    for prefix, (user, run_time) in enumerate(log):
+        for asking in (None, 1, 2, 3):
+            asked = job(asking, requested_time)
+            assert predictor.predict_one(asked) == batch(log[:prefix], asked)
+        predictor.learn_one(job(user), run_time)
+
+
+def test_one_job_is_not_enough() -> None:
+    predictor = LastTwo(LastTwoKeys())
+    predictor.learn_one(job(1), 60)
+    assert predictor.predict_one(job(1)) is None
+
+
+@pytest.mark.parametrize("fallback", ["request", "incremental"])
+def test_the_fallback_does_not_change_the_prediction(fallback: Literal["request", "incremental"]) -> None:
+    predictor = PREDICTORS.build(parse(f"last-two:fallback={fallback}"))
+    for run_time in (10, 60, 121):
+        predictor.learn_one(job(1), run_time)
+    assert predictor.predict_one(job(1)) == RunTimePrediction(point=90.5, observations=2)
+
+
+def test_requested_says_nothing() -> None:
+    predictor = PREDICTORS.build(parse("requested"))
+    predictor.learn_one(job(1), 10)
+    predictor.learn_one(job(1), 10)
+    assert predictor.predict_one(job(1)) is None

@@ -1,0 +1,198 @@
+"""EASY and EASY-SJBF against the textbook, and what backfilling promises the head of the queue."""
+
+from collections.abc import Sequence
+
+import numpy as np
+import pytest
+from hypothesis import assume, given, settings
+from hypothesis import strategies as st
+
+from replayer.machine import Machine
+from replayer.swf import Workload
+from services.scheduler.easy import easy_pass, shadow_of
+from services.scheduler.handler import Scheduler
+from services.scheduler.job_table import NEVER
+from services.scheduler.policies import POLICIES
+from services.scheduler.policy import Policy
+from shared.events import Backfilled, ClusterOpened, Decided, FitsNow, JobStarted, SchedulingPoint, Start
+from shared.spec import Spec
+from tests.checks.chain import Chain
+from tests.checks.workloads import workloads
+from tests.services.scheduler.instances import Instance, StartedJob, WaitingJob, instances
+from tests.services.scheduler.textbook_easy import easy, expected_end, shadow
+
+EASY, SJBF = POLICIES.build(Spec("easy")), POLICIES.build(Spec("easy-sjbf"))
+BEYOND = 1 << 60
+
+
+def decide(policy: Policy, instance: Instance) -> list[Start]:
+    decisions = policy.schedule(instance.now, *instance.tables(), instance.free)
+    return [each for each in decisions if isinstance(each, Start)]
+
+
+# The twin
+
+
+@given(instance=instances())
+@settings(max_examples=800, deadline=None)
+def test_easy_is_the_textbook(instance: Instance) -> None:
+    assert decide(EASY, instance) == easy(instance)
+
+
+@given(instance=instances())
+@settings(max_examples=800, deadline=None)
+def test_easy_sjbf_is_the_textbook_with_sorted_candidates(instance: Instance) -> None:
+    assert decide(SJBF, instance) == easy(instance, shortest_first=True)
+
+
+@pytest.mark.parametrize("policy", [EASY, SJBF], ids=["easy", "easy-sjbf"])
+@given(instance=instances())
+@settings(max_examples=300, deadline=None)
+def test_a_candidate_starts_just_if_it_does_not_delay_the_head(policy: Policy, instance: Instance) -> None:
+    """Brute force: plan the head anew with and without each candidate on the machine."""
+    assume(instance.free > 0)
+    starts = decide(policy, instance)
+    jobs = {job.job_number: job for job in instance.queue}
+    heads = [start for start in starts if start.reason == FitsNow()]
+    assert [start.job_number for start in heads] == [job.job_number for job in instance.queue[: len(heads)]]
+    waiting = instance.queue[len(heads) :]
+    if not waiting:
+        return
+    ends = [(expected_end(job, instance.now, instance.corrections), job.processors) for job in instance.running]
+    ends += [(instance.now + jobs[each.job_number].predicted_time, each.processors) for each in heads]
+    free = instance.free - sum(each.processors for each in heads)
+    head, *candidates = waiting
+    assert head.processors > free
+    if policy is SJBF:
+        candidates.sort(key=lambda job: (job.predicted_time, job.submit_time, job.job_number))
+    accepted = []
+    for job in candidates:
+        with_job = [*ends, (instance.now + job.predicted_time, job.processors)]
+        planned, _ = shadow(head.processors, free, ends)
+        delayed, _ = shadow(head.processors, free - job.processors, with_job)
+        if job.processors <= free and (planned is None or delayed == planned):
+            accepted.append(job.job_number)
+            free, ends = free - job.processors, with_job
+    assert accepted == [each.job_number for each in starts[len(heads) :]]
+
+
+# Kernels
+
+SMALL = st.integers(1, 9)
+PAIRS = st.lists(st.tuples(SMALL, st.integers(0, 6)), max_size=8)
+
+
+def column(values: Sequence[int]) -> np.ndarray[tuple[int], np.dtype[np.int64]]:
+    return np.array(values, dtype=np.int64)
+
+
+@given(needed=st.integers(1, 30), free=st.integers(-5, 10), pairs=PAIRS)
+@settings(max_examples=500, deadline=None)
+def test_shadow_of_is_its_plain_twin(needed: int, free: int, pairs: list[tuple[int, int]]) -> None:
+    assume(free < needed)
+    sizes, ends = column([size for size, _ in pairs]), column([end for _, end in pairs])
+    time, extra = shadow(needed, free, [(end, size) for size, end in pairs])
+    assert shadow_of(needed, free, sizes, ends) == (BEYOND if time is None else time, extra)
+
+
+@given(instance=instances(max_waiting=12), data=st.data())
+@settings(max_examples=300, deadline=None)
+def test_easy_pass_is_its_uncompiled_self(instance: Instance, data: st.DataObject) -> None:
+    queue, running = instance.tables()
+    order = column(data.draw(st.lists(st.integers(0, 3), min_size=len(queue), max_size=len(queue))))
+    arguments = (
+        instance.now,
+        max(instance.free, 0),
+        *(queue.processors, queue.predicted_time, order, running.processors, running.start_time),
+        *(running.predicted_time, running.requested_time, running.corrections),
+    )
+    *compiled, rows = easy_pass(*arguments)
+    *plain, plain_rows = easy_pass.py_func(*arguments)  # type: ignore[attr-defined]
+    assert (compiled, rows.tolist()) == (plain, plain_rows.tolist())
+
+
+# By hand
+
+
+def waiting(job_number: int, processors: int, seconds: int) -> WaitingJob:
+    return WaitingJob(job_number, job_number, processors, seconds, seconds)
+
+
+def running(job_number: int, processors: int, until: int) -> StartedJob:
+    return StartedJob(job_number, 0, processors, until, until, 0)
+
+
+def numbers(starts: Sequence[Start]) -> list[int]:
+    return [each.job_number for each in starts]
+
+
+def test_candidates_are_tried_shortest_first_ties_in_order_of_the_queue() -> None:
+    queue = [waiting(1, 8, 50), waiting(2, 2, 30), waiting(3, 2, 10), waiting(4, 2, 30), waiting(5, 1, 10)]
+    instance = Instance(20, 5, queue, [running(9, 5, 100)], ())
+    assert numbers(decide(SJBF, instance)) == [3, 5, 2]
+    assert numbers(decide(EASY, instance)) == [2, 3, 5]
+
+
+def test_heads_that_start_in_this_pass_count_for_the_shadow() -> None:
+    queue = [waiting(1, 3, 40), waiting(2, 5, 10), waiting(3, 1, 41), waiting(4, 1, 40)]
+    first, backfilled = decide(EASY, Instance(20, 5, queue, [running(9, 3, 500)], ()))
+    assert (first.job_number, first.reason) == (1, FitsNow())
+    assert backfilled.job_number == 4
+    assert backfilled.reason == Backfilled(head=2, shadow_time=60, extra_processors=0, ends_by_shadow_time=True)
+
+
+def test_a_head_larger_than_the_machine_blocks_nobody() -> None:
+    queue = [waiting(1, 9, 10), waiting(2, 2, NEVER), waiting(3, 2, 10)]
+    starts = decide(EASY, Instance(20, 3, queue, [running(9, 1, 100)], ()))
+    assert starts == [
+        Start(
+            job_number=2,
+            processors=2,
+            limit=None,
+            reason=Backfilled(head=1, shadow_time=None, extra_processors=4, ends_by_shadow_time=True),
+        )
+    ]
+
+
+def test_behind_a_job_without_a_request_only_extra_processors_serve() -> None:
+    queue = [waiting(1, 4, 10), waiting(2, 2, 1000), waiting(3, 1, NEVER)]
+    holder = StartedJob(9, 0, 3, NEVER, NEVER, 5)
+    for free, expected in ((2, [2]), (3, [2, 3])):
+        starts = decide(EASY, Instance(20, free, queue, [holder], ()))
+        assert numbers(starts) == expected
+        assert starts[0].reason == Backfilled(
+            head=1, shadow_time=None, extra_processors=free - 1, ends_by_shadow_time=True
+        )
+
+
+# The promise
+
+
+@pytest.mark.parametrize("policy", ["easy", "easy-sjbf"])
+@given(jobs=workloads(beyond_request=False))
+@settings(max_examples=150, deadline=None)
+def test_the_head_starts_by_every_shadow_time_it_was_ever_given(policy: str, jobs: Workload) -> None:
+    chain = Chain(ClusterOpened(time=0, cluster="c", processors=jobs.processors, policy=policy))
+    promised: dict[int, int] = {}
+    for event, answer in chain.play(Machine(jobs)):
+        if isinstance(event, JobStarted):
+            assert event.time <= promised.pop(event.job_number, event.time)
+        if not isinstance(event, SchedulingPoint):
+            continue
+        assert isinstance(answer.event, Decided)
+        scheduler = chain.stages["scheduler"].handler
+        assert isinstance(scheduler, Scheduler)
+        started = set(numbers(answer.event.starts))
+        table = scheduler.running
+        ends = list(zip((table.start_time + table.predicted_time).tolist(), table.processors.tolist(), strict=True))
+        free = scheduler.processors - scheduler.used
+        queue = scheduler.queue
+        for row, number in enumerate(queue.job_number.tolist()):
+            size, seconds = int(queue.processors[row]), int(queue.predicted_time[row])
+            if number not in started:
+                time, _ = shadow(size, free, ends)
+                assert time is not None
+                promised[number] = min(promised.get(number, time), time)
+                break
+            free -= size
+            ends.append((event.time + seconds, size))

@@ -1,0 +1,71 @@
+"""When a running job is expected to end, before and after it has outlived its prediction."""
+
+import numpy as np
+import pytest
+from hypothesis import given, settings
+from hypothesis import strategies as st
+
+from services.scheduler.expected_end import CORRECTIONS, expected_ends
+from services.scheduler.job_table import NEVER
+from tests.services.scheduler.instances import Instance, StartedJob, instances
+from tests.services.scheduler.textbook_easy import expected_end
+
+
+@given(instance=instances(max_running=10), now=st.integers(60, 500))
+@settings(max_examples=400, deadline=None)
+def test_expected_ends_is_its_plain_twin(instance: Instance, now: int) -> None:
+    _, running = instance.tables()
+    arguments = (now, running.start_time, running.predicted_time, running.requested_time, running.corrections)
+    ends = expected_ends(*arguments).tolist()
+    assert ends == [expected_end(job, now, instance.corrections) for job in instance.running]
+    assert ends == expected_ends.py_func(*arguments).tolist()  # type: ignore[attr-defined]
+    assert all(end > now for end in ends)
+
+
+def expected(fallback: str, now: int, predicted: int, requested: int, start: int = 1000) -> int:
+    """Return seconds from the start to the expected end."""
+    _, running = Instance(0, 0, [], [StartedJob(1, 0, 1, requested, predicted, start)], CORRECTIONS[fallback]).tables()
+    ends = expected_ends(
+        start + now, running.start_time, running.predicted_time, running.requested_time, running.corrections
+    )
+    assert ends.dtype == np.int64
+    return int(ends[0]) - start
+
+
+@pytest.mark.parametrize(
+    ("now", "end"),
+    [(0, 100), (99, 100), (100, 900), (899, 900), (900, 901), (5000, 5001)],
+)
+def test_fallback_to_the_request(now: int, end: int) -> None:
+    assert expected("request", now, 100, 900) == end
+
+
+@pytest.mark.parametrize(
+    ("now", "end"),
+    [
+        (99, 100),
+        (100, 160),  # predicted, and a minute
+        (159, 160),
+        (160, 400),  # predicted, and five: each correction replaces the one before
+        (400, 1000),
+        (1000, 1900),
+        (1900, 3700),
+        (3700, 5000),  # at most the request
+        (5000, 5001),
+        (9000, 9001),
+    ],
+)
+def test_incremental_fallback(now: int, end: int) -> None:
+    assert expected("incremental", now, 100, 5000) == end
+
+
+def test_when_the_corrections_are_used_up_the_request_counts() -> None:
+    longest = 100 + CORRECTIONS["incremental"][-1]
+    assert expected("incremental", longest - 1, 100, 10**7) == longest
+    assert expected("incremental", longest, 100, 10**7) == 10**7
+    assert expected("incremental", longest, 100, NEVER) == NEVER
+
+
+def test_corrections_rise() -> None:
+    for seconds in CORRECTIONS.values():
+        assert list(seconds) == sorted(set(seconds))

@@ -1,0 +1,44 @@
+"""The stage adds an adjusted request where its scheme has one."""
+
+from services.walltime_adjustment.handler import ADJUSTERS, WalltimeAdjustments
+from shared.events import ClusterOpened, Envelope, Event, JobEnded, JobStarted, JobSubmitted, WalltimeAdjustment
+from shared.predictor import Silent
+from shared.spec import parse
+
+
+class Halved(Silent):
+    """An adjuster that keeps what it has learned."""
+
+    def __init__(self) -> None:
+        self.learned: list[tuple[int, int]] = []
+
+    def predict_one(self, x: JobSubmitted) -> WalltimeAdjustment:  # type: ignore[override]
+        return WalltimeAdjustment(adjusted_time=(x.requested_time or 2) // 2, observations=len(self.learned))
+
+    def learn_one(self, x: JobSubmitted, y: int) -> None:  # type: ignore[override]
+        self.learned.append((x.job_number, y))
+
+
+def submitted(job_number: int) -> JobSubmitted:
+    return JobSubmitted(time=0, job_number=job_number, requested_processors=1, requested_time=600)
+
+
+def handle(stage: WalltimeAdjustments, event: Event) -> Envelope:
+    return stage.handle(Envelope(run="r", sequence=1, event=event))
+
+
+def test_no_adjustment_is_the_default() -> None:
+    stage = WalltimeAdjustments(ClusterOpened(time=0, cluster="c", processors=8))
+    envelope = Envelope(run="r", sequence=1, event=submitted(1))
+    assert stage.handle(envelope) == envelope
+    assert ADJUSTERS.build(parse("none")).predict_one(submitted(1)) is None
+
+
+def test_it_adds_the_adjustment_and_learns_run_times_at_the_end() -> None:
+    stage = WalltimeAdjustments(ClusterOpened(time=0, cluster="c", processors=8))
+    stage.predictor = halved = Halved()
+    assert handle(stage, submitted(1)).adjustment == WalltimeAdjustment(adjusted_time=300, observations=0)
+    handle(stage, JobStarted(time=50, job_number=1, processors=1))
+    assert halved.learned == []
+    handle(stage, JobEnded(time=90, job_number=1, run_time=40))
+    assert halved.learned == [(1, 40)]

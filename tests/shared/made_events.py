@@ -1,0 +1,153 @@
+"""Events and envelopes of every kind, drawn at random."""
+
+from typing import Any, get_args
+
+from hypothesis import strategies as st
+
+from shared.events import (
+    AdjustmentScores,
+    Backfilled,
+    CapacityChanged,
+    ClusterClosed,
+    ClusterOpened,
+    Decided,
+    Envelope,
+    Event,
+    FitsNow,
+    JobEnded,
+    JobStarted,
+    JobSubmitted,
+    Kill,
+    Outcome,
+    PolicyScores,
+    Rejected,
+    RunTimePrediction,
+    RunTimeScores,
+    SchedulingPoint,
+    Scores,
+    Start,
+    WaitBound,
+    WalltimeAdjustment,
+)
+
+EVENT_TYPES: tuple[type[Event], ...] = get_args(Event)
+
+TIMES = st.integers(-(2**40), 2**62)
+COUNTS = st.integers(0, 2**62)
+SIZES = st.integers(1, 2**40)
+LABELS = st.none() | st.integers(-(2**40), 2**40)
+WORDS = st.text(max_size=20)
+NUMBERS = st.floats(allow_nan=False, allow_infinity=False)
+SHARES = st.none() | NUMBERS
+
+STARTS = st.builds(
+    Start,
+    job_number=COUNTS,
+    processors=SIZES,
+    limit=st.none() | SIZES,
+    reason=st.builds(FitsNow)
+    | st.builds(
+        Backfilled,
+        head=COUNTS,
+        shadow_time=st.none() | TIMES,
+        extra_processors=st.integers(),
+        ends_by_shadow_time=st.booleans(),
+    ),
+)
+KILLS = st.builds(Kill, job_number=COUNTS, requeue=st.booleans(), reason=WORDS)
+
+BY_TYPE: dict[type[Any], st.SearchStrategy[Any]] = {
+    ClusterOpened: st.builds(
+        ClusterOpened,
+        time=TIMES,
+        cluster=WORDS,
+        processors=SIZES,
+        mode=st.sampled_from(["closed", "recorded"]),
+        policy=WORDS,
+        runtime=WORDS,
+        adjustment=WORDS,
+        wait_bound=WORDS,
+        seed=st.integers(),
+    ),
+    JobSubmitted: st.builds(
+        JobSubmitted,
+        time=TIMES,
+        job_number=COUNTS,
+        requested_processors=SIZES,
+        requested_time=st.none() | SIZES,
+        user_id=LABELS,
+        group_id=LABELS,
+        executable_number=LABELS,
+        queue_number=LABELS,
+        partition_number=LABELS,
+        restartable=st.booleans(),
+        moldable=st.booleans(),
+    ),
+    JobStarted: st.builds(JobStarted, time=TIMES, job_number=COUNTS, processors=SIZES, limit=st.none() | SIZES),
+    JobEnded: st.builds(
+        JobEnded,
+        time=TIMES,
+        job_number=COUNTS,
+        run_time=COUNTS,
+        outcome=st.sampled_from(get_args(Outcome)),
+        requeued=st.booleans(),
+    ),
+    CapacityChanged: st.builds(CapacityChanged, time=TIMES, processors=COUNTS),
+    SchedulingPoint: st.builds(SchedulingPoint, time=TIMES),
+    Decided: st.builds(
+        Decided,
+        time=TIMES,
+        starts=st.lists(STARTS, max_size=3).map(tuple),
+        kills=st.lists(KILLS, max_size=3).map(tuple),
+    ),
+    Rejected: st.builds(Rejected, time=TIMES, reason=WORDS),
+    ClusterClosed: st.builds(ClusterClosed, time=TIMES),
+}
+
+PREDICTIONS = st.builds(RunTimePrediction, point=st.floats(0, allow_infinity=False), observations=COUNTS)
+ADJUSTMENTS = st.builds(WalltimeAdjustment, adjusted_time=SIZES, observations=COUNTS)
+BOUNDS = st.builds(WaitBound, grouping=WORDS, quantile=NUMBERS, confidence=NUMBERS, bound=st.none() | COUNTS)
+SCORES = st.builds(
+    Scores,
+    policy=st.builds(
+        PolicyScores,
+        jobs=COUNTS,
+        **dict.fromkeys(
+            (
+                "mean_wait",
+                "geometric_mean_wait",
+                "zero_wait_share",
+                "mean_bounded_slowdown",
+                "mean_bounded_slowdown_unclamped",
+                "mean_response",
+                "weighted_mean_wait",
+                "utilization",
+            ),
+            SHARES,
+        ),
+        max_wait=st.none() | COUNTS,
+        makespan=COUNTS,
+        killed=COUNTS,
+        wasted_processor_seconds=COUNTS,
+        scheduling_points=COUNTS,
+    ),
+    run_time=st.builds(
+        RunTimeScores, predictions=COUNTS, **dict.fromkeys(list(RunTimeScores.model_fields)[1:], SHARES)
+    ),
+    adjustment=st.builds(AdjustmentScores, **dict.fromkeys(AdjustmentScores.model_fields, SHARES)),
+)
+
+
+def envelopes(event_type: type[Any]) -> st.SearchStrategy[Envelope]:
+    """Return envelopes of events of one type, with and without what stages add."""
+    return st.builds(
+        Envelope,
+        run=st.text(min_size=1, max_size=20),
+        cluster=WORDS,
+        sequence=COUNTS,
+        event=BY_TYPE[event_type],
+        run_time=st.none() | PREDICTIONS,
+        adjustment=st.none() | ADJUSTMENTS,
+        wait_bounds=st.lists(BOUNDS, max_size=3).map(tuple),
+        scores=st.none() | SCORES,
+    )

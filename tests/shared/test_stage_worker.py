@@ -1,0 +1,239 @@
+"""The stage worker under everything that a stream and a store can do to it."""
+
+import asyncio
+import random
+from collections.abc import Sequence
+from dataclasses import dataclass
+
+import pytest
+from hypothesis import given, settings
+from hypothesis import strategies as st
+
+from replayer.lublin import generate
+from replayer.machine import Machine
+from replayer.swf import Trace, prepare
+from services.pipeline import STAGES
+from shared.errors import BusError
+from shared.events import ClusterClosed, ClusterOpened, Decided, Envelope, Event, JobSubmitted
+from shared.settings import Settings
+from shared.stage import StageRun
+from shared.stage_worker import Record, StageWorker
+from shared.worker_metrics import WorkerMetrics
+from tests.shared.memory_store import MemoryStore
+
+SCHEDULER = next(stage for stage in STAGES if stage.name == "scheduler")
+SETTINGS = Settings(snapshot_every=37, batch_size=16, max_message_bytes=5_000)
+
+
+@dataclass
+class Message:
+    value: bytes | None
+    offset: int
+    partition: int = 0
+    topic: str = SCHEDULER.reads
+
+
+class MemoryStream:
+    """Keeps what was published; fails as told, before or after the effect."""
+
+    def __init__(self, log: Sequence[Message], chance: random.Random, failures: float = 0.0) -> None:
+        self.log = log
+        self.published: list[bytes] = []
+        self.buried: list[tuple[int, str]] = []
+        self._chance = chance
+        self._failures = failures
+
+    async def publish(self, partition: int, run: str, values: Sequence[bytes]) -> None:
+        for value in values:
+            if self._chance.random() < self._failures / 10:
+                raise BusError("told to fail in the middle of a batch")
+            self.published.append(value)
+        if self._chance.random() < self._failures:
+            raise BusError("told to fail after the batch")
+
+    async def bury(self, record: Record, reason: str) -> None:
+        self.buried.append((record.offset, reason))
+
+    async def reread(self, partition: int, start: int, stop: int) -> Sequence[Message]:
+        return self.log[start:stop]
+
+
+def events_of_a_run(seed: int, jobs: int) -> list[Event]:
+    """Return the events of a closed replay that were published, `Decided` not among them."""
+    header, table = generate(jobs, 16, seed)
+    workload = prepare(Trace("test", header, table))
+    opened = ClusterOpened(time=0, cluster="test", processors=16, policy="easy")
+    stage = StageRun(SCHEDULER)
+    machine = Machine(workload)
+    told: list[Event] = []
+
+    def tell(event: Event) -> None:
+        answer = stage.push(Envelope(run="x", sequence=len(told), event=event))
+        told.append(event)
+        if answer is not None and isinstance(answer.event, Decided):
+            for caused in machine.apply(answer.event):
+                tell(caused)
+
+    tell(opened)
+    while events := machine.next_instant():
+        for event in events:
+            tell(event)
+    tell(ClusterClosed(time=told[-1].time))
+    return told
+
+
+def interleaved(runs: dict[str, list[Event]], chance: random.Random, junk: float = 0.0) -> list[Message]:
+    """Return one partition's log with the events of several runs, duplicates and rubbish between them."""
+    queues = {
+        run: [Envelope(run=run, sequence=number, event=event).model_dump_json().encode() for number, event in pairs]
+        for run, pairs in ((run, list(enumerate(events))) for run, events in runs.items())
+    }
+    values: list[bytes | None] = []
+    seen: list[bytes] = []
+    while queues:
+        run = chance.choice(sorted(queues))
+        seen.append(queues[run].pop(0))
+        values.append(seen[-1])
+        if not queues[run]:
+            del queues[run]
+        if chance.random() < junk:
+            values.append(chance.choice([b"{", b"\xff\x00", None, b"x" * 9_000, chance.choice(seen), b'{"run":"r"}']))
+    return [Message(value, offset) for offset, value in enumerate(values)]
+
+
+def expected_outputs(runs: dict[str, list[Event]]) -> dict[str, list[Envelope]]:
+    outputs: dict[str, list[Envelope]] = {}
+    for run, events in runs.items():
+        stage = StageRun(SCHEDULER)
+        answers = [stage.push(Envelope(run=run, sequence=number, event=event)) for number, event in enumerate(events)]
+        outputs[run] = [answer for answer in answers if answer is not None]
+    return outputs
+
+
+def after_deduplication(values: Sequence[bytes]) -> dict[str, list[Envelope]]:
+    outputs: dict[str, list[Envelope]] = {}
+    for value in values:
+        envelope = Envelope.model_validate_json(value)
+        of_run = outputs.setdefault(envelope.run, [])
+        if envelope.sequence == len(of_run):
+            of_run.append(envelope)
+    return outputs
+
+
+async def no_sleep(_: float) -> None:
+    await asyncio.sleep(0)
+
+
+def new_worker(store: MemoryStore, stream: MemoryStream) -> StageWorker:
+    return StageWorker(SCHEDULER, store, stream, SETTINGS, WorkerMetrics("scheduler"), no_sleep)
+
+
+RUNS = {f"run-{seed}": events_of_a_run(seed, 25) for seed in range(3)}
+
+
+@settings(max_examples=25, deadline=None)
+@given(seed=st.integers(0, 2**32), failures=st.sampled_from([0.0, 0.05, 0.3]), zombies=st.booleans())
+def test_effectively_once_whatever_fails(seed: int, failures: float, zombies: bool) -> None:
+    chance = random.Random(seed)
+    log = interleaved(RUNS, chance, junk=0.05)
+    store = MemoryStore(lambda: chance.random() < failures)
+    stream = MemoryStream(log, chance, failures)
+
+    async def work() -> None:
+        worker, other = new_worker(store, stream), new_worker(store, stream)
+        image, position, committed = store.image(), 0, 0
+        while position < len(log):
+            if chance.random() < failures:  # killed: a new worker begins at the committed offset, which is a hint
+                worker, position = new_worker(store, stream), chance.randint(0, committed)
+                await worker.take(0)
+            if chance.random() < failures / 4:  # Redis killed: it comes back without its last seconds
+                store.kept = image
+            if chance.random() < 0.2:
+                image = store.image()
+            if zombies and chance.random() < 0.2:  # the partition moves while the old owner still breathes
+                worker, other = other, worker
+                position = max(0, position - chance.randint(0, 30))
+            batch = log[position : position + chance.randint(1, 16)]
+            await worker.handle(batch)
+            position += len(batch)
+            committed = max(committed, position) if chance.random() < 0.5 else committed
+
+    asyncio.run(work())
+    assert after_deduplication(stream.published) == expected_outputs(RUNS)
+
+
+def test_outputs_of_a_worker_killed_before_it_published_leave_first() -> None:
+    log = interleaved({"run-0": RUNS["run-0"]}, random.Random(0))
+    store, stream = MemoryStore(), MemoryStream(log, random.Random(0))
+    published = stream.published
+
+    async def work() -> None:
+        await new_worker(store, stream).handle(log[:10])
+        kept = len(published)
+        stream.published = []  # the process dies: what it published of the next batch never reached Kafka
+        await new_worker(store, stream).handle(log[10:20])
+        stream.published = published
+        await new_worker(store, stream).take(0)
+        assert len(published) == kept + 10
+
+    asyncio.run(work())
+    assert [Envelope.model_validate_json(value).sequence for value in published] == list(range(20))
+
+
+def test_a_forged_sequence_far_ahead_is_a_dead_letter_and_the_run_goes_on() -> None:
+    events = RUNS["run-0"]
+    forged = Envelope(run="run-0", sequence=10_000, event=events[3]).model_dump_json().encode()
+    values = [message.value for message in interleaved({"run-0": events}, random.Random(0))]
+    log = [Message(value, offset) for offset, value in enumerate([*values[:5], forged, *values[5:]])]
+    store, stream = MemoryStore(), MemoryStream(log, random.Random(0))
+    asyncio.run(new_worker(store, stream).handle(log))
+    assert after_deduplication(stream.published) == expected_outputs({"run-0": events})
+    ((offset, reason),) = stream.buried
+    assert offset == 5
+    assert "sequence 10000 of run 'run-0' follows 4: 9995 events are missing" in reason
+
+
+def test_a_broken_rule_is_buried_and_forwarded_as_rejected() -> None:
+    opened = RUNS["run-0"][0]
+    events: list[Event] = [opened, JobSubmitted(time=5, job_number=1, requested_processors=999)]
+    log = interleaved({"r": events}, random.Random(0))
+    store, stream = MemoryStore(), MemoryStream(log, random.Random(0))
+    asyncio.run(new_worker(store, stream).handle(log))
+    last = Envelope.model_validate_json(stream.published[-1])
+    assert last.event.kind == "Rejected"
+    assert stream.buried == [(1, "job 1 requests 999 processors; the machine has 16")]
+
+
+@pytest.mark.parametrize(
+    ("value", "reason"),
+    [
+        (None, "the message is empty"),
+        (b"x" * 6_000, "6000 bytes; at most 5000 are taken"),
+        (b"{", "not an envelope of this schema"),
+        (b'{"schema_version": 2}', "schema_version"),
+        (b"\xff\xfe", "not an envelope of this schema"),
+    ],
+)
+def test_what_cannot_be_read_is_buried(value: bytes | None, reason: str) -> None:
+    log = [Message(value, 0)]
+    store, stream = MemoryStore(), MemoryStream(log, random.Random(0))
+    asyncio.run(new_worker(store, stream).handle(log))
+    assert stream.published == []
+    assert reason in stream.buried[0][1]
+
+
+def test_the_read_model_holds_live_jobs_only() -> None:
+    log = interleaved({"run-0": RUNS["run-0"]}, random.Random(0))
+    store, stream = MemoryStore(), MemoryStream(log, random.Random(0))
+
+    async def work() -> list[int]:
+        worker = new_worker(store, stream)
+        sizes = []
+        for message in log:
+            await worker.handle([message])
+            sizes.append(len(await store.read_model("run-0")))
+        return sizes
+
+    sizes = asyncio.run(work())
+    assert 0 < max(sizes) <= 25
+    assert sizes[-1] == 0

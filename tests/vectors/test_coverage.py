@@ -1,0 +1,80 @@
+"""Every worked example is tested, or waits by name for the issue that brings its algorithm."""
+
+import ast
+from pathlib import Path
+
+from tests.vectors.vector import vectors
+
+TESTS = Path(__file__).parents[1]
+
+PENDING = {
+    # Probabilistic backfilling
+    "p0_bins_1.8": "issue 4",
+    "p0_alg1_normal": "issue 4",
+    "p0_alg1_queued": "issue 4",
+    "p0_alg1_bug_elapsed_gt_estimate": "issue 4",
+    "p0_alg1_bug_zero_mass": "issue 4",
+    "p0_dp_M": "issue 4",
+    "p0_prob_backfill_3jobs": "issue 4",
+    "p0_bound_flips_decision": "issue 4",
+    "p0_bound_tightness_random": "issue 4",
+    "p0_alg2_trace": "issue 4",
+    "p0_hmm_forward": "issue 4",
+    # Run-time predictions and wait times from them
+    "p3_template_prediction": "issue 5",
+    "p3_node_range": "issue 5",
+    "p3_fitness": "issue 5",
+    "p3_crossover": "issue 5",
+    "p3_encoding_bits": "issue 5",
+    "p3_downey": "issue 5",
+    "p3_downey_fit": "issue 5",
+    "p3_gibbons_wls": "issue 5",
+    "p3_fcfs_wait_sim": "issue 5",
+    # Adjusted requests
+    "p4_adjustment": "issue 6",
+    "p4_selective_window": "issue 6",
+    # Bounds on waits
+    "p2_min_history": "issue 7",
+    "p2_binomial_index_q95_C95": "issue 7",
+    "p2_bound_example": "issue 7",
+    "p2_mc_coverage": "issue 7",
+    "p2_ar1_rare_event_lut": "issue 7",
+    "p2_exp_cluster_4pts": "issue 7",
+    "p2_exp_cluster_360pts": "issue 7",
+    "p2_history_borrowing": "issue 7",
+    "p2_over_rms": "issue 7",
+    # Conservative backfilling, speculation, adaptation
+    "p1_spec_sequence": "issue 8",
+    "p1_spec_hole": "issue 8",
+    "p1_test_run": "issue 8",
+    "p1_sort_orders": "issue 8",
+    "p1_adaptation": "issue 8",
+    "p1_conservative_example": "issue 8",
+}
+
+
+def covered() -> set[str]:
+    """Return the keys that any test asks for by name."""
+    keys = set()
+    for path in TESTS.rglob("test_*.py"):
+        for node in ast.walk(ast.parse(path.read_text())):
+            if (
+                isinstance(node, ast.Call)
+                and isinstance(node.func, ast.Name)
+                and node.func.id == "vector"
+                and isinstance(node.args[0], ast.Constant)
+            ):
+                keys.add(str(node.args[0].value))
+    return keys
+
+
+def test_every_vector_is_covered_or_pending() -> None:
+    assert set(vectors()) == covered() | set(PENDING)
+
+
+def test_no_vector_is_both() -> None:
+    assert not covered() & set(PENDING)
+
+
+def test_there_are_as_many_vectors_as_the_specification_says() -> None:
+    assert len(vectors()) == 49
