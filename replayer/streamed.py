@@ -114,7 +114,7 @@ class StreamedReplay:
         for record in await bus.read_log(self._settings, JOBS, self._partition):
             if record.key == self.run.encode():
                 try:
-                    envelope = Envelope.model_validate_json(record.value)
+                    envelope = Envelope.from_bytes(record.value)
                 except ValidationError:
                     continue
                 if envelope.sequence == len(self._published):
@@ -181,7 +181,7 @@ class StreamedReplay:
                 )
             return
         envelope = Envelope(run=self.run, cluster=self._opened.cluster, sequence=sequence, event=event)
-        value = envelope.model_dump_json(exclude_none=True).encode()
+        value = envelope.to_bytes()
         self._under_way.append(await self._producer.send(JOBS, value, self.run.encode(), self._partition))
         if len(self._under_way) >= UNCONFIRMED:
             await self._confirm()
@@ -199,7 +199,7 @@ class StreamedReplay:
             if record.key != key:
                 continue
             try:
-                envelope = Envelope.model_validate_json(record.value)
+                envelope = Envelope.from_bytes(record.value)
             except ValidationError:
                 continue  # not from a stage: it is a dead letter of the scoreboard
             if record.topic == SCORES:

@@ -117,7 +117,7 @@ class Backfilled(Frozen):
 
     kind: Literal["backfilled"] = "backfilled"
     head: JobNumber
-    shadow_time: int | None
+    shadow_time: int | None = None
     extra_processors: int
     ends_by_shadow_time: bool
 
@@ -130,7 +130,7 @@ class Start(Frozen):
 
     job_number: JobNumber
     processors: Processors
-    limit: Annotated[int, Field(ge=1)] | None
+    limit: Annotated[int, Field(ge=1)] | None = None
     reason: Reason
 
 
@@ -210,22 +210,22 @@ class WaitBound(Frozen):
     grouping: str
     quantile: float
     confidence: float
-    bound: Seconds | None
+    bound: Seconds | None = None
 
 
 class PolicyScores(Frozen):
     """How the jobs of a run fared; times in seconds, shares in 0 to 1. None where there is nothing to average."""
 
     jobs: int
-    mean_wait: float | None
-    geometric_mean_wait: float | None
-    max_wait: int | None
-    zero_wait_share: float | None
-    mean_bounded_slowdown: float | None
-    mean_bounded_slowdown_unclamped: float | None
-    mean_response: float | None
-    weighted_mean_wait: float | None
-    utilization: float | None
+    mean_wait: float | None = None
+    geometric_mean_wait: float | None = None
+    max_wait: int | None = None
+    zero_wait_share: float | None = None
+    mean_bounded_slowdown: float | None = None
+    mean_bounded_slowdown_unclamped: float | None = None
+    mean_response: float | None = None
+    weighted_mean_wait: float | None = None
+    utilization: float | None = None
     makespan: int
     killed: int
     wasted_processor_seconds: int
@@ -236,8 +236,8 @@ class RunTimeScores(Frozen):
     """How a run-time predictor fared against the jobs that ended."""
 
     predictions: int
-    mean_absolute_error: float | None
-    mean_run_time: float | None
+    mean_absolute_error: float | None = None
+    mean_run_time: float | None = None
     log_score: float | None = None
     crps: float | None = None
 
@@ -245,13 +245,13 @@ class RunTimeScores(Frozen):
 class AdjustmentScores(Frozen):
     """Accuracy of requests before and after adjustment, and the shares of its four classes."""
 
-    mean_accuracy: float | None
-    median_accuracy: float | None
-    mean_accuracy_requested: float | None
-    none: float | None
-    over: float | None
-    under: float | None
-    bad: float | None
+    mean_accuracy: float | None = None
+    median_accuracy: float | None = None
+    mean_accuracy_requested: float | None = None
+    none: float | None = None
+    over: float | None = None
+    under: float | None = None
+    bad: float | None = None
 
 
 class Scores(Frozen):
@@ -279,3 +279,12 @@ class Envelope(Frozen):
     adjustment: WalltimeAdjustment | None = None
     wait_bounds: tuple[WaitBound, ...] = ()
     scores: Scores | None = None
+
+    def to_bytes(self) -> bytes:
+        """Return the envelope as JSON, as it lies on a topic: what is None is left out."""
+        return self.model_dump_json(exclude_none=True).encode()
+
+    @classmethod
+    def from_bytes(cls, value: bytes) -> "Envelope":
+        """Return the envelope that `to_bytes` gave; raises `pydantic.ValidationError` for anything else."""
+        return cls.model_validate_json(value)

@@ -153,7 +153,7 @@ def build_app(stage: Stage, settings: Settings) -> faust.App:
 
     @app.page("/metrics")
     async def scrape(self: View, request: Request) -> Response:
-        return self.bytes(generate_latest(metrics.registry), content_type=CONTENT_TYPE_LATEST)
+        return self.bytes(generate_latest(metrics.registry), headers={"Content-Type": CONTENT_TYPE_LATEST})
 
     return app
 

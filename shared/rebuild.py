@@ -31,7 +31,7 @@ async def rebuild(stage: Stage, settings: Settings, only: str | None = None) -> 
             runs: dict[str, tuple[StageRun, int]] = {}
             for record in await bus.read_log(settings, stage.reads, partition):
                 try:
-                    envelope = Envelope.model_validate_json(record.value or b"")
+                    envelope = Envelope.from_bytes(record.value or b"")
                 except ValidationError:
                     continue  # it went to the dead letters when it came
                 if only not in (None, envelope.run) or envelope.sequence > delivered.get(envelope.run, -1):
@@ -56,7 +56,7 @@ async def _delivered(stage: Stage, settings: Settings, partition: int) -> dict[s
     delivered: dict[str, int] = {}
     for record in await bus.read_log(settings, stage.writes, partition):
         try:
-            envelope = Envelope.model_validate_json(record.value or b"")
+            envelope = Envelope.from_bytes(record.value or b"")
         except ValidationError:
             continue
         if envelope.sequence == delivered.get(envelope.run, -1) + 1:

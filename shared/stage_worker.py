@@ -139,7 +139,7 @@ class StageWorker:
             if saved.snapshot is not None:
                 run.state.restore(saved.snapshot)
             for value in saved.journal:
-                run.state.push(Envelope.model_validate_json(value))
+                run.state.push(Envelope.from_bytes(value))
             if run.state.sequence != saved.sequence:
                 raise SequenceGap(
                     f"{self.stage.name}: the journal of run {name!r} ends at {run.state.sequence}, its position is "
@@ -188,7 +188,7 @@ class StageWorker:
             return
         run.offset = record.offset
         batch.inputs.append(record.value)
-        batch.outputs.append(answer.model_dump_json(exclude_defaults=False, exclude_none=True).encode())
+        batch.outputs.append(answer.to_bytes())
         if isinstance(answer.event, Rejected) and not isinstance(envelope.event, Rejected):
             await self._bury(record, answer.event.reason)
         self._note(answer, batch)
@@ -244,7 +244,7 @@ class StageWorker:
             await self._bury(record, f"{len(record.value)} bytes; at most {self._settings.max_message_bytes} are taken")
             return None
         try:
-            return Envelope.model_validate_json(record.value)
+            return Envelope.from_bytes(record.value)
         except ValidationError as error:
             first = error.errors(include_input=False, include_url=False)[0]
             place = ".".join(map(str, first["loc"])) or "message"
@@ -254,7 +254,7 @@ class StageWorker:
     def _envelope(self, record: Record) -> Envelope | None:
         """Return the envelope of a record that was buried already if it had none."""
         try:
-            return None if record.value is None else Envelope.model_validate_json(record.value)
+            return None if record.value is None else Envelope.from_bytes(record.value)
         except ValidationError:
             return None
 

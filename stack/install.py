@@ -1,8 +1,9 @@
-"""Make every server of the stack available on this machine: `python -m stack.install`.
+"""Make every server of the stack available on this machine: `python -m stack.install [compose]`.
 
 Kafka's jars come through Maven into a cache folder, all else from the system's packages, which takes root or
 sudo without a password. What is there already is left alone. A server that cannot be had is named with
-the reason, and the exit status is 1.
+the reason, and the exit status is 1. With `compose`, `docker-compose` is installed too: it needs no Docker engine to
+check docker-compose.yml, and nothing else here needs it.
 """
 
 import os
@@ -10,6 +11,7 @@ import shutil
 import subprocess
 import sys
 import tempfile
+from collections.abc import Sequence
 from pathlib import Path
 
 from stack.kafka_server import POM, Kafka, has_jars, jar_folder, kafka_version
@@ -27,8 +29,10 @@ PACKAGES: dict[type[Server], dict[str, str]] = {
     VictoriaMetrics: {"victoria-metrics": "victoria-metrics"},
 }
 
+COMPOSE = "docker-compose"
 
-def main() -> int:
+
+def main(arguments: Sequence[str] = ()) -> int:
     """Install what is missing; return the exit status."""
     missing = 0
     for server in PACKAGES:
@@ -39,6 +43,15 @@ def main() -> int:
             sys.stderr.write(f"{server.name}: not available: {error}\n")
         else:
             sys.stdout.write(f"{server.name}: ready\n")
+    if "compose" in arguments:
+        try:
+            if shutil.which(COMPOSE) is None:
+                _install_package(COMPOSE, COMPOSE)
+        except ServerError as error:
+            missing += 1
+            sys.stderr.write(f"{COMPOSE}: not available: {error}\n")
+        else:
+            sys.stdout.write(f"{COMPOSE}: ready\n")
     return 1 if missing else 0
 
 
@@ -134,4 +147,4 @@ def _run(command: list[str]) -> None:
 
 
 if __name__ == "__main__":
-    sys.exit(main())
+    sys.exit(main(sys.argv[1:]))

@@ -42,7 +42,7 @@ class Server(ABC):
         Where it listens on loopback; by default a port that is free now.
     """
 
-    name: ClassVar[str]
+    name: str
     start_seconds: ClassVar[float] = 30.0
     stop_seconds: ClassVar[float] = 20.0
 
@@ -82,8 +82,13 @@ class Server(ABC):
         """Process id of the running server."""
         return self._running_process().pid
 
-    def start(self) -> None:
-        """Start the server on its data and wait until it answers."""
+    @property
+    def exit_status(self) -> int | None:
+        """How the process ended last, negative for a signal; None while it runs or before it ever did."""
+        return None if self._process is None else self._process.poll()
+
+    def start(self, *, wait: bool = True) -> None:
+        """Start the server on its data and, unless told not to, wait until it answers."""
         if self.running:
             raise ServerError(f"{self.name} at {self.address} is running already")
         self._release()
@@ -100,6 +105,7 @@ class Server(ABC):
             self._process = subprocess.Popen(  # noqa: S603
                 command,
                 cwd=self.folder,
+                env=self._environment(),
                 stdin=subprocess.DEVNULL,
                 stdout=log,
                 stderr=subprocess.STDOUT,
@@ -107,21 +113,23 @@ class Server(ABC):
             )
         try:
             self._leash = Leash(self._process.pid)
-            self._wait_until_it_answers(self._process)
+            if wait:
+                self._wait_until_it_answers(self._process)
         except BaseException:
             self.kill()
             raise
 
-    def stop(self) -> None:
-        """End the server gracefully; one that is not running stays so."""
+    def stop(self, within: float | None = None) -> None:
+        """End the server gracefully within so many seconds; one that is not running stays so."""
+        seconds = self.stop_seconds if within is None else within
         if self._process is not None and self.running:
             self._process.send_signal(signal.SIGTERM)
             self._process.send_signal(signal.SIGCONT)  # a paused server cannot hear
             try:
-                self._process.wait(self.stop_seconds)
+                self._process.wait(seconds)
             except subprocess.TimeoutExpired:
                 self.kill()
-                raise self._error(f"did not stop within {self.stop_seconds:g} s and was killed") from None
+                raise self._error(f"did not stop within {seconds:g} s and was killed") from None
         self._release()
 
     def kill(self) -> None:
@@ -160,6 +168,10 @@ class Server(ABC):
 
     def _ports(self) -> list[int]:
         return [self.port]
+
+    def _environment(self) -> dict[str, str] | None:
+        """Return the environment of the server; None for that of this process."""
+        return None
 
     def _running_process(self) -> subprocess.Popen[bytes]:
         if self._process is None or not self.running:

@@ -15,7 +15,7 @@ def sequences(settings: Settings, run: str, partition: int) -> dict[str, list[in
         found: dict[str, list[int]] = {}
         for topic in FLOW:
             records = await read_log(settings, topic, partition)
-            envelopes = [Envelope.model_validate_json(record.value) for record in records if record.key == run.encode()]
+            envelopes = [Envelope.from_bytes(record.value) for record in records if record.key == run.encode()]
             found[topic] = [envelope.sequence for envelope in envelopes]
         return found
 

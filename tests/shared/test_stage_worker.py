@@ -113,7 +113,7 @@ def expected_outputs(runs: dict[str, list[Event]]) -> dict[str, list[Envelope]]:
 def after_deduplication(values: Sequence[bytes]) -> dict[str, list[Envelope]]:
     outputs: dict[str, list[Envelope]] = {}
     for value in values:
-        envelope = Envelope.model_validate_json(value)
+        envelope = Envelope.from_bytes(value)
         of_run = outputs.setdefault(envelope.run, [])
         if envelope.sequence == len(of_run):
             of_run.append(envelope)
@@ -177,7 +177,7 @@ def test_outputs_of_a_worker_killed_before_it_published_leave_first() -> None:
         assert len(published) == kept + 10
 
     asyncio.run(work())
-    assert [Envelope.model_validate_json(value).sequence for value in published] == list(range(20))
+    assert [Envelope.from_bytes(value).sequence for value in published] == list(range(20))
 
 
 def test_a_forged_sequence_far_ahead_is_a_dead_letter_and_the_run_goes_on() -> None:
@@ -199,7 +199,7 @@ def test_a_broken_rule_is_buried_and_forwarded_as_rejected() -> None:
     log = interleaved({"r": events}, random.Random(0))
     store, stream = MemoryStore(), MemoryStream(log, random.Random(0))
     asyncio.run(new_worker(store, stream).handle(log))
-    last = Envelope.model_validate_json(stream.published[-1])
+    last = Envelope.from_bytes(stream.published[-1])
     assert last.event.kind == "Rejected"
     assert stream.buried == [(1, "job 1 requests 999 processors; the machine has 16")]
 

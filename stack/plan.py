@@ -1,0 +1,93 @@
+"""What a local stack consists of and where it listens."""
+
+import json
+from dataclasses import asdict, dataclass
+from pathlib import Path
+
+from stack.ports import is_free
+from stack.server import Server, ServerError
+from stack.servers import Kafka, Redis, VictoriaMetrics
+from stack.worker import Worker
+
+
+@dataclass(frozen=True)
+class Plan:
+    """A stack: three servers, and `workers` workers for each of `stages`.
+
+    Examples
+    --------
+    >>> plan = Plan("/tmp/stack", ("scheduler", "scoreboard"), workers=2)
+    >>> [(worker.name, worker.port) for worker in plan.make_workers()][1:3]
+    [('scheduler-2', 6067), ('scoreboard-1', 6068)]
+    """
+
+    folder: str
+    stages: tuple[str, ...]
+    workers: int = 1
+    kafka_port: int = 9092
+    redis_port: int = 6379
+    victoria_metrics_port: int = 8428
+    web_port: int = 6066
+
+    @classmethod
+    def read(cls, folder: Path) -> "Plan":
+        """Return the plan that `write` left in `folder`."""
+        fields = json.loads((folder / "plan.json").read_text())
+        return cls(**fields | {"stages": tuple(fields["stages"])})
+
+    def write(self) -> None:
+        """Leave the plan in its folder."""
+        (Path(self.folder) / "plan.json").write_text(json.dumps(asdict(self), indent=2) + "\n")
+
+    def make_servers(self) -> list[Server]:
+        """Return Kafka, Redis and VictoriaMetrics, not yet started."""
+        folder = Path(self.folder)
+        return [
+            Kafka(folder / "kafka", self.kafka_port),
+            Redis(folder / "redis", self.redis_port),
+            VictoriaMetrics(
+                folder / "victoria-metrics", self.victoria_metrics_port, scrape_config=folder / "scrape.json"
+            ),
+        ]
+
+    def make_workers(self) -> list[Worker]:
+        """Return every worker in the order of the flow, not yet started."""
+        kafka, redis, _ = self.make_servers()
+        names = [
+            (stage, stage if self.workers == 1 else f"{stage}-{number}")
+            for stage in self.stages
+            for number in range(1, self.workers + 1)
+        ]
+        return [
+            Worker(name, stage, kafka.address, redis.address, Path(self.folder) / name, self.web_port + place)
+            for place, (stage, name) in enumerate(names)
+        ]
+
+    def write_scrape_config(self) -> None:
+        """Tell VictoriaMetrics where the workers' figures are (JSON is YAML, too)."""
+        targets = [{"targets": [worker.address], "labels": {"worker": worker.name}} for worker in self.make_workers()]
+        job = {"job_name": "workers", "scrape_interval": "5s", "static_configs": targets}
+        (Path(self.folder) / "scrape.json").write_text(json.dumps({"scrape_configs": [job]}, indent=2) + "\n")
+
+    def require(self) -> None:
+        """Raise `ServerError` if a server cannot be had or a port is taken, with the remedy."""
+        servers = self.make_servers()
+        for server in servers:
+            if (reason := server.available()) is not None:
+                raise ServerError(reason)
+        taken: dict[int, str] = {}
+        for server in (*servers, *self.make_workers()):
+            if (other := taken.setdefault(server.port, server.name)) != server.name:
+                raise ServerError(f"{other} and {server.name} cannot both listen on {server.address}")
+        for server in servers:
+            if not is_free(server.port):
+                raise ServerError(
+                    f"{server.name} cannot listen on {server.address}: another process does; end it "
+                    f"(ss -tlnp 'sport = :{server.port}' names it), or choose another port: --{server.name}-port PORT"
+                )
+        for worker in self.make_workers():
+            if not is_free(worker.port):
+                raise ServerError(
+                    f"{worker.name} cannot listen on {worker.address}: another process does; end it "
+                    f"(ss -tlnp 'sport = :{worker.port}' names it), or choose the first of other ports: --web-port PORT"
+                )

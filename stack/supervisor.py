@@ -1,0 +1,113 @@
+"""The process that keeps the stack running, in the background: `python -m stack.supervisor FOLDER`.
+
+`python -m stack up` starts it. It ends on SIGTERM, workers before servers; what it started never outlives it, for each
+process is on a leash (`stack/leash.py`).
+"""
+
+import logging
+import os
+import signal
+import sys
+import threading
+import time
+from collections.abc import Sequence
+from pathlib import Path
+
+from stack.keeper import Keeper
+from stack.plan import Plan
+from stack.server import Server, ServerError
+from stack.state import Process, State, hold_lock, write_state
+
+log = logging.getLogger("stack")
+
+TELL_SECONDS = 0.2
+WORKERS_STOP_SECONDS = 8.0
+SERVERS_STOP_SECONDS = 5.0
+
+
+class Supervisor:
+    """Keepers of servers and workers, and the state they are in."""
+
+    def __init__(self, plan: Plan) -> None:
+        self._folder = Path(plan.folder)
+        self._plan = plan
+        self._servers = plan.make_servers()
+        self._workers = plan.make_workers()
+        self._keepers: list[Keeper] = []
+        self._told: State | None = None
+        self._stopping = threading.Event()
+
+    def stop(self, *_: object) -> None:
+        """End everything, soon."""
+        self._stopping.set()
+
+    def run(self) -> None:
+        """Keep the stack running until `stop` is called."""
+        servers = self._start(self._servers)
+        workers: list[Keeper] = []
+        try:
+            while not self._stopping.wait(TELL_SECONDS):
+                if not workers and all(keeper.healthy for keeper in servers):
+                    workers = self._start(self._workers)
+                self._tell()
+        finally:
+            began = time.monotonic()
+            _end(workers, WORKERS_STOP_SECONDS)
+            _end(servers, SERVERS_STOP_SECONDS)
+            log.info("ended in %.1f s", time.monotonic() - began)
+
+    def _start(self, servers: Sequence[Server]) -> list[Keeper]:
+        keepers = [Keeper(server) for server in servers]
+        self._keepers += keepers
+        for keeper in keepers:
+            keeper.start()
+        return keepers
+
+    def _tell(self) -> None:
+        processes = tuple(
+            Process(
+                keeper.name,
+                keeper.server.address,
+                keeper.pid,
+                keeper.restarts,
+                keeper.healthy,
+                keeper.trouble,
+                str(keeper.server.log),
+            )
+            for keeper in self._keepers
+        )
+        state = State(os.getpid(), len(self._servers) + len(self._workers), processes)
+        if state != self._told:
+            write_state(self._folder, state)
+            self._told = state
+
+
+def _end(keepers: Sequence[Keeper], seconds: float) -> None:
+    for keeper in keepers:
+        keeper.stop_within(seconds)
+    for keeper in keepers:
+        keeper.join()
+
+
+def main() -> int:
+    """Run the supervisor of the folder that the command line names."""
+    folder = Path(sys.argv[1])
+    logging.basicConfig(level=logging.INFO, format="%(asctime)s %(levelname)s %(message)s")
+    try:
+        with hold_lock(folder):
+            plan = Plan.read(folder)
+            plan.write_scrape_config()
+            (folder / "state.json").unlink(missing_ok=True)
+            supervisor = Supervisor(plan)
+            for number in (signal.SIGTERM, signal.SIGINT, signal.SIGHUP):
+                signal.signal(number, supervisor.stop)
+            supervisor.run()
+            (folder / "state.json").unlink(missing_ok=True)
+    except ServerError as error:
+        log.error("%s", error)
+        return 2
+    return 0
+
+
+if __name__ == "__main__":
+    sys.exit(main())

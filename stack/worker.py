@@ -1,0 +1,69 @@
+"""One stage of the pipeline as a child process, healthy when its own web page says so."""
+
+import http.client
+import os
+import sys
+from pathlib import Path
+
+from stack.ports import HOST
+from stack.server import Server
+
+CHECKOUT = Path(__file__).parents[1]
+
+OURS = ("SHADOWTIME_KAFKA_", "SHADOWTIME_REDIS_", "SHADOWTIME_WEB_")
+"""Settings that the stack decides; a worker takes all others from the environment."""
+
+
+class Worker(Server):
+    """A worker of a stage; `port` is that of `/health` and `/metrics`.
+
+    Parameters
+    ----------
+    name
+        What it is called in the stack: its stage, and a number where a stage has several.
+    stage
+        The stage it runs.
+    kafka, redis
+        Addresses of the servers, as HOST:PORT.
+    folder
+        Its log; faust leaves a folder there too.
+    port
+        Where its web pages are, on loopback.
+    """
+
+    def __init__(self, name: str, stage: str, kafka: str, redis: str, folder: Path, port: int) -> None:
+        super().__init__(folder, port)
+        self.name = name
+        self.stage = stage
+        self._kafka = kafka
+        self._redis = redis
+
+    @classmethod
+    def available(cls) -> str | None:
+        """Return None: a worker needs nothing but this interpreter."""
+        return None
+
+    def answers(self) -> bool:
+        """Return whether the worker calls itself healthy."""
+        connection = http.client.HTTPConnection(HOST, self.port, timeout=1.0)
+        try:
+            connection.request("GET", "/health")
+            return connection.getresponse().status == http.client.OK
+        except (OSError, http.client.HTTPException):
+            return False
+        finally:
+            connection.close()
+
+    def _command(self) -> list[str]:
+        flags = {
+            "kafka-bootstrap": self._kafka,
+            "redis-url": f"redis://{self._redis}/0",
+            "web-host": HOST,
+            "web-port": self.port,
+        }
+        return [sys.executable, "-m", "services", self.stage, *(f"--{name}={value}" for name, value in flags.items())]
+
+    def _environment(self) -> dict[str, str]:
+        kept = {name: value for name, value in os.environ.items() if not name.upper().startswith(OURS)}
+        path = os.pathsep.join(filter(None, (str(CHECKOUT), os.environ.get("PYTHONPATH"))))
+        return kept | {"PYTHONPATH": path}
