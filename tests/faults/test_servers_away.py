@@ -157,22 +157,21 @@ def test_sigterm_under_load_ends_cleanly(kafka: Kafka, redis_server: Redis, tmp_
         assert "Traceback" not in workers.logs()
 
 
-def test_a_snapshot_of_another_schema_is_refused_with_the_remedy(
-    kafka: Kafka, redis_server: Redis, tmp_path: Path
-) -> None:
-    with Workers(kafka, redis_server, tmp_path, snapshot_every="10") as workers:
-        workers.finish(workers.replay("old", tmp_path / "decisions.jsonl", "--jobs", "20"), 90)
+def test_a_snapshot_of_another_schema_is_refused_with_the_remedy(kafka: Kafka, tmp_path: Path) -> None:
+    require(Redis)
+    with Redis(tmp_path / "redis") as redis:
+        with Workers(kafka, redis, tmp_path, snapshot_every="10") as workers:
+            workers.finish(workers.replay("old", tmp_path / "decisions.jsonl", "--jobs", "20"), 90)
 
-    async def age() -> None:
-        client = connect(Settings(redis_url=redis_server.url))
-        key = "shadowtime:scheduler:state:old"
-        snapshot = await client.hget(key, "snapshot")
-        assert isinstance(snapshot, bytes)
-        await client.hset(key, "snapshot", snapshot.replace(b'"schema":1', b'"schema":0'))
-        await client.aclose()
+        async def age() -> None:
+            client = connect(Settings(redis_url=redis.url))
+            key = "shadowtime:scheduler:state:old"
+            snapshot = await client.hget(key, "snapshot")
+            assert isinstance(snapshot, bytes)
+            await client.hset(key, "snapshot", snapshot.replace(b'"schema":1', b'"schema":0'))
+            await client.aclose()
 
-    asyncio.run(age())
-    flags = [f"--kafka-bootstrap={kafka.address}", f"--redis-url={redis_server.url}"]
-    ended = worker(*flags)
+        asyncio.run(age())
+        ended = worker(f"--kafka-bootstrap={kafka.address}", f"--redis-url={redis.url}")
     assert ended.returncode != 0
     assert "snapshot has schema 0, expected 1; rebuild" in ended.stderr
