@@ -102,6 +102,16 @@ def asyncapi() -> None:
     sys.stdout.buffer.write(orjson.dumps(document(), option=orjson.OPT_INDENT_2) + b"\n")
 
 
+@app.command("settings", context_settings=TAKES_SETTINGS)
+def show_settings(context: typer.Context) -> None:
+    """Print every setting with its flag, its name in the environment and its value; secrets are hidden."""
+    settings = read_settings(context.args)
+    for name, field in Settings.model_fields.items():
+        value = getattr(settings, name)
+        typer.echo(f"--{name.replace('_', '-')}, SHADOWTIME_{name.upper()} = {'' if value is None else value}")
+        typer.echo(f"    {field.description}")
+
+
 async def _interruptible(work: Coroutine[Any, Any, None]) -> None:
     task = asyncio.ensure_future(work)
     for number in (signal.SIGINT, signal.SIGTERM):

@@ -2,8 +2,9 @@
 
 from pathlib import Path
 from typing import Annotated, Literal
+from urllib.parse import urlsplit
 
-from pydantic import Field, SecretStr, ValidationError
+from pydantic import Field, SecretStr, ValidationError, field_validator
 from pydantic_settings import BaseSettings, SettingsConfigDict
 from pydantic_settings import SettingsError as SourceError
 
@@ -62,6 +63,13 @@ class Settings(BaseSettings):
     web_host: str = Field("127.0.0.1", description="where /health and /metrics listen")
     web_port: Annotated[int, Field(ge=0, le=65_535)] = Field(6066, description="their port; 0 for none")
     log_format: Literal["text", "json"] = Field("text", description="how log lines look")
+
+    @field_validator("redis_url")
+    @classmethod
+    def _without_password(cls, url: str) -> str:
+        if urlsplit(url).password:
+            raise ValueError("leave the password out of the URL; it has a setting of its own, redis-password")
+        return url
 
 
 def read_settings(flags: list[str] | None = None) -> Settings:

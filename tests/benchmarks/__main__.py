@@ -10,12 +10,14 @@ from tests.benchmarks.logs import SIZES
 from tests.benchmarks.memory import memory
 from tests.benchmarks.replay import replay
 from tests.benchmarks.scheduling_pass import queue_changes, scheduling_pass
+from tests.benchmarks.stream import stream
 
-BENCHMARKS: dict[str, Callable[[], dict[str, Any]]] = {
+BENCHMARKS: dict[str, Callable[[], dict[str, Any] | list[dict[str, Any]]]] = {
     **{f"replay-{trace.lower()}": partial(replay, trace) for trace in SIZES},
     "memory-hpc2n": partial(memory, "HPC2N"),
     **{f"scheduling-pass-{policy}": partial(scheduling_pass, policy) for policy in ("fcfs", "easy", "easy-sjbf")},
     "queue-changes": queue_changes,
+    "stream": stream,
 }
 
 
@@ -27,7 +29,9 @@ def main(names: list[str]) -> int:
             return 2
     for name, benchmark in BENCHMARKS.items():
         if not names or name.startswith(tuple(names)):
-            print(json.dumps({"benchmark": name} | benchmark()), flush=True)
+            found = benchmark()
+            for line in found if isinstance(found, list) else [found]:
+                print(json.dumps({"benchmark": name} | line), flush=True)
     return 0
 
 

@@ -1,0 +1,279 @@
+"""The stream on one broker: each stage beside a bare faust agent and bare aiokafka; closed, recorded, many runs."""
+
+import asyncio
+import os
+import statistics
+import subprocess
+import sys
+import tempfile
+import time
+from collections.abc import Iterator
+from contextlib import contextmanager
+from pathlib import Path
+from types import MappingProxyType
+from typing import Any
+
+import uvloop
+from aiokafka import TopicPartition
+from aiokafka.admin import AIOKafkaAdminClient, NewTopic
+
+from replayer.comparison import Plan
+from replayer.recorded import Recorded
+from replayer.streamed import StreamedReplay
+from replayer.swf import Workload
+from services.catalogue import configure
+from services.pipeline import STAGES
+from shared import bus
+from shared.events import ClusterClosed, Decided, Envelope
+from shared.settings import Settings
+from shared.topics import JOBS
+from stack.servers import Kafka, Redis
+from tests.benchmarks.logs import log
+from tests.parity.workers import ROOT
+
+JOBS_RECORDED = 4_000
+JOBS_CLOSED = 1_000
+CONCURRENT = ((1, 400), (10, 100), (100, 20))
+"""Runs side by side, and jobs of each."""
+
+
+class Timed(StreamedReplay):
+    """Notes how long each decision was waited for, from the publication of its scheduling point."""
+
+    def __init__(self, *arguments: Any, **options: Any) -> None:
+        super().__init__(*arguments, **options)
+        self.latencies: list[float] = []
+
+    async def _answer(self, point: int) -> Decided:
+        began = time.perf_counter()
+        decided = await super()._answer(point)
+        self.latencies.append(time.perf_counter() - began)
+        return decided
+
+
+def stream() -> list[dict[str, Any]]:
+    """Run everything on one broker and return one line per figure."""
+    with tempfile.TemporaryDirectory() as name:
+        folder = Path(name)
+        with Kafka(folder / "kafka") as kafka, Redis(folder / "redis") as redis:
+            settings = Settings(kafka_bootstrap=kafka.address, redis_url=redis.url, web_port=0)
+            lines = [uvloop.run(bare_aiokafka(settings)), bare_faust(settings, folder)]
+            lines += each_stage_alone(settings)
+            with workers(settings):
+                lines += [uvloop.run(closed(settings)), uvloop.run(recorded(settings))]
+                lines += [uvloop.run(side_by_side(settings, runs, jobs)) for runs, jobs in CONCURRENT]
+    return lines
+
+
+@contextmanager
+def workers(settings: Settings, *names: str) -> Iterator[list[subprocess.Popen[bytes]]]:
+    """Run one worker for each stage that is named, or for all."""
+    environment = os.environ | {
+        "SHADOWTIME_KAFKA_BOOTSTRAP": settings.kafka_bootstrap,
+        "SHADOWTIME_REDIS_URL": settings.redis_url,
+        "SHADOWTIME_WEB_PORT": "0",
+    }
+    commands = [[sys.executable, "-m", "services", name] for name in names or [stage.name for stage in STAGES]]
+    running = [subprocess.Popen(command, cwd=ROOT, env=environment, stderr=subprocess.DEVNULL) for command in commands]
+    try:
+        yield running
+    finally:
+        for process in running:
+            process.terminate()
+        for process in running:
+            process.wait()
+
+
+def plan(mode: str, jobs: int, name: str = "bench") -> Plan:
+    _, whole = log("KTH")
+    columns = MappingProxyType({field: column[:jobs] for field, column in whole.columns.items()})
+    workload = Workload(whole.name, whole.processors, columns, {}, 0)
+    return Plan(name, "bench", workload, configure("easy"), "recorded" if mode == "recorded" else "closed")
+
+
+def envelopes(run: str, jobs: int) -> list[bytes]:
+    """Return the messages of a recorded replay."""
+    made = plan("recorded", jobs)
+    source, events = Recorded(made.workload), [made.opened()]
+    while instant := source.next_instant():
+        events += instant
+    events.append(ClusterClosed(time=events[-1].time))
+    return [Envelope(run=run, sequence=number, event=event).to_bytes() for number, event in enumerate(events)]
+
+
+async def make_topics(settings: Settings, *names: str) -> None:
+    admin = AIOKafkaAdminClient(**bus.connection(settings))
+    await admin.start()
+    await admin.create_topics([NewTopic(name, 1, 1) for name in names])
+    await admin.close()
+    await asyncio.sleep(1)
+
+
+async def fill(settings: Settings, topic: str, partition: int, key: bytes, values: list[bytes]) -> float:
+    """Publish and return messages per second."""
+    producer = bus.producer(settings)
+    await producer.start()
+    began = time.perf_counter()
+    for value in values:
+        await producer.send(topic, value, key, partition)
+    await producer.flush()
+    took = time.perf_counter() - began
+    await producer.stop()
+    return len(values) / took
+
+
+async def drained(settings: Settings, topic: str, partition: int, count: int) -> float:
+    """Wait until a topic has `count` messages; return messages per second, from the first on."""
+    consumer = bus.reader(settings)
+    await consumer.start()
+    place = TopicPartition(topic, partition)
+    began, first = 0.0, 0
+    while True:
+        end = (await consumer.end_offsets([place]))[place]
+        if end and not first:
+            began, first = time.perf_counter(), end
+        if end >= count:
+            break
+        await asyncio.sleep(0.02)
+    await consumer.stop()
+    return (count - first) / (time.perf_counter() - began)
+
+
+async def round_trips(settings: Settings, out: str, back: str, count: int = 300) -> list[float]:
+    """Return the times from publishing on one topic to hearing on another, one message at a time."""
+    producer, consumer = bus.producer(settings), bus.reader(settings)
+    await producer.start()
+    await consumer.start()
+    place = TopicPartition(back, 0)
+    consumer.assign([place])
+    await consumer.seek_to_end(place)
+    await consumer.position(place)
+    times = []
+    for number in range(count):
+        began = time.perf_counter()
+        await producer.send(out, b"%d" % number, partition=0)
+        await consumer.getone()
+        times.append(time.perf_counter() - began)
+    await producer.stop()
+    await consumer.stop()
+    return times
+
+
+async def bare_aiokafka(settings: Settings) -> dict[str, Any]:
+    await bus.prepare_topics(settings)
+    await make_topics(settings, "echo-in", "echo-out")
+    values = envelopes("bare", JOBS_RECORDED)
+    rate = await fill(settings, "echo-in", 0, b"bare", values)
+    consumer, producer = bus.reader(settings), bus.producer(settings)
+    await consumer.start()
+    await producer.start()
+    consumer.assign([TopicPartition("echo-in", 0)])
+    began = time.perf_counter()
+    for _ in values:
+        await consumer.getone()
+    read = len(values) / (time.perf_counter() - began)
+
+    async def echo() -> None:
+        async for record in consumer:
+            await producer.send("echo-out", record.value, partition=0)
+
+    echoing = asyncio.ensure_future(echo())
+    times = await round_trips(settings, "echo-in", "echo-out")
+    echoing.cancel()
+    await consumer.stop()
+    await producer.stop()
+    return {"part": "bare-aiokafka", "produced_per_second": round(rate), "consumed_per_second": round(read)} | spread(
+        times
+    )
+
+
+def bare_faust(settings: Settings, folder: Path) -> dict[str, Any]:
+    async def measure() -> dict[str, Any]:
+        await make_topics(settings, "bare-in", "bare-out")
+        values = envelopes("bare", JOBS_RECORDED)
+        await fill(settings, "bare-in", 0, b"bare", values)
+        command = [sys.executable, "-m", "tests.benchmarks.bare_faust", settings.kafka_bootstrap, str(folder / "faust")]
+        process = subprocess.Popen(command, cwd=ROOT, stderr=subprocess.DEVNULL)
+        rate = await drained(settings, "bare-out", 0, len(values))
+        times = await round_trips(settings, "bare-in", "bare-out")
+        process.terminate()
+        process.wait()
+        return {"part": "bare-faust", "per_second": round(rate)} | spread(times)
+
+    return uvloop.run(measure())
+
+
+def each_stage_alone(settings: Settings) -> list[dict[str, Any]]:
+    """Fill `jobs`, then run one stage after another until it has forwarded everything."""
+
+    async def begin() -> tuple[int, int]:
+        partition = bus.partition_of("alone", await bus.prepare_topics(settings))
+        values = envelopes("alone", JOBS_RECORDED)
+        await fill(settings, JOBS, partition, b"alone", values)
+        return partition, len(values)
+
+    partition, count = uvloop.run(begin())
+    lines = []
+    for stage in STAGES:
+        with workers(settings, stage.name):
+            rate = uvloop.run(drained(settings, stage.writes, partition, count))
+        lines.append({"part": f"stage-{stage.name}", "per_second": round(rate), "events": count})
+    return lines
+
+
+async def closed(settings: Settings) -> dict[str, Any]:
+    """Replay with the barrier."""
+    replay = timed(settings, "closed", JOBS_CLOSED)
+    await warm_up(settings)
+    began = time.perf_counter()
+    last = await replay.run_to_end()
+    took = time.perf_counter() - began
+    points = last.scores.policy.scheduling_points if last.scores else 0
+    return {
+        "part": "closed-replay",
+        "jobs": JOBS_CLOSED,
+        "scheduling_points_per_second": round(points / took, 1),
+        "awaited_share": round(len(replay.latencies) / points, 3),
+    } | spread(replay.latencies)
+
+
+async def recorded(settings: Settings) -> dict[str, Any]:
+    """Replay without waiting, through all stages at once."""
+    made = plan("recorded", JOBS_RECORDED)
+    replay = StreamedReplay(made.opened(), made.source(), [], "recorded", settings, starts_only=True)
+    began = time.perf_counter()
+    await replay.run_to_end()
+    took = time.perf_counter() - began
+    return {"part": "recorded-replay", "jobs": JOBS_RECORDED, "events_per_second": round(replay._sequence / took)}
+
+
+async def side_by_side(settings: Settings, runs: int, jobs: int) -> dict[str, Any]:
+    """Replay several closed runs at once, spread over the partitions."""
+    replays = [timed(settings, f"side-{runs}-{number}", jobs) for number in range(runs)]
+    began = time.perf_counter()
+    await asyncio.gather(*(replay.run_to_end() for replay in replays))
+    took = time.perf_counter() - began
+    latencies = [latency for replay in replays for latency in replay.latencies]
+    events = sum(replay._sequence for replay in replays)
+    return {"part": "side-by-side", "runs": runs, "jobs": jobs, "events_per_second": round(events / took)} | spread(
+        latencies
+    )
+
+
+async def warm_up(settings: Settings) -> None:
+    """Wait until every stage answers."""
+    await timed(settings, "warm-up", 20).run_to_end()
+
+
+def timed(settings: Settings, run: str, jobs: int) -> Timed:
+    made = plan("closed", jobs)
+    return Timed(made.opened(), made.source(), [], run, settings, starts_only=True)
+
+
+def spread(seconds: list[float]) -> dict[str, float]:
+    """Return median and 99th percentile in milliseconds."""
+    ordered = sorted(seconds)
+    return {
+        "median_ms": round(1000 * statistics.median(ordered), 2),
+        "p99_ms": round(1000 * ordered[int(0.99 * (len(ordered) - 1))], 2),
+    }

@@ -1,0 +1,55 @@
+"""What the README tells is true: its subscriber runs, and its commands and options exist."""
+
+import asyncio
+import re
+import subprocess
+import sys
+from pathlib import Path
+
+from shared import bus
+from shared.events import Decided, Envelope, FitsNow, Start
+from shared.settings import Settings
+from stack.servers import Kafka
+
+ROOT = Path(__file__).parents[1]
+README = (ROOT / "README.md").read_text()
+
+
+def test_the_subscriber_prints_decisions(kafka: Kafka) -> None:
+    (code,) = re.findall(r"```python\n(.*?)```", README, re.DOTALL)
+    starts = (Start(job_number=41, processors=4, limit=60, reason=FitsNow()),)
+    envelope = Envelope(run="readme", sequence=0, event=Decided(time=7, starts=starts))
+
+    async def publish() -> None:
+        settings = Settings(kafka_bootstrap=kafka.address)
+        await bus.prepare_topics(settings)
+        producer = bus.producer(settings)
+        await producer.start()
+        await producer.send_and_wait("decisions", envelope.to_bytes(), b"readme", 0)
+        await producer.stop()
+
+    asyncio.run(publish())
+    command = [sys.executable, "-u", "-c", code.replace("127.0.0.1:9092", kafka.address)]
+    with subprocess.Popen(command, cwd=ROOT, stdout=subprocess.PIPE, text=True) as subscriber:
+        assert subscriber.stdout is not None
+        found = next(line for line in subscriber.stdout if "start job 41" in line)
+        subscriber.kill()
+    assert found == "7 start job 41 {'kind': 'fits-now'}\n"
+
+
+def test_the_subscriber_has_ten_lines() -> None:
+    (code,) = re.findall(r"```python\n(.*?)```", README, re.DOTALL)
+    assert len([line for line in code.splitlines() if line]) <= 10
+
+
+def test_make_targets_exist() -> None:
+    targets = set(re.findall(r"^([a-z-]+):", (ROOT / "Makefile").read_text(), re.MULTILINE))
+    assert set(re.findall(r"\bmake ([a-z-]+)", README)) <= targets
+
+
+def test_options_exist() -> None:
+    command = [sys.executable, "-m", "replayer", "--help"]
+    shown = subprocess.run(command, cwd=ROOT, capture_output=True, text=True, check=True, env={"COLUMNS": "200"})
+    told = set(re.findall(r"`(--[a-z-]+)", README)) - {"--cluster", "--run", "--beginning", "--count"}
+    assert told
+    assert all(option in shown.stdout for option in told), told
