@@ -24,7 +24,7 @@ from replayer.swf import Workload
 from services.catalogue import configure
 from services.pipeline import STAGES
 from shared import bus
-from shared.events import ClusterClosed, Decided, Envelope
+from shared.events import ClusterClosed, Decided, Envelope, Event
 from shared.settings import Settings
 from shared.topics import JOBS
 from stack.servers import Kafka, Redis
@@ -94,7 +94,8 @@ def plan(mode: str, jobs: int, name: str = "bench") -> Plan:
 def envelopes(run: str, jobs: int) -> list[bytes]:
     """Return the messages of a recorded replay."""
     made = plan("recorded", jobs)
-    source, events = Recorded(made.workload), [made.opened()]
+    source = Recorded(made.workload)
+    events: list[Event] = [made.opened()]
     while instant := source.next_instant():
         events += instant
     events.append(ClusterClosed(time=events[-1].time))
