@@ -15,7 +15,8 @@ from replayer.swf import Workload
 from services.catalogue import Configuration
 from services.scheduler.policies import POLICIES
 from shared.errors import ReplayError
-from shared.events import CapacityChanged, ClusterOpened, Envelope, Scores
+from shared.events import CapacityChanged, ClusterOpened, Envelope
+from shared.scores import Scores
 from shared.spec import parse
 
 if TYPE_CHECKING:

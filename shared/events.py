@@ -12,7 +12,11 @@ All times are whole seconds on the cluster's own time line.
 
 from typing import Annotated, Final, Literal
 
-from pydantic import BaseModel, ConfigDict, Field
+from pydantic import Field
+
+from shared.message import Frozen, Seconds
+from shared.predictions import RunTimePrediction, WaitBound, WalltimeAdjustment
+from shared.scores import Scores
 
 SCHEMA_VERSION: Final = 1
 
@@ -21,13 +25,6 @@ Outcome = Literal["completed", "failed", "cancelled", "limit", "killed"]
 
 JobNumber = Annotated[int, Field(ge=0)]
 Processors = Annotated[int, Field(ge=1)]
-Seconds = Annotated[int, Field(ge=0)]
-
-
-class Frozen(BaseModel):
-    """An immutable message; unknown fields are an error."""
-
-    model_config = ConfigDict(frozen=True, extra="forbid")
 
 
 class ClusterOpened(Frozen):
@@ -180,86 +177,6 @@ Event = (
     | Rejected
     | ClusterClosed
 )
-
-
-class RunTimePrediction(Frozen):
-    """What is known about a job's run time when it is submitted.
-
-    Parameters
-    ----------
-    point
-        Expected run time in seconds.
-    observations
-        Number of ended jobs behind the prediction; says how sure it is.
-    """
-
-    point: Annotated[float, Field(ge=0, allow_inf_nan=False)]
-    observations: Annotated[int, Field(ge=0)]
-
-
-class WalltimeAdjustment(Frozen):
-    """A requested time as it would have been, had its owner asked as the record says."""
-
-    adjusted_time: Annotated[int, Field(ge=1)]
-    observations: Annotated[int, Field(ge=0)]
-
-
-class WaitBound(Frozen):
-    """With `confidence`, at least `quantile` of such jobs wait no longer than `bound` seconds."""
-
-    grouping: str
-    quantile: float
-    confidence: float
-    bound: Seconds | None = None
-
-
-class PolicyScores(Frozen):
-    """How the jobs of a run fared; times in seconds, shares in 0 to 1. None where there is nothing to average."""
-
-    jobs: int
-    mean_wait: float | None = None
-    geometric_mean_wait: float | None = None
-    max_wait: int | None = None
-    zero_wait_share: float | None = None
-    mean_bounded_slowdown: float | None = None
-    mean_bounded_slowdown_unclamped: float | None = None
-    mean_response: float | None = None
-    weighted_mean_wait: float | None = None
-    utilization: float | None = None
-    makespan: int
-    killed: int
-    wasted_processor_seconds: int
-    scheduling_points: int
-
-
-class RunTimeScores(Frozen):
-    """How a run-time predictor fared against the jobs that ended."""
-
-    predictions: int
-    mean_absolute_error: float | None = None
-    mean_run_time: float | None = None
-    log_score: float | None = None
-    crps: float | None = None
-
-
-class AdjustmentScores(Frozen):
-    """Accuracy of requests before and after adjustment, and the shares of its four classes."""
-
-    mean_accuracy: float | None = None
-    median_accuracy: float | None = None
-    mean_accuracy_requested: float | None = None
-    none: float | None = None
-    over: float | None = None
-    under: float | None = None
-    bad: float | None = None
-
-
-class Scores(Frozen):
-    """The scoreboard's answer to `ClusterClosed`."""
-
-    policy: PolicyScores
-    run_time: RunTimeScores
-    adjustment: AdjustmentScores
 
 
 class Envelope(Frozen):

@@ -2,8 +2,9 @@
 
 from services.runtime_distribution.last_two import LastTwo
 from services.runtime_distribution.requested import Requested
-from shared.events import ClusterOpened, JobSubmitted, RunTimePrediction
+from shared.events import ClusterOpened, JobSubmitted
 from shared.predicting_stage import PredictingStage
+from shared.predictions import RunTimePrediction
 from shared.predictor import Predictor
 from shared.spec import Registry, parse
 

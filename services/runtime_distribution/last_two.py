@@ -4,7 +4,8 @@ from typing import Any, Literal
 
 from pydantic import Field
 
-from shared.events import JobSubmitted, RunTimePrediction
+from shared.events import JobSubmitted
+from shared.predictions import RunTimePrediction
 from shared.spec import SpecKeys
 
 

@@ -5,17 +5,9 @@ from typing import Any
 from services.scoreboard.run_time_errors import RunTimeErrors
 from services.scoreboard.waits import WaitScores
 from services.scoreboard.walltime_accuracy import WalltimeAccuracy
-from shared.events import (
-    ClusterClosed,
-    ClusterOpened,
-    Decided,
-    Envelope,
-    JobEnded,
-    JobSubmitted,
-    PolicyScores,
-    Scores,
-)
+from shared.events import ClusterClosed, ClusterOpened, Decided, Envelope, JobEnded, JobSubmitted
 from shared.jobs_in_system import RunningJob
+from shared.scores import PolicyScores, Scores
 from shared.stage import StageHandler
 
 

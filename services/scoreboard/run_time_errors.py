@@ -2,7 +2,7 @@
 
 from typing import Any
 
-from shared.events import RunTimeScores
+from shared.scores import RunTimeScores
 
 
 class RunTimeErrors:

@@ -3,7 +3,7 @@
 from collections import Counter
 from typing import Any
 
-from shared.events import AdjustmentScores
+from shared.scores import AdjustmentScores
 
 BAD_GAP = 1800
 """Seconds; a job that runs this much longer than its adjusted request is badly under-estimated (P4, section 5)."""

@@ -1,9 +1,10 @@
 """The stage: adds bounds on the wait to every submission, and learns from every start."""
 
 from services.wait_bound.unbounded import Unbounded
-from shared.events import ClusterOpened, Envelope, JobEnded, JobStarted, JobSubmitted, WaitBound
+from shared.events import ClusterOpened, Envelope, JobEnded, JobStarted, JobSubmitted
 from shared.jobs_in_system import RunningJob
 from shared.predicting_stage import PredictingStage
+from shared.predictions import WaitBound
 from shared.predictor import Predictor
 from shared.spec import Registry, parse
 

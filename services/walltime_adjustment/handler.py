@@ -1,8 +1,9 @@
 """The stage: adds an adjusted request to every submission, and learns from every end."""
 
 from services.walltime_adjustment.unadjusted import Unadjusted
-from shared.events import ClusterOpened, JobSubmitted, WalltimeAdjustment
+from shared.events import ClusterOpened, JobSubmitted
 from shared.predicting_stage import PredictingStage
+from shared.predictions import WalltimeAdjustment
 from shared.predictor import Predictor
 from shared.spec import Registry, parse
 

@@ -9,7 +9,8 @@ import pytest
 from numpy.random import PCG64, Generator
 
 from services.catalogue import REGISTRIES
-from shared.events import JobSubmitted, RunTimePrediction, WaitBound, WalltimeAdjustment
+from shared.events import JobSubmitted
+from shared.predictions import RunTimePrediction, WaitBound, WalltimeAdjustment
 from shared.predictor import Predictor
 from shared.spec import Registry, parse
 from tests.checks.listed import specs

@@ -23,10 +23,9 @@ from shared.events import (
     JobSubmitted,
     Outcome,
     Rejected,
-    RunTimePrediction,
     SchedulingPoint,
-    WalltimeAdjustment,
 )
+from shared.predictions import RunTimePrediction, WalltimeAdjustment
 from shared.stage import Stage, StageRun
 from tests.checks.chain import Chain
 from tests.checks.listed import specs

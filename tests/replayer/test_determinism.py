@@ -17,7 +17,7 @@ from replayer.lublin import generate
 from replayer.records import DecisionLog
 from replayer.swf import FIELDS, Trace, prepare, write_swf
 from replayer.waits import easy_waits
-from shared.events import Scores
+from shared.scores import Scores
 from tests.replayer.small_logs import generated, plan_of
 
 ROOT = Path(__file__).parents[2]

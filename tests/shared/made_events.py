@@ -5,7 +5,6 @@ from typing import Any, get_args
 from hypothesis import strategies as st
 
 from shared.events import (
-    AdjustmentScores,
     Backfilled,
     CapacityChanged,
     ClusterClosed,
@@ -19,16 +18,12 @@ from shared.events import (
     JobSubmitted,
     Kill,
     Outcome,
-    PolicyScores,
     Rejected,
-    RunTimePrediction,
-    RunTimeScores,
     SchedulingPoint,
-    Scores,
     Start,
-    WaitBound,
-    WalltimeAdjustment,
 )
+from shared.predictions import RunTimePrediction, WaitBound, WalltimeAdjustment
+from shared.scores import AdjustmentScores, PolicyScores, RunTimeScores, Scores
 
 EVENT_TYPES: tuple[type[Event], ...] = get_args(Event)
 

@@ -3,7 +3,8 @@
 import pytest
 
 from services.runtime_distribution.handler import RuntimeDistribution
-from shared.events import ClusterOpened, Envelope, Event, JobEnded, JobStarted, JobSubmitted, Outcome, RunTimePrediction
+from shared.events import ClusterOpened, Envelope, Event, JobEnded, JobStarted, JobSubmitted, Outcome
+from shared.predictions import RunTimePrediction
 
 
 def opened_stage() -> RuntimeDistribution:

@@ -8,7 +8,8 @@ from hypothesis import strategies as st
 
 from services.runtime_distribution.handler import PREDICTORS
 from services.runtime_distribution.last_two import LastTwo, LastTwoKeys
-from shared.events import JobSubmitted, RunTimePrediction
+from shared.events import JobSubmitted
+from shared.predictions import RunTimePrediction
 from shared.spec import parse
 
 

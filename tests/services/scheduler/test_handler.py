@@ -18,10 +18,10 @@ from shared.events import (
     JobEnded,
     JobStarted,
     JobSubmitted,
-    RunTimePrediction,
     SchedulingPoint,
     Start,
 )
+from shared.predictions import RunTimePrediction
 from shared.stage import StageRun
 
 

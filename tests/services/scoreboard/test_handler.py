@@ -20,10 +20,9 @@ from shared.events import (
     JobStarted,
     JobSubmitted,
     Outcome,
-    RunTimePrediction,
-    Scores,
-    WalltimeAdjustment,
 )
+from shared.predictions import RunTimePrediction, WalltimeAdjustment
+from shared.scores import Scores
 
 MACHINE = 64
 

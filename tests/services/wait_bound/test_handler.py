@@ -1,7 +1,8 @@
 """The stage adds bounds, and learns each wait when it is over: at the start."""
 
 from services.wait_bound.handler import BOUNDERS, WaitBounds
-from shared.events import ClusterOpened, Envelope, Event, JobEnded, JobStarted, JobSubmitted, WaitBound
+from shared.events import ClusterOpened, Envelope, Event, JobEnded, JobStarted, JobSubmitted
+from shared.predictions import WaitBound
 from shared.predictor import Silent
 from shared.spec import parse
 

@@ -1,7 +1,8 @@
 """The stage adds an adjusted request where its scheme has one."""
 
 from services.walltime_adjustment.handler import ADJUSTERS, WalltimeAdjustments
-from shared.events import ClusterOpened, Envelope, Event, JobEnded, JobStarted, JobSubmitted, WalltimeAdjustment
+from shared.events import ClusterOpened, Envelope, Event, JobEnded, JobStarted, JobSubmitted
+from shared.predictions import WalltimeAdjustment
 from shared.predictor import Silent
 from shared.spec import parse
 
