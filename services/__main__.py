@@ -37,7 +37,7 @@ async def require_servers(settings: Settings) -> None:
     await prepare_topics(settings)
     client = connect(settings)
     try:
-        await RedisStore(client, "preflight").ping()
+        await RedisStore(client, "preflight").wait_for(settings.connect_seconds)
     finally:
         await client.aclose()
 

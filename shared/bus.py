@@ -107,15 +107,22 @@ async def _count(admin: AIOKafkaAdminClient, topic: str) -> int:
 
 
 async def _administer(settings: Settings, work: Callable[[AIOKafkaAdminClient], Awaitable[int]]) -> int:
-    admin = AIOKafkaAdminClient(**connection(settings), request_timeout_ms=int(settings.connect_seconds * 1000))
-    try:
-        async with asyncio.timeout(settings.connect_seconds):
-            await admin.start()
-            return await work(admin)
-    except (KafkaError, OSError, TimeoutError) as error:
-        raise BusError(f"Kafka at {settings.kafka_bootstrap} cannot be used: {error or type(error).__name__}") from None
-    finally:
-        await admin.close()
+    """Do `work` with an administrator; a broker that is not there yet is asked again for `connect_seconds`."""
+    loop = asyncio.get_running_loop()
+    until = loop.time() + settings.connect_seconds
+    while True:
+        admin = AIOKafkaAdminClient(**connection(settings), request_timeout_ms=int(settings.connect_seconds * 1000))
+        try:
+            async with asyncio.timeout_at(until):
+                await admin.start()
+                return await work(admin)
+        except (KafkaError, OSError, TimeoutError) as error:
+            if loop.time() + 0.5 > until:
+                what = str(error) or type(error).__name__
+                raise BusError(f"Kafka at {settings.kafka_bootstrap} cannot be used: {what}") from None
+        finally:
+            await admin.close()
+        await asyncio.sleep(0.5)
 
 
 async def _prepare(admin: AIOKafkaAdminClient, settings: Settings) -> int:

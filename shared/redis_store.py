@@ -1,5 +1,6 @@
 """State of a stage in Redis: every transaction is one Lua script."""
 
+import asyncio
 from collections.abc import Awaitable, Sequence
 from typing import Any, cast
 
@@ -137,9 +138,18 @@ class RedisStore:
         fields = await self._ask(self._client.hgetall(self._key(run, "read-model")))
         return {name.decode(): value for name, value in fields.items()}
 
-    async def ping(self) -> None:
-        """Raise `StoreError` unless Redis answers."""
-        await self._ask(self._client.ping())
+    async def wait_for(self, seconds: float) -> None:
+        """Raise `StoreError` unless Redis answers within `seconds`."""
+        loop = asyncio.get_running_loop()
+        until = loop.time() + seconds
+        while True:
+            try:
+                await self._ask(self._client.ping())
+                return
+            except StoreError:
+                if loop.time() + 0.5 > until:
+                    raise
+            await asyncio.sleep(0.5)
 
     async def _ask(self, answer: Any) -> Any:
         try:

@@ -53,7 +53,7 @@ class Settings(BaseSettings):
     )
     snapshot_every: Annotated[int, Field(ge=1)] = Field(2_000, description="events of a run between two snapshots")
     batch_size: Annotated[int, Field(ge=1)] = Field(200, description="most events in one transaction")
-    connect_seconds: Annotated[float, Field(gt=0)] = Field(10.0, description="patience with a server at the start")
+    connect_seconds: Annotated[float, Field(gt=0)] = Field(8.0, description="patience with a server at the start")
     barrier_seconds: Annotated[float, Field(gt=0)] = Field(
         120.0, description="patience of a closed replay with the scheduler's answer"
     )

@@ -179,7 +179,7 @@ def test_a_redis_that_is_away_is_named() -> None:
         client = connect(Settings(redis_url="redis://127.0.0.1:1/0"))
         try:
             with pytest.raises(StoreError, match="Redis cannot be used"):
-                await RedisStore(client, "stage").ping()
+                await RedisStore(client, "stage").wait_for(0.1)
         finally:
             await client.aclose()
 
