@@ -46,6 +46,21 @@ def test_kafka_gives_the_decisions_of_the_embedded_pipeline(
     assert_complete(Settings(kafka_bootstrap=kafka.address), f"plain/{policy}")
 
 
+def test_two_workers_per_stage_and_a_rebalance_in_mid_run(kafka: Kafka, redis_server: Redis, tmp_path: Path) -> None:
+    arguments = ["--jobs", str(2 * JOBS)]
+    expected = embedded(tmp_path, *arguments)
+    with Workers(kafka, redis_server, tmp_path, per_stage=2) as workers:
+        replay = workers.replay("rebalance", tmp_path / "kafka.jsonl", *arguments)
+        time.sleep(8)
+        assert replay.poll() is None, "the replay ended before anything moved"
+        for name in workers.names[::2]:  # one of each stage leaves, and comes back
+            workers.signal(name, signal.SIGTERM)
+            workers.processes[name].wait(timeout=15)
+        workers.finish(replay, 150)
+        assert (tmp_path / "kafka.jsonl").read_bytes() == expected, workers.logs()
+    assert_complete(Settings(kafka_bootstrap=kafka.address), "rebalance")
+
+
 def test_the_same_while_everything_is_being_killed(tmp_path: Path) -> None:
     """Every stage and the replayer by SIGKILL, one stage stopped until its partition has moved, Redis and Kafka."""
     chaos(tmp_path, ["--jobs", str(JOBS)], kills=1, pause=1.0, seconds=400)
