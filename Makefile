@@ -10,6 +10,9 @@ LOCK   := --quiet --universal --python-version 3.11 --generate-hashes
 setup: $(READY)
 
 $(READY): requirements-dev.lock
+	@$(PYTHON) -c 'import sys; sys.exit(not (3, 11) <= sys.version_info < (3, 14))' || \
+		{ echo "Shadowtime needs Python 3.11 to 3.13; name one: make PYTHON=python3.12 …"; exit 1; }
+	@echo "installing what requirements-dev.lock names into $(VENV), once …"
 	$(PYTHON) -m venv $(VENV)
 	$(BIN)/python -m pip install --quiet --disable-pip-version-check --require-hashes -r requirements-dev.lock
 	$(BIN)/python -c "import services.pipeline"  # compiles the kernels once, into their cache

@@ -18,7 +18,7 @@ COLUMNS = (
     ("bounded slowdown", "mean_bounded_slowdown"),
     ("utilization", "utilization"),
 )
-SHARES = {"zero_wait_share", "utilization"}
+SHARES = {"zero_wait_share", "utilization", "share"}
 BARS = (
     ("Mean wait", "mean_wait"),
     ("Mean bounded slowdown", "mean_bounded_slowdown"),
@@ -32,11 +32,14 @@ body { font: 16px/1.5 system-ui, sans-serif; color: var(--ink); background: var(
   margin: 2rem auto; padding: 0 1rem; }
 h2 { margin-top: 2.5rem; } .faint, caption { color: var(--faint); } .wide { overflow-x: auto; }
 table { border-collapse: collapse; font-variant-numeric: tabular-nums; } caption { text-align: left; }
-th, td { padding: .35rem .8rem; border-bottom: 1px solid var(--line); text-align: right; white-space: nowrap; }
-th:first-child, td:first-child, th:nth-child(2), td:nth-child(2) { text-align: left; }
-.bars { display: grid; grid-template-columns: max-content 1fr max-content; gap: .3rem .8rem; align-items: center; }
+th, td { padding: .35rem .5rem; border-bottom: 1px solid var(--line); text-align: right; }
+td { white-space: nowrap; } small { color: var(--faint); }
+th:first-child, td:first-child { text-align: left; white-space: normal; overflow-wrap: anywhere; min-width: 8rem; }
+.bars { display: grid; grid-template-columns: fit-content(40%) 1fr max-content; gap: .3rem .8rem;
+  align-items: center; }
+.bars span { overflow-wrap: anywhere; } .bars :nth-child(3n) { text-align: right; }
 .bar { height: 1rem; background: var(--bar); min-width: 1px; print-color-adjust: exact; }
-pre { white-space: pre-wrap; border: 1px solid var(--line); padding: .8rem; }
+pre { white-space: pre-wrap; overflow-wrap: anywhere; border: 1px solid var(--line); padding: .8rem; }
 """
 
 
@@ -68,19 +71,40 @@ def _section(document: dict[str, Any]) -> str:
     return (
         f"<h2>{escape(document['cluster'])}</h2>"
         f"<p>{document['jobs']:,} jobs on {document['processors']:,} processors. Jobs left out: {escape(skipped)}.</p>"
-        f"{_table(rows)}{''.join(_bars(title, key, rows) for title, key in BARS)}"
+        f"{_table(rows)}{''.join(_bars(title, key, rows) for title, key in BARS)}{_predictions(document)}"
     )
 
 
 def _table(rows: Sequence[dict[str, Any]]) -> str:
-    head = "".join(f'<th scope="col">{title}</th>' for title in ("policy", "run times", *dict(COLUMNS)))
+    head = "".join(f'<th scope="col">{title}</th>' for title in ("policy", *dict(COLUMNS)))
     body = "".join(
-        f"<tr><td>{escape(row['policy'])}</td><td>{escape(row['runtime'])}</td>"
+        f"<tr><td>{escape(row['policy'])}<br><small>run times: {escape(row['runtime'])}</small></td>"
         f"{''.join(f'<td>{_value(key, row[key])}</td>' for _, key in COLUMNS)}</tr>"
         for row in rows
     )
     return (
-        '<div class="wide"><table><caption>Waits of all jobs, from submission to start</caption>'
+        '<div class="wide" tabindex="0"><table><caption>Waits from submission to start. Geometric mean: of waits of at '
+        "least 10 s. Slowdown: response time over run time, bounded at 10 s.</caption>"
+        f"<thead><tr>{head}</tr></thead><tbody>{body}</tbody></table></div>"
+    )
+
+
+def _predictions(document: dict[str, Any]) -> str:
+    """Return how run-time predictors and adjustments fared, where there is more than the request to speak of."""
+    pairs = list(zip(document["run_time_predictions"], document["walltime_adjustments"], strict=True))
+    if not any(run_time["predictions"] for run_time, _ in pairs):
+        return ""
+    titles = ("run times", "jobs predicted", "mean absolute error", "mean run time", "accuracy of requests")
+    body = "".join(
+        f"<tr><td>{escape(run_time['predictor'])}</td><td>{run_time['predictions']:,} of {run_time['jobs']:,}</td>"
+        f"<td>{duration(run_time['mean_absolute_error'])}</td><td>{duration(run_time['mean_run_time'])}</td>"
+        f"<td>{_value('share', adjustment['mean_accuracy'])}</td></tr>"
+        for run_time, adjustment in pairs
+    )
+    head = "".join(f'<th scope="col">{title}</th>' for title in titles)
+    return (
+        '<h3>Run-time predictions</h3><div class="wide" tabindex="0"><table>'
+        "<caption>The request stands in where nothing was predicted.</caption>"
         f"<thead><tr>{head}</tr></thead><tbody>{body}</tbody></table></div>"
     )
 

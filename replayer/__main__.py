@@ -19,15 +19,15 @@ from rich.progress import BarColumn, MofNCompleteColumn, Progress, TextColumn, T
 from rich.table import Table
 
 from dashboards.report import page
-from replayer.arguments import configurations, parse_capacity, parse_factor, read_cluster
+from replayer.arguments import configurations, parse_capacity, parse_factor, parse_wait_bound, read_cluster
 from replayer.comparison import Plan, Result, as_json, carry_out, carry_out_paced, carry_out_streamed
-from replayer.comparison_table import comparison_table
+from replayer.comparison_table import comparison_table, prediction_table
 from replayer.embedded import Observer
 from replayer.output import STANDARD_OUTPUT, result_file
 from replayer.pace import Pace
 from replayer.records import DecisionLog, Schedule
 from replayer.swf import BUNDLED, Oversized, Requests
-from services.catalogue import canonical, entries
+from services.catalogue import entries
 from shared.errors import SettingsError, ShadowtimeError
 from shared.events import Envelope, JobEnded
 from shared.logs import start_logging
@@ -100,9 +100,23 @@ def main(
     if list_:
         print_catalogue()
         return
-    names = traces or [str(BUNDLED)]
-    clusters = [read_cluster(name, processors, filter_, requests, jobs, say) for name in names]
+    chosen = configurations(mode, policy or ["easy"], runtime, adjustment)
+    bound = parse_wait_bound(wait_bound or ["none"])
     changes = tuple(sorted(map(parse_capacity, capacity or ()), key=lambda change: change.time))
+    pace = None if speed == "max" else Pace(parse_factor(speed))
+    if not 0 <= seed <= LARGEST_SEED:
+        raise SettingsError(f"--seed {seed}: expected 0 to {LARGEST_SEED}")
+    if transport == "embedded" and (run is not None or setting):
+        raise SettingsError("--run and --set go with --transport kafka")
+    settings = read_settings([f"--{each}" for each in setting or ()]) if transport == "kafka" else None
+    names = traces or [str(BUNDLED)]
+    one_run = len(names) * len(chosen) == 1
+    if not one_run and (schedule is not None or (decisions is not None and (settings or pace))):
+        raise SettingsError("--schedule and --decisions record one run here: name one trace and one policy")
+    targets = [path for path in (json, schedule, decisions, report) if path is not None]
+    if len(set(targets)) < len(targets):
+        raise SettingsError(f"two results cannot go to one place: {', '.join(map(str, targets))}")
+    clusters = [read_cluster(name, processors, filter_, requests, jobs, say, mode) for name in names]
     plans = [
         Plan(
             label,
@@ -110,23 +124,15 @@ def main(
             cluster.workload,
             configuration,
             mode,
-            canonical("wait-bound", (wait_bound or ["none"])[0]),
+            bound,
             seed,
             changes,
             restartable == "yes",
             moldable == "yes",
         )
         for cluster in clusters
-        for label, configuration in configurations(mode, policy or ["easy"], runtime, adjustment)
+        for label, configuration in chosen
     ]
-    if not 0 <= seed <= LARGEST_SEED:
-        raise SettingsError(f"--seed {seed}: expected 0 to {LARGEST_SEED}")
-    pace = None if speed == "max" else Pace(parse_factor(speed))
-    if transport == "embedded" and (run is not None or setting):
-        raise SettingsError("--run and --set go with --transport kafka")
-    side_by_side = transport == "kafka" or pace is not None
-    if len(plans) > 1 and (schedule is not None or (decisions is not None and side_by_side)):
-        raise SettingsError("--schedule and --decisions record one run here: name one trace and one policy")
     with ExitStack() as files:  # every file is opened before the work begins, and is there only if all went well
         decisions_file, schedule_file, json_file, report_file = (
             None if path is None else files.enter_context(result_file(path))
@@ -136,8 +142,7 @@ def main(
         recorder = Schedule()
         if schedule_file is not None:
             observers.append(recorder)
-        if transport == "kafka":
-            settings = read_settings([f"--{each}" for each in setting or ()])
+        if settings is not None:
             carry_out_all = partial(stream, settings=settings, run=run, pace=pace)
         else:
             carry_out_all = partial(replay, pace=pace)
@@ -147,7 +152,8 @@ def main(
             say("interrupted; no result file was written")
             raise typer.Exit(128 + signal.SIGINT) from None
         by_cluster = [[each for each in results if each.plan.workload is cluster.workload] for cluster in clusters]
-        documents = [as_json(each) for each in by_cluster]
+        rewritten = {"requests": requests, "filter": filter_, "transport": transport, "speed": speed}
+        documents = [as_json(each, rewritten) for each in by_cluster]
         if schedule_file is not None:
             recorder.write(schedule_file)
         if json_file is not None:
@@ -156,8 +162,9 @@ def main(
         if report_file is not None:
             report_file.write(page(documents, sys.argv[1:]).encode())
     if Path(STANDARD_OUTPUT) not in (json, schedule, decisions, report):
+        table = prediction_table if mode == "recorded" else comparison_table
         for each in by_cluster:
-            Console(highlight=False).print(comparison_table(each))
+            Console(highlight=False).print(table(each))
     if report is not None:
         say(f"wrote {report}")
 
@@ -232,6 +239,9 @@ def command_line() -> None:
     except ShadowtimeError as error:
         messages.print(f"error: {error}", markup=False, style="red")
         sys.exit(2)
+    except KeyboardInterrupt:
+        say("interrupted")
+        sys.exit(128 + signal.SIGINT)
     except OSError as error:
         if error.errno != errno.EPIPE:
             say(f"error: standard output cannot be written: {error.strerror}")

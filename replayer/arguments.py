@@ -6,7 +6,7 @@ from itertools import zip_longest
 from typing import NamedTuple
 
 from replayer.swf import Oversized, Requests, Workload, prepare, read_swf
-from services.catalogue import Configuration, configure
+from services.catalogue import Configuration, canonical, configure
 from shared.errors import SettingsError
 from shared.events import CapacityChanged
 
@@ -27,6 +27,7 @@ def read_cluster(
     requests: Requests,
     jobs: int | None,
     say: Callable[[str], None],
+    mode: str,
 ) -> Cluster:
     """Read a trace named as `FILE` or `FILE@PROCESSORS`, and say what was left out of it."""
     path, _, size = text.rpartition("@") if _NUMBER.match(text.rpartition("@")[2]) else (text, "", "")
@@ -39,6 +40,9 @@ def read_cluster(
         say(f"{trace.name}: skipped {sum(workload.skipped.values()):,} jobs: {reasons}")
     if workload.aligned:
         say(f"{trace.name}: cut {workload.aligned:,} jobs to {workload.processors} processors")
+    unknown = int((workload.columns["wait_time"] == -1).sum())
+    if mode == "recorded" and 0 < unknown < len(workload):
+        say(f"{trace.name}: {unknown:,} jobs without a known wait start at their submission")
     return Cluster(f"{trace.name}@{size}" if size else trace.name, workload)
 
 
@@ -56,6 +60,13 @@ def parse_factor(text: str) -> float:
         return float(text)
     except ValueError:
         raise SettingsError(f"--speed {text!r}: expected max or a factor above 0") from None
+
+
+def parse_wait_bound(texts: Sequence[str]) -> str:
+    """Return the SPEC of the wait bound, every key spelled out."""
+    if len(texts) > 1:
+        raise SettingsError(f"--wait-bound is taken once: {', '.join(texts)}")
+    return canonical("wait-bound", texts[0])
 
 
 def configurations(

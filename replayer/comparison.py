@@ -2,7 +2,7 @@
 
 import asyncio
 import time
-from collections.abc import Callable, Iterator, Sequence
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from typing import TYPE_CHECKING, Any, Literal, NamedTuple
 from uuid import uuid4
 
@@ -46,7 +46,7 @@ class Plan(NamedTuple):
     def opened(self) -> ClusterOpened:
         """Return the settings of the run."""
         return ClusterOpened(
-            time=self.source().next_time() or 0,
+            time=min([int(self.workload.columns["submit_time"][0]), *(change.time for change in self.capacity[:1])]),
             cluster=self.cluster,
             processors=self.workload.processors,
             mode=self.mode,
@@ -132,8 +132,11 @@ def _result(plan: Plan, run: str, last: Envelope | None, elapsed: float, cpu: fl
     return Result(plan, last.scores, elapsed, cpu)
 
 
-def as_json(results: Sequence[Result]) -> dict[str, Any]:
-    """Return the results of one trace as `--json` gives them; times in seconds, shares in 0 to 1."""
+def as_json(results: Sequence[Result], rewritten: Mapping[str, str] | None = None) -> dict[str, Any]:
+    """Return the results of one trace as `--json` gives them; times in seconds, shares in 0 to 1.
+
+    `rewritten` tells what was done to the trace or to the way it was replayed before a plan was made.
+    """
     plan = results[0].plan
     workload = plan.workload
     recorded = plan.mode == "recorded"
@@ -144,6 +147,15 @@ def as_json(results: Sequence[Result]) -> dict[str, Any]:
         "jobs": len(workload),
         "skipped": workload.skipped,
         "aligned": workload.aligned,
+        "settings": {
+            "mode": plan.mode,
+            **(rewritten or {}),
+            "wait_bound": plan.wait_bound,
+            "seed": plan.seed,
+            "capacity": [[change.time, change.processors] for change in plan.capacity],
+            "restartable": plan.restartable,
+            "moldable": plan.moldable,
+        },
         "policies": [_policy_row(result) for result in (results[:1] if recorded else results)],
         "run_time_predictions": [
             {"predictor": result.plan.configuration.runtime} | result.scores.run_time.model_dump() for result in results

@@ -26,6 +26,7 @@ def comparison_table(results: Sequence[Result]) -> Table:
     plan = results[0].plan
     table = Table(
         title=f"{escape(plan.cluster)}: {len(plan.workload):,} jobs on {plan.workload.processors:,} processors",
+        caption="waits from submission to start; geometric: of waits of at least 10 s; slowdown: bounded at 10 s",
     )
     table.add_column("policy", overflow="fold", min_width=9)
     for heading in ("mean wait", "geometric", "longest", "slowdown", "at once", "cpu"):
@@ -40,6 +41,31 @@ def comparison_table(results: Sequence[Result]) -> Table:
             "-" if scores.mean_bounded_slowdown is None else f"{scores.mean_bounded_slowdown:,.2f}",
             _share(scores.zero_wait_share),
             f"{result.cpu_seconds:.1f} s",
+        )
+    return table
+
+
+def prediction_table(results: Sequence[Result]) -> Table:
+    """Return one row per predictor and adjustment, scored against one recorded log."""
+    plan, scores = results[0].plan, results[0].scores.policy
+    table = Table(
+        title=f"{escape(plan.cluster)}, as recorded: {len(plan.workload):,} jobs, "
+        f"mean wait {duration(scores.mean_wait)}, longest {duration(scores.max_wait)}",
+        caption="error: mean absolute error of run times, the request standing in where nothing was predicted",
+    )
+    for heading in ("run times", "adjustment"):
+        table.add_column(heading, overflow="fold")
+    for heading in ("predicted", "error", "mean run", "accuracy"):
+        table.add_column(heading, justify="right", no_wrap=True)
+    for result in results:
+        run_time, adjustment = result.scores.run_time, result.scores.adjustment
+        table.add_row(
+            escape(result.plan.configuration.runtime),
+            escape(result.plan.configuration.adjustment),
+            f"{run_time.predictions:,} of {run_time.jobs:,}",
+            duration(run_time.mean_absolute_error),
+            duration(run_time.mean_run_time),
+            _share(adjustment.mean_accuracy),
         )
     return table
 

@@ -85,7 +85,8 @@ class Machine:
             _, job = max(self._waiting.values(), key=lambda waiting: waiting[1].processors)
             raise ReplayError(
                 f"{len(self._waiting)} jobs wait for ever: job {job.job_number} requests {job.processors} processors; "
-                f"the machine has {self._processors}, all idle"
+                f"the machine has {self._processors}, all idle "
+                "(leave such jobs out with a smaller --processors, or grow the machine again with --capacity)"
             )
         return None
 

@@ -122,7 +122,11 @@ class StreamedReplay:
         if self._published:
             log.info("resuming run", extra={"run": self.run, "sequence": len(self._published)})
             if self._published[0].event != self._opened:
-                raise ReplayError(f"run {self.run!r} was opened with other settings: {self._published[0].event}")
+                then, now = self._published[0].event.model_dump(), self._opened.model_dump()
+                other = ", ".join(
+                    f"{name} {then.get(name)}, not {now[name]}" for name in now if then.get(name) != now[name]
+                )
+                raise ReplayError(f"run {self.run!r} was opened with other settings ({other}); choose another --run")
             await consumer.seek_to_beginning(*places)
         else:
             await consumer.seek_to_end(*places)

@@ -219,13 +219,14 @@ def prepare(
     }
     if oversized == "drop":
         reasons["larger than the machine"] = too_large
-    usable = np.ones(len(size), dtype=bool)
+    kept = np.flatnonzero(~np.logical_or.reduce(list(reasons.values())))[:limit]
+    seen = len(size) if limit is None or len(kept) < limit else int(kept[-1]) + 1
+    uncounted = np.ones(seen, dtype=bool)
     skipped: dict[str, int] = {}
     for reason, applies in reasons.items():  # a job is counted under its first reason only
-        if count := int(np.count_nonzero(usable & applies)):
+        if count := int(np.count_nonzero(uncounted & applies[:seen])):
             skipped[reason] = count
-        usable &= ~applies
-    kept = np.flatnonzero(usable)[:limit]
+        uncounted &= ~applies[:seen]
     if not len(kept):
         counts = ", ".join(f"{count} {reason}" for reason, count in skipped.items())
         msg = f"{trace.name}: no job left to replay on {machine} processors; skipped: {counts}"

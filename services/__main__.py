@@ -63,6 +63,7 @@ def watch(
     topic: Annotated[str, typer.Argument(help="One of: " + ", ".join((*topics.FLOW, topics.DEAD_LETTERS)))],
     cluster: Annotated[str | None, typer.Option(metavar="NAME", help="Only this cluster's runs.")] = None,
     run: Annotated[str | None, typer.Option(metavar="NAME", help="Only this run.")] = None,
+    kind: Annotated[str | None, typer.Option(metavar="EVENT", help="Only events of this kind, as Decided.")] = None,
     beginning: Annotated[bool, typer.Option("--beginning", help="From the first message, not from now on.")] = False,
     count: Annotated[int | None, typer.Option(metavar="N", help="End after N messages.")] = None,
 ) -> None:
@@ -71,7 +72,7 @@ def watch(
     if topic not in known:
         raise SettingsError(f"unknown topic {topic!r}; known: {', '.join(known)}")
     settings = read_settings(context.args)
-    wanted = {name: value for name, value in (("cluster", cluster), ("run", run)) if value is not None}
+    wanted = {name: value for name, value in (("cluster", cluster), ("run", run), ("kind", kind)) if value is not None}
     asyncio.run(subscribe(settings, topic, sys.stdout.buffer, wanted, beginning=beginning, count=count))
 
 

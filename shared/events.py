@@ -108,6 +108,7 @@ class FitsNow(Frozen):
 class Backfilled(Frozen):
     """Started ahead of a blocked head: it ends by the head's shadow time, or uses only extra processors.
 
+    `expected_end` is the time at which the job itself is expected to end, by its predicted run time if there is one.
     `shadow_time` is None when the head cannot start however long the running jobs are waited for (the machine is
     smaller than the head just now). `extra_processors` counts those left at that time before this start.
     """
@@ -116,6 +117,7 @@ class Backfilled(Frozen):
     head: JobNumber
     shadow_time: int | None = None
     extra_processors: int
+    expected_end: int | None = None
     ends_by_shadow_time: bool
 
 

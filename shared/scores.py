@@ -17,14 +17,20 @@ class PolicyScores(Frozen):
     weighted_mean_wait: float | None = None
     utilization: float | None = None
     makespan: int
+    ended_at_limit: int
     killed: int
     wasted_processor_seconds: int
     scheduling_points: int
 
 
 class RunTimeScores(Frozen):
-    """How a run-time predictor fared against the jobs that ended."""
+    """How a run-time predictor fared against the jobs that ended.
 
+    `predictions` counts the jobs of which it said something; the errors are over all `jobs`, the request standing in
+    where it said nothing.
+    """
+
+    jobs: int
     predictions: int
     mean_absolute_error: float | None = None
     mean_run_time: float | None = None

@@ -81,7 +81,7 @@ def read_settings(flags: list[str] | None = None) -> Settings:
         If a flag is unknown or a value out of range; names it.
     """
     try:
-        return Settings(_cli_parse_args=flags or False)
+        return Settings(_cli_parse_args=flags or False, _cli_exit_on_error=False)
     except ValidationError as error:
         first = error.errors(include_input=False)[0]
         raise SettingsError(f"setting {'.'.join(map(str, first['loc']))}: {first['msg']}") from None

@@ -101,8 +101,11 @@ Made = TypeVar("Made", covariant=True)
 class Registry(Generic[Made]):
     """All policies, or all predictors of one kind, by name."""
 
-    def __init__(self, kind: str, classes: Iterable[type[Any]], aliases: Iterable[str] = ()) -> None:
+    def __init__(
+        self, kind: str, classes: Iterable[type[Any]], aliases: Iterable[str] = (), common: Iterable[str] = ()
+    ) -> None:
         self.kind = kind
+        self.common = tuple(common)
         self.aliases = tuple(aliases)
         self.classes: dict[str, type[Any]] = {each.name: each for each in classes}
 
@@ -132,7 +135,7 @@ class Registry(Generic[Made]):
         model: type[SpecKeys] = chosen.Keys
         unknown = [key for key in spec.keys if key not in model.model_fields]
         if unknown:
-            known = ", ".join(model.model_fields) or "none"
+            known = ", ".join([*model.model_fields, *self.common]) or "none"
             raise SettingsError(f"{self.kind} {spec.name!r} has no key {unknown[0]!r}; known keys: {known}")
         try:
             return model.model_validate(spec.keys)

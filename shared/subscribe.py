@@ -21,7 +21,9 @@ async def subscribe(
     beginning: bool = False,
     count: int | None = None,
 ) -> None:
-    """Write the messages of a topic whose fields equal those `wanted`, one line each, for ever or up to `count`.
+    """Write the messages of a topic, one line each, for ever or up to `count`.
+
+    Only those whose fields, or kind of event, equal the ones `wanted`.
 
     A dead letter is shown by its headers, with its bytes as text as far as they are text.
 
@@ -45,7 +47,7 @@ async def subscribe(
                 line = orjson.dumps(headers | {"value": (record.value or b"").decode(errors="replace")})
             else:
                 line = record.value or b""
-                if wanted and any(orjson.loads(line).get(name) != value for name, value in wanted.items()):
+                if wanted and not _is_wanted(line, wanted):
                     continue
             output.write(line + b"\n")
             output.flush()
@@ -54,3 +56,12 @@ async def subscribe(
                 return
     finally:
         await consumer.stop()
+
+
+def _is_wanted(line: bytes, wanted: Mapping[str, str]) -> bool:
+    try:
+        message = orjson.loads(line)
+        fields = message | {"kind": message["event"]["kind"]}
+    except (orjson.JSONDecodeError, KeyError, TypeError):
+        return False  # it is a dead letter of the next stage
+    return all(fields.get(name) == value for name, value in wanted.items())

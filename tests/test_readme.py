@@ -50,6 +50,13 @@ def test_make_targets_exist() -> None:
 def test_options_exist() -> None:
     command = [sys.executable, "-m", "replayer", "--help"]
     shown = subprocess.run(command, cwd=ROOT, capture_output=True, text=True, check=True, env={"COLUMNS": "200"})
-    told = set(re.findall(r"`(--[a-z-]+)", README)) - {"--cluster", "--run", "--beginning", "--count"}
+    told = set(re.findall(r"`(--[a-z-]+)", README)) - {
+        "--cluster",
+        "--run",
+        "--beginning",
+        "--count",
+        "--kind",
+        "--load",
+    }
     assert told
     assert all(option in shown.stdout for option in told), told

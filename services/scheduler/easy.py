@@ -146,11 +146,13 @@ class Easy(Policy):
         )
         starts = [start(queue, row, FITS_NOW) for row in range(heads)]
         for row in rows.tolist():
-            in_time = bool(now + run_times[row] <= shadow_time)
+            expected_end = now + int(run_times[row])
+            in_time = expected_end <= shadow_time
             reason = Backfilled(
                 head=int(queue.job_number[heads]),
                 shadow_time=shadow_time if shadow_time < NEVER else None,
                 extra_processors=extra,
+                expected_end=expected_end if expected_end < NEVER else None,
                 ends_by_shadow_time=in_time,
             )
             starts.append(start(queue, row, reason))

@@ -5,7 +5,9 @@ from services.scheduler.fcfs import Fcfs
 from services.scheduler.policy import Policy
 from shared.spec import Registry
 
-POLICIES: Registry[Policy] = Registry("policy", [Fcfs, Easy, EasySjbf], aliases=["best"])
+POLICIES: Registry[Policy] = Registry(
+    "policy", [Fcfs, Easy, EasySjbf], aliases=["best"], common=["runtime", "adjustment"]
+)
 
 BEST = "easy-sjbf:runtime=last-two(fallback=request)"
 """What `--policy best` stands for: the recommended configuration, predictor included."""

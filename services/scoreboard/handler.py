@@ -2,10 +2,11 @@
 
 from typing import Any
 
+from services.scoreboard.capacity import Capacity
 from services.scoreboard.run_time_errors import RunTimeErrors
 from services.scoreboard.waits import WaitScores
 from services.scoreboard.walltime_accuracy import WalltimeAccuracy
-from shared.events import ClusterClosed, ClusterOpened, Decided, Envelope, JobEnded, JobSubmitted
+from shared.events import CapacityChanged, ClusterClosed, ClusterOpened, Decided, Envelope, JobEnded, JobSubmitted
 from shared.jobs_in_system import RunningJob
 from shared.scores import PolicyScores, Scores
 from shared.stage import StageHandler
@@ -22,11 +23,14 @@ class Scoreboard(StageHandler):
         self.predicted_times: dict[int, float] = {}
         self.adjusted_times: dict[int, int] = {}
         self.scheduling_points = 0
+        self.ended_at_limit = 0
         self.killed = 0
+        self.capacity = Capacity()
         self.wasted_processor_seconds = 0
 
     def on_submitted(self, envelope: Envelope, job: JobSubmitted) -> Envelope:
         """Keep the predictions until the job ends."""
+        self.capacity.begin(job.time, self.processors)
         if envelope.run_time is not None:
             self.predicted_times[job.job_number] = envelope.run_time.point
         if envelope.adjustment is not None:
@@ -41,14 +45,19 @@ class Scoreboard(StageHandler):
             self.wasted_processor_seconds += started.processors * ended.run_time
         if ended.requeued:
             return envelope
-        predicted_time = self.predicted_times.pop(ended.job_number, submitted.requested_time)
+        self.ended_at_limit += ended.outcome == "limit"
+        predicted_time = self.predicted_times.pop(ended.job_number, None)
         adjusted_time = self.adjusted_times.pop(ended.job_number, submitted.requested_time)
-        if predicted_time is not None:
-            self.run_times.add(predicted_time, ended.run_time)
+        self.run_times.add(predicted_time, submitted.requested_time, ended.run_time)
         if submitted.requested_time is not None and adjusted_time is not None:
             self.accuracy.add(ended.run_time, submitted.requested_time, adjusted_time)
         requested_time = submitted.requested_time or max(ended.run_time, 1)
         self.waits.add(submitted.time, started.time, ended.time, started.processors, requested_time)
+        return envelope
+
+    def on_capacity(self, envelope: Envelope, changed: CapacityChanged) -> Envelope:
+        """Note how much the machine has from now on."""
+        self.capacity.change(changed.time, changed.processors)
         return envelope
 
     def on_decided(self, envelope: Envelope, decided: Decided) -> Envelope:
@@ -60,7 +69,8 @@ class Scoreboard(StageHandler):
         """Add the scores."""
         scores = Scores(
             policy=PolicyScores(
-                **self.waits.summary(self.opened.processors),
+                **self.waits.summary(self.capacity.until(self.waits.last_end)),
+                ended_at_limit=self.ended_at_limit,
                 killed=self.killed,
                 wasted_processor_seconds=self.wasted_processor_seconds,
                 scheduling_points=self.scheduling_points,
@@ -79,7 +89,9 @@ class Scoreboard(StageHandler):
             "predicted_times": list(self.predicted_times.items()),
             "adjusted_times": list(self.adjusted_times.items()),
             "scheduling_points": self.scheduling_points,
+            "ended_at_limit": self.ended_at_limit,
             "killed": self.killed,
+            "capacity": self.capacity.snapshot(),
             "wasted_processor_seconds": self.wasted_processor_seconds,
         }
 
@@ -92,5 +104,7 @@ class Scoreboard(StageHandler):
         self.predicted_times = dict(state["predicted_times"])
         self.adjusted_times = dict(state["adjusted_times"])
         self.scheduling_points = state["scheduling_points"]
+        self.ended_at_limit = state["ended_at_limit"]
         self.killed = state["killed"]
+        self.capacity.restore(state["capacity"])
         self.wasted_processor_seconds = state["wasted_processor_seconds"]

@@ -9,21 +9,26 @@ class RunTimeErrors:
     """Running sums over ended jobs; memory is constant."""
 
     def __init__(self) -> None:
+        self.jobs = 0
         self.predictions = 0
         self.absolute_error = 0.0
         self.run_time = 0
 
-    def add(self, predicted_time: float, run_time: int) -> None:
-        """Take in the prediction made at submission and the run time it was about, in seconds."""
-        self.predictions += 1
-        self.absolute_error += abs(predicted_time - run_time)
-        self.run_time += run_time
+    def add(self, predicted_time: float | None, requested_time: int | None, run_time: int) -> None:
+        """Take in what was predicted and requested at submission, and the run time it was about, in seconds."""
+        self.predictions += predicted_time is not None
+        assumed = requested_time if predicted_time is None else predicted_time
+        if assumed is not None:
+            self.jobs += 1
+            self.absolute_error += abs(assumed - run_time)
+            self.run_time += run_time
 
     def scores(self) -> RunTimeScores:
         """Return the means."""
-        count = self.predictions
+        count = self.jobs
         return RunTimeScores(
-            predictions=count,
+            jobs=count,
+            predictions=self.predictions,
             mean_absolute_error=self.absolute_error / count if count else None,
             mean_run_time=self.run_time / count if count else None,
         )

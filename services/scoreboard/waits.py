@@ -64,8 +64,14 @@ class WaitScores:
         self.first_submit = submit_time if self.first_submit is None else min(self.first_submit, submit_time)
         self.last_end = max(self.last_end, end_time)
 
-    def summary(self, processors: int) -> dict[str, Any]:
-        """Return the figures of `PolicyScores` that these sums give, for a machine of `processors`."""
+    def summary(self, capacity: int) -> dict[str, Any]:
+        """Return the figures of `PolicyScores` that these sums give.
+
+        Parameters
+        ----------
+        capacity
+            Processor-seconds that the machine had from the first submission to the last end.
+        """
         makespan = 0 if self.first_submit is None else self.last_end - self.first_submit
         jobs = self.jobs
         return {
@@ -78,7 +84,7 @@ class WaitScores:
             "mean_bounded_slowdown_unclamped": self.slowdown_unclamped / jobs if jobs else None,
             "mean_response": self.response / jobs if jobs else None,
             "weighted_mean_wait": self.prioritised_wait / self.priority if self.priority else None,
-            "utilization": self.processor_seconds / (processors * makespan) if makespan else None,
+            "utilization": self.processor_seconds / capacity if capacity else None,
             "makespan": makespan,
         }
 

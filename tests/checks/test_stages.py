@@ -222,7 +222,7 @@ def test_a_rejected_event_keeps_its_reason_and_leaves_all_stages_agreed(log: lis
         ({"adjustment": "glass"}, "unknown walltime adjustment 'glass'; known: "),
         ({"wait_bound": "glass"}, "unknown wait bound 'glass'; known: "),
         ({"policy": "glass"}, "unknown policy 'glass'; known: "),
-        ({"policy": "easy:depth=3"}, "policy 'easy' has no key 'depth'; known keys: none"),
+        ({"policy": "easy:depth=3"}, "policy 'easy' has no key 'depth'; known keys: runtime, adjustment"),
     ],
 )
 def test_an_unknown_setting_is_named_by_the_last_stage_too(setting: dict[str, str], reason: str) -> None:

@@ -58,8 +58,8 @@ def test_page_is_whole_and_needs_no_network() -> None:
 def test_a_section_per_trace_and_a_row_per_policy() -> None:
     html = page([document("one"), document("two")], [])
     assert re.findall("<h2>(one|two)</h2>", html) == ["one", "two"]
-    assert html.count("<tr><td>fcfs</td><td>requested</td>") == 2
-    assert html.count("<tr><td>best</td><td>last-two(fallback=request)</td>") == 2
+    assert html.count("<tr><td>fcfs<br><small>run times: requested</small></td>") == 2
+    assert html.count("<tr><td>best<br><small>run times: last-two(fallback=request)</small></td>") == 2
 
 
 def test_names_are_escaped() -> None:

@@ -4,7 +4,6 @@ import asyncio
 import json
 import subprocess
 import sys
-import time
 from collections.abc import Iterator
 from pathlib import Path
 
@@ -116,8 +115,7 @@ def test_a_broken_rule_is_rejected_and_the_replay_stops_with_it(
 def test_forged_and_duplicate_sequences_change_nothing(settings: Settings, workers: Workers, tmp_path: Path) -> None:
     run = "forged-sequence"
     process = workers.replay(run, tmp_path / "decisions.jsonl", "--jobs", "300")
-    time.sleep(4)
-    assert process.poll() is None, "the replay ended before anything was forged"
+    workers.wait_for_decisions(run)
     point = SchedulingPoint(time=1)
     for topic in ("jobs", "wait-bounds"):
         forged = [Envelope(run=run, sequence=number, event=point) for number in (1_000_000, 0)]

@@ -70,7 +70,7 @@ def test_lost_in_the_middle_of_a_run(tmp_path: Path, lost: str, seconds: int) ->
         Workers(kafka, redis, tmp_path) as workers,
     ):
         replay = workers.replay("away", tmp_path / "decisions.jsonl", *arguments)
-        time.sleep(8)
+        workers.wait_for_decisions("away")
         assert replay.poll() is None, "the replay ended before anything was lost"
         server: Kafka | Redis = kafka if lost == "kafka" else redis
         server.stop()
@@ -97,7 +97,7 @@ def test_redis_full_stalls_and_goes_on(tmp_path: Path) -> None:
             await client.aclose()
 
         replay = workers.replay("full", tmp_path / "decisions.jsonl", *arguments)
-        time.sleep(6)
+        workers.wait_for_decisions("full")
         asyncio.run(set_memory("1mb"))
         time.sleep(4)
         assert replay.poll() is None
@@ -116,7 +116,7 @@ def test_redis_lost_altogether_is_rebuilt(tmp_path: Path) -> None:
         settings = Settings(kafka_bootstrap=kafka.address, redis_url=redis.url)
         with Workers(kafka, redis, tmp_path) as workers:
             replay = workers.replay("lost", tmp_path / "decisions.jsonl", *arguments)
-            time.sleep(8)
+            workers.wait_for_decisions("lost")
             assert replay.poll() is None
         replay.kill()
         replay.wait()
@@ -143,7 +143,7 @@ def test_redis_lost_altogether_is_rebuilt(tmp_path: Path) -> None:
 def test_sigterm_under_load_ends_cleanly(kafka: Kafka, redis_server: Redis, tmp_path: Path) -> None:
     with Workers(kafka, redis_server, tmp_path) as workers:
         replay = workers.replay("sigterm", tmp_path / "decisions.jsonl", "--jobs", "2000")
-        time.sleep(8)
+        workers.wait_for_decisions("sigterm")
         assert replay.poll() is None
         for name in workers.names:
             workers.signal(name, signal.SIGTERM)

@@ -51,7 +51,7 @@ def test_two_workers_per_stage_and_a_rebalance_in_mid_run(kafka: Kafka, redis_se
     expected = embedded(tmp_path, *arguments)
     with Workers(kafka, redis_server, tmp_path, per_stage=2) as workers:
         replay = workers.replay("rebalance", tmp_path / "kafka.jsonl", *arguments)
-        time.sleep(8)
+        workers.wait_for_decisions("rebalance")
         assert replay.poll() is None, "the replay ended before anything moved"
         for name in workers.names[::2]:  # one of each stage leaves, and comes back
             workers.signal(name, signal.SIGTERM)
@@ -63,7 +63,7 @@ def test_two_workers_per_stage_and_a_rebalance_in_mid_run(kafka: Kafka, redis_se
 
 def test_the_same_while_everything_is_being_killed(tmp_path: Path) -> None:
     """Every stage and the replayer by SIGKILL, one stage stopped until its partition has moved, Redis and Kafka."""
-    chaos(tmp_path, ["--jobs", str(JOBS)], kills=1, pause=1.0, seconds=400)
+    chaos(tmp_path, ["--jobs", "400"], kills=1, pause=1.0, seconds=400)
 
 
 @pytest.mark.archive
@@ -86,7 +86,7 @@ def chaos(folder: Path, arguments: list[str], kills: int, pause: float, seconds:
     ):
         run, path = "chaos", folder / "kafka.jsonl"
         replay = workers.replay(run, path, *arguments)
-        time.sleep(8)
+        workers.wait_for_decisions(run)
         victims = [name for name in [*workers.names, "replay"] for _ in range(kills)]
         chance.shuffle(victims)
         acts: list[str] = [*victims, "stop", "kafka", "redis"]

@@ -8,12 +8,12 @@ from shared.settings import Settings
 from shared.topics import FLOW
 
 
-def sequences(settings: Settings, run: str, partition: int) -> dict[str, list[int]]:
+def sequences(settings: Settings, run: str, partition: int, topics: tuple[str, ...] = FLOW) -> dict[str, list[int]]:
     """Return the sequences of a run on every topic of the flow, in the order in which they lie there."""
 
     async def read() -> dict[str, list[int]]:
         found: dict[str, list[int]] = {}
-        for topic in FLOW:
+        for topic in topics:
             records = await read_log(settings, topic, partition)
             envelopes = [Envelope.from_bytes(record.value) for record in records if record.key == run.encode()]
             found[topic] = [envelope.sequence for envelope in envelopes]

@@ -10,7 +10,11 @@ from pathlib import Path
 from types import TracebackType
 
 from services.pipeline import STAGES
+from shared.bus import partition_of
+from shared.settings import Settings
+from shared.topics import DECISIONS
 from stack.servers import Kafka, Redis
+from tests.parity.topic_logs import sequences
 
 ROOT = Path(__file__).parents[2]
 
@@ -30,13 +34,14 @@ class Workers:
         self.names = [f"{stage.name}-{number}" for stage in STAGES for number in range(per_stage)]
         self.processes: dict[str, subprocess.Popen[bytes]] = {}
         self.starts = dict.fromkeys(self.names, 0)
+        self.replays: list[subprocess.Popen[bytes]] = []
 
     def __enter__(self) -> "Workers":
         self.tend()
         return self
 
     def __exit__(self, kind: type[BaseException] | None, error: BaseException | None, at: TracebackType | None) -> None:
-        for process in self.processes.values():
+        for process in (*self.processes.values(), *self.replays):
             with suppress(ProcessLookupError):
                 process.send_signal(signal.SIGCONT)
                 process.kill()
@@ -63,7 +68,16 @@ class Workers:
     def replay(self, run: str, decisions: Path, *arguments: str) -> subprocess.Popen[bytes]:
         """Start a replay over Kafka."""
         options = ["--transport", "kafka", "--run", run, "--decisions", str(decisions), *arguments]
-        return self.start(["replayer", *options], f"replay-{run.replace('/', '-')}")
+        self.replays.append(self.start(["replayer", *options], f"replay-{run.replace('/', '-')}"))
+        return self.replays[-1]
+
+    def wait_for_decisions(self, run: str, count: int = 1, seconds: float = 60) -> None:
+        """Wait until the scheduler has answered for a run: all stages, and the replay, are at work then."""
+        settings = Settings(kafka_bootstrap=self.environment["SHADOWTIME_KAFKA_BOOTSTRAP"])
+        until = time.monotonic() + seconds
+        while len(sequences(settings, run, partition_of(run, settings.partitions), (DECISIONS,))[DECISIONS]) < count:
+            assert time.monotonic() < until, f"no decision of run {run!r} within {seconds} s\n{self.logs()}"
+            time.sleep(0.2)
 
     def finish(self, process: subprocess.Popen[bytes], seconds: float) -> None:
         """Wait for a replay, tending the workers."""

@@ -39,13 +39,14 @@ POLICY = [
     "weighted_mean_wait",
     "utilization",
     "makespan",
+    "ended_at_limit",
     "killed",
     "wasted_processor_seconds",
     "scheduling_points",
     "elapsed_seconds",
     "cpu_seconds",
 ]
-RUN_TIME = ["predictor", "predictions", "mean_absolute_error", "mean_run_time", "log_score", "crps"]
+RUN_TIME = ["predictor", "jobs", "predictions", "mean_absolute_error", "mean_run_time", "log_score", "crps"]
 ADJUSTMENT = [
     "scheme",
     "mean_accuracy",
@@ -65,7 +66,7 @@ def results_of(*policies: str) -> list[Result]:
 
 def test_keys_are_those_of_the_design() -> None:
     document = as_json(results_of("fcfs", "best"))
-    assert set(document) == DOCUMENT | {"aligned"}
+    assert set(document) == DOCUMENT | {"aligned", "settings"}
     assert [list(row) for row in document["policies"]] == [POLICY, POLICY]
     assert [list(row) for row in document["run_time_predictions"]] == [RUN_TIME, RUN_TIME]
     assert [list(row) for row in document["walltime_adjustments"]] == [ADJUSTMENT, ADJUSTMENT]

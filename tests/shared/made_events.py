@@ -122,12 +122,13 @@ SCORES = st.builds(
         ),
         max_wait=st.none() | COUNTS,
         makespan=COUNTS,
+        ended_at_limit=COUNTS,
         killed=COUNTS,
         wasted_processor_seconds=COUNTS,
         scheduling_points=COUNTS,
     ),
     run_time=st.builds(
-        RunTimeScores, predictions=COUNTS, **dict.fromkeys(list(RunTimeScores.model_fields)[1:], SHARES)
+        RunTimeScores, jobs=COUNTS, predictions=COUNTS, **dict.fromkeys(list(RunTimeScores.model_fields)[2:], SHARES)
     ),
     adjustment=st.builds(AdjustmentScores, **dict.fromkeys(AdjustmentScores.model_fields, SHARES)),
 )

@@ -166,7 +166,7 @@ def test_an_event_of_a_run_that_is_not_open_is_rejected(stage: Stage) -> None:
 @pytest.mark.parametrize(
     ("stage_name", "settings", "reason"),
     [
-        ("scheduler", {"policy": "easy:depth=3"}, "policy 'easy' has no key 'depth'; known keys: none"),
+        ("scheduler", {"policy": "easy:depth=3"}, "policy 'easy' has no key 'depth'; known keys: runtime, adjustment"),
         ("scheduler", {"policy": "easy("}, "'easy(' is not a SPEC: a parenthesis is not closed"),
         ("runtime_distribution", {"runtime": "last-two:fallback=no"}, "run-time predictor 'last-two': fallback=no: "),
     ],

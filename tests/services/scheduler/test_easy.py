@@ -138,7 +138,9 @@ def test_heads_that_start_in_this_pass_count_for_the_shadow() -> None:
     first, backfilled = decide(EASY, Instance(20, 5, queue, [running(9, 3, 500)], ()))
     assert (first.job_number, first.reason) == (1, FitsNow())
     assert backfilled.job_number == 4
-    assert backfilled.reason == Backfilled(head=2, shadow_time=60, extra_processors=0, ends_by_shadow_time=True)
+    assert backfilled.reason == Backfilled(
+        head=2, shadow_time=60, extra_processors=0, expected_end=60, ends_by_shadow_time=True
+    )
 
 
 def test_a_head_larger_than_the_machine_blocks_nobody() -> None:
@@ -161,7 +163,7 @@ def test_behind_a_job_without_a_request_only_extra_processors_serve() -> None:
         starts = decide(EASY, Instance(20, free, queue, [holder], ()))
         assert numbers(starts) == expected
         assert starts[0].reason == Backfilled(
-            head=1, shadow_time=None, extra_processors=free - 1, ends_by_shadow_time=True
+            head=1, shadow_time=None, extra_processors=free - 1, expected_end=1020, ends_by_shadow_time=True
         )
 
 

@@ -154,8 +154,18 @@ def test_a_job_past_its_request_is_expected_to_end_within_a_second(runtime: str,
     told.submit(4, 2, 7000, time=time)
     told.submit(5, 1, 1, time=time)
     assert [(each.job_number, each.reason) for each in told.starts(time)] == [
-        (4, Backfilled(head=2, shadow_time=time + 1, extra_processors=2, ends_by_shadow_time=False)),
-        (5, Backfilled(head=2, shadow_time=time + 1, extra_processors=0, ends_by_shadow_time=True)),
+        (
+            4,
+            Backfilled(
+                head=2, shadow_time=time + 1, extra_processors=2, expected_end=time + 7000, ends_by_shadow_time=False
+            ),
+        ),
+        (
+            5,
+            Backfilled(
+                head=2, shadow_time=time + 1, extra_processors=0, expected_end=time + 1, ends_by_shadow_time=True
+            ),
+        ),
     ]
 
 
@@ -184,7 +194,10 @@ def test_a_head_larger_than_the_shrunk_machine_lets_others_by() -> None:
     starts = told.starts(5)
     assert [each.job_number for each in starts] == [2, 4]
     for each in starts:
-        assert each.reason == Backfilled(head=1, shadow_time=None, extra_processors=6, ends_by_shadow_time=True)
+        expected_end = 5 + (10**6 if each.job_number == 2 else 50)
+        assert each.reason == Backfilled(
+            head=1, shadow_time=None, extra_processors=6, expected_end=expected_end, ends_by_shadow_time=True
+        )
 
 
 def test_a_machine_that_grows_back_takes_the_head() -> None:
@@ -206,7 +219,7 @@ def test_a_head_reserves_only_what_a_shrunk_machine_will_have() -> None:
     told.submit(3, 1, 200)
     told.tell(CapacityChanged(time=5, processors=8))
     assert told.starts(5)[0].reason == Backfilled(
-        head=2, shadow_time=100, extra_processors=1, ends_by_shadow_time=False
+        head=2, shadow_time=100, extra_processors=1, expected_end=205, ends_by_shadow_time=False
     )
 
 

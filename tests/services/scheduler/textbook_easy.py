@@ -52,7 +52,14 @@ def easy(instance: Instance, *, shortest_first: bool = False) -> list[Start]:
         if not in_time and job.processors > extra:
             continue
         told = shadow_time if shadow_time is not None and shadow_time < NEVER else None
-        reason = Backfilled(head=head.job_number, shadow_time=told, extra_processors=extra, ends_by_shadow_time=in_time)
+        end = now + job.predicted_time
+        reason = Backfilled(
+            head=head.job_number,
+            shadow_time=told,
+            extra_processors=extra,
+            expected_end=end if end < NEVER else None,
+            ends_by_shadow_time=in_time,
+        )
         starts.append(_start(job, reason))
         free -= job.processors
         if not in_time:

@@ -167,6 +167,8 @@ def test_policy_scores_are_their_definitions(jobs: list[Logged]) -> None:
         "wasted_processor_seconds": sum(cut_short),
         "scheduling_points": 0,
     }
+    ends = [each.event for each in story(jobs) if isinstance(each.event, JobEnded)]
+    expected["ended_at_limit"] = sum(end.outcome == "limit" and not end.requeued for end in ends)
     assert set(got) == set(expected)
     for name, value in expected.items():
         assert got[name] == (pytest.approx(value, rel=1e-9) if isinstance(value, float) else value), name
@@ -180,7 +182,8 @@ def test_run_time_scores_are_their_definitions(jobs: list[Logged]) -> None:
         (job.requested_time if job.predicted_time is None else job.predicted_time, job.run_time) for job in jobs
     ]
     pairs = [(prediction, run_time) for prediction, run_time in predicted if prediction is not None]
-    assert scores.predictions == len(pairs)
+    assert scores.jobs == len(pairs)
+    assert scores.predictions == sum(job.predicted_time is not None for job in jobs)
     assert scores.mean_absolute_error == pytest.approx(mean([abs(each - run_time) for each, run_time in pairs]))
     assert scores.mean_run_time == pytest.approx(mean([float(run_time) for _, run_time in pairs]))
     assert scores.log_score is None

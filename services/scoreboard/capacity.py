@@ -1,0 +1,44 @@
+"""What the machine could have done: its processors over time."""
+
+from typing import Any
+
+
+class Capacity:
+    """Processor-seconds from the first submission on, through changes of the machine's size.
+
+    Examples
+    --------
+    >>> capacity = Capacity()
+    >>> capacity.begin(100, 8)
+    >>> capacity.change(110, 4)
+    >>> capacity.until(120)
+    120
+    """
+
+    def __init__(self) -> None:
+        self.processor_seconds = 0
+        self.processors = 0
+        self.since: int | None = None
+
+    def begin(self, time: int, processors: int) -> None:
+        """Count from `time` on; only the first call has an effect."""
+        if self.since is None:
+            self.since, self.processors = time, processors
+
+    def change(self, time: int, processors: int) -> None:
+        """Take on a new size."""
+        if self.since is not None:
+            self.processor_seconds = self.until(time)
+            self.since, self.processors = time, processors
+
+    def until(self, time: int) -> int:
+        """Return the processor-seconds up to `time`, which may lie before the last change but not before the others."""
+        return self.processor_seconds + (0 if self.since is None else self.processors * (time - self.since))
+
+    def snapshot(self) -> dict[str, Any]:
+        """Return the sums."""
+        return vars(self).copy()
+
+    def restore(self, state: dict[str, Any]) -> None:
+        """Take on what `snapshot` returned."""
+        vars(self).update(state)
