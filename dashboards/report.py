@@ -53,7 +53,7 @@ def page(documents: Sequence[dict[str, Any]], arguments: Sequence[str]) -> str:
     arguments
         The command line that made them, for whoever wants to repeat it.
     """
-    command = f"python -m replayer {shlex.join(arguments)}"
+    command = f"python -m replayer {shlex.join(arguments)}".encode(errors="replace").decode()
     packages = ", ".join(f"{name} {version(name)}" for name in ("numpy", "numba", "pydantic"))
     return (
         '<!doctype html><html lang="en"><head><meta charset="utf-8"><title>Shadowtime: comparison</title>'

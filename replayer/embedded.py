@@ -9,9 +9,9 @@ from pydantic import TypeAdapter
 
 from replayer.source import Source
 from services.pipeline import STAGES
-from shared.errors import ReplayError
+from shared.errors import ReplayError, SnapshotMismatch
 from shared.events import ClusterClosed, ClusterOpened, Decided, Envelope, Event, Rejected
-from shared.stage import Stage, StageRun
+from shared.stage import Stage, StageRun, fingerprint, read_snapshot
 
 Observer = Callable[[Envelope], None]
 
@@ -109,6 +109,7 @@ class EmbeddedReplay:
     def snapshot(self) -> bytes:
         """Return the whole state between two events, stages and source, as JSON."""
         state: dict[str, Any] = {
+            "settings": fingerprint(self._opened),
             "sequence": self._sequence,
             "closed": self.closed,
             "last": None if self.last is None else self.last.model_dump(mode="json"),
@@ -119,11 +120,24 @@ class EmbeddedReplay:
         return orjson.dumps(state)
 
     def restore(self, snapshot: bytes) -> None:
-        """Take on what `snapshot` returned; the source must be over the same trace."""
-        state = orjson.loads(snapshot)
-        self._sequence, self.closed = state["sequence"], state["closed"]
-        self.last = None if state["last"] is None else Envelope.model_validate(state["last"])
-        self._pending = deque(EVENTS.validate_python(state["pending"]))
-        self.source.restore(state["source"])
-        for stage, saved in zip(self._stages, state["stages"], strict=False):
-            stage.restore(saved.encode())
+        """Take on what `snapshot` returned; the source must be over the same trace.
+
+        Raises
+        ------
+        SnapshotMismatch
+            If the snapshot is damaged, or of a run under other settings.
+        """
+        state = read_snapshot(snapshot, self.run)
+        settings = fingerprint(self._opened)
+        if state.get("settings") != settings:
+            raise SnapshotMismatch(f"{self.run}: the snapshot has settings {state.get('settings')!r}, not {settings!r}")
+        try:
+            stages = [StageRun(stage.stage) for stage in self._stages]
+            for stage, saved in zip(stages, state["stages"], strict=bool(state["stages"])):
+                stage.restore(saved.encode(), settings)
+            self.source.restore(state["source"])
+            self._pending = deque(EVENTS.validate_python(state["pending"]))
+            self._sequence, self.closed, self._stages = state["sequence"], state["closed"], stages
+            self.last = None if state["last"] is None else Envelope.model_validate(state["last"])
+        except (KeyError, IndexError, TypeError, ValueError) as error:
+            raise SnapshotMismatch(f"{self.run}: the snapshot is damaged: {error!r}") from error

@@ -125,6 +125,8 @@ class Machine:
         for kill in decided.kills:
             if kill.job_number not in self._running:
                 raise ReplayError(f"job {kill.job_number} is to be killed at {self._time} but does not run")
+            if kill.requeue and not self._marks["restartable"]:
+                raise ReplayError(f"job {kill.job_number} is to be requeued at {self._time} but is not restartable")
             self._ends.remove((self._running[kill.job_number].end_time, kill.job_number))
             heapify(self._ends)
             events.append(self._end(kill.job_number, killed=True, requeue=kill.requeue))

@@ -24,7 +24,7 @@ def result_file(path: str | os.PathLike[str]) -> Iterator[BinaryIO]:
         If the file cannot be written; names it.
     """
     path = Path(path)
-    partial = path.with_name(f".{path.name}.{os.getpid()}.partial")
+    partial = path.parent / f".{path.name}.{os.getpid()}.partial"
     try:
         if str(path) == STANDARD_OUTPUT:
             yield sys.stdout.buffer

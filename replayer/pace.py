@@ -5,6 +5,8 @@ from collections.abc import Callable
 
 from shared.errors import SettingsError
 
+SLOWEST = 1e-3
+
 
 class Pace:
     """Wait until an instant of the trace is due.
@@ -31,8 +33,8 @@ class Pace:
         clock: Callable[[], float] = time.monotonic,
         sleep: Callable[[float], None] = time.sleep,
     ) -> None:
-        if not 0 < factor < float("inf"):
-            raise SettingsError(f"speed {factor}: expected `max` or a factor above 0")
+        if not SLOWEST <= factor < float("inf"):
+            raise SettingsError(f"speed {factor}: expected `max` or a factor above 0 (at least {SLOWEST})")
         self._factor = factor
         self._clock = clock
         self._sleep = sleep

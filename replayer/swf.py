@@ -13,6 +13,7 @@ from numpy.typing import NDArray
 
 from replayer.swf_text import FIELDS, read_text, write_swf
 from shared.errors import SettingsError, TraceError
+from shared.message import LONGEST
 
 __all__ = [
     "BUNDLED",
@@ -75,7 +76,7 @@ class Trace:
     def processors(self) -> int | None:
         """Size of the machine: the number that `MaxProcs`, or else `MaxNodes`, begins with."""
         for key in ("MaxProcs", "MaxNodes"):
-            number = re.match(r"[0-9]+", self.header.get(key, ""))  # as in "338 (batch partition; 512 total)"
+            number = re.match(r"[0-9]{1,15}", self.header.get(key, ""))  # as in "338 (batch partition; 512 total)"
             if number and int(number[0]) > 0:
                 return int(number[0])
         return None
@@ -216,6 +217,7 @@ def prepare(
         "no processors": size <= 0,
         "run time not positive": run_time <= 0,
         "no request": requested_time <= 0,
+        f"longer than {LONGEST} s": np.maximum(run_time, requested_time) > LONGEST // 2,
     }
     if oversized == "drop":
         reasons["larger than the machine"] = too_large

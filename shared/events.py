@@ -14,7 +14,7 @@ from typing import Annotated, Final, Literal
 
 from pydantic import Field
 
-from shared.message import Frozen, Seconds
+from shared.message import Count, Frozen, Request, Seconds, Whole
 from shared.predictions import RunTimePrediction, WaitBound, WalltimeAdjustment
 from shared.scores import Scores
 
@@ -23,8 +23,8 @@ SCHEMA_VERSION: Final = 1
 Outcome = Literal["completed", "failed", "cancelled", "limit", "killed"]
 """How a job ended: by itself (three ways), at the limit of its start, or by a decision of the scheduler."""
 
-JobNumber = Annotated[int, Field(ge=0)]
-Processors = Annotated[int, Field(ge=1)]
+JobNumber = Count
+Processors = Annotated[int, Field(ge=1, le=2**31 - 1)]
 
 
 class ClusterOpened(Frozen):
@@ -35,7 +35,7 @@ class ClusterOpened(Frozen):
     """
 
     kind: Literal["ClusterOpened"] = "ClusterOpened"
-    time: int
+    time: Whole
     cluster: str
     processors: Processors
     mode: Literal["closed", "recorded"] = "closed"
@@ -43,22 +43,22 @@ class ClusterOpened(Frozen):
     runtime: str = "requested"
     adjustment: str = "none"
     wait_bound: str = "none"
-    seed: int = 0
+    seed: Count = 0
 
 
 class JobSubmitted(Frozen):
     """A job enters the queue. What only the future knows, its run time, has no field here."""
 
     kind: Literal["JobSubmitted"] = "JobSubmitted"
-    time: int
+    time: Whole
     job_number: JobNumber
     requested_processors: Processors
-    requested_time: Annotated[int, Field(ge=1)] | None = None
-    user_id: int | None = None
-    group_id: int | None = None
-    executable_number: int | None = None
-    queue_number: int | None = None
-    partition_number: int | None = None
+    requested_time: Request | None = None
+    user_id: Whole | None = None
+    group_id: Whole | None = None
+    executable_number: Whole | None = None
+    queue_number: Whole | None = None
+    partition_number: Whole | None = None
     restartable: bool = True
     moldable: bool = True
 
@@ -67,17 +67,17 @@ class JobStarted(Frozen):
     """A waiting job got its processors; the machine will end it `limit` seconds later at the latest."""
 
     kind: Literal["JobStarted"] = "JobStarted"
-    time: int
+    time: Whole
     job_number: JobNumber
     processors: Processors
-    limit: Annotated[int, Field(ge=1)] | None = None
+    limit: Request | None = None
 
 
 class JobEnded(Frozen):
     """A running job gave its processors back; with `requeued` it waits again, as submitted."""
 
     kind: Literal["JobEnded"] = "JobEnded"
-    time: int
+    time: Whole
     job_number: JobNumber
     run_time: Seconds
     outcome: Outcome = "completed"
@@ -88,15 +88,15 @@ class CapacityChanged(Frozen):
     """The machine now has `processors`; running jobs go on, so fewer than none may be free for a while."""
 
     kind: Literal["CapacityChanged"] = "CapacityChanged"
-    time: int
-    processors: Seconds
+    time: Whole
+    processors: Annotated[int, Field(ge=0, le=2**31 - 1)]
 
 
 class SchedulingPoint(Frozen):
     """Everything that ended or arrived at this instant has been told: the scheduler passes once."""
 
     kind: Literal["SchedulingPoint"] = "SchedulingPoint"
-    time: int
+    time: Whole
 
 
 class FitsNow(Frozen):
@@ -115,9 +115,9 @@ class Backfilled(Frozen):
 
     kind: Literal["backfilled"] = "backfilled"
     head: JobNumber
-    shadow_time: int | None = None
-    extra_processors: int
-    expected_end: int | None = None
+    shadow_time: Whole | None = None
+    extra_processors: Whole
+    expected_end: Whole | None = None
     ends_by_shadow_time: bool
 
 
@@ -129,7 +129,7 @@ class Start(Frozen):
 
     job_number: JobNumber
     processors: Processors
-    limit: Annotated[int, Field(ge=1)] | None = None
+    limit: Request | None = None
     reason: Reason
 
 
@@ -148,7 +148,7 @@ class Decided(Frozen):
     """What the scheduler decided at a scheduling point, kills first; empty when nothing can be done."""
 
     kind: Literal["Decided"] = "Decided"
-    time: int
+    time: Whole
     starts: tuple[Start, ...] = ()
     kills: tuple[Kill, ...] = ()
 
@@ -157,7 +157,7 @@ class Rejected(Frozen):
     """An event contradicted the log before it; it changed nothing."""
 
     kind: Literal["Rejected"] = "Rejected"
-    time: int
+    time: Whole
     reason: str
 
 
@@ -165,7 +165,7 @@ class ClusterClosed(Frozen):
     """The run is over; stages may let go of it. The scoreboard answers with its scores."""
 
     kind: Literal["ClusterClosed"] = "ClusterClosed"
-    time: int
+    time: Whole
 
 
 Event = (
@@ -192,7 +192,7 @@ class Envelope(Frozen):
     schema_version: Literal[1] = SCHEMA_VERSION
     run: Annotated[str, Field(min_length=1, max_length=200)]
     cluster: str = ""
-    sequence: Annotated[int, Field(ge=0)]
+    sequence: Count
     event: Annotated[Event, Field(discriminator="kind")]
     run_time: RunTimePrediction | None = None
     adjustment: WalltimeAdjustment | None = None

@@ -4,7 +4,7 @@ from typing import Annotated
 
 from pydantic import Field
 
-from shared.message import Frozen, Seconds
+from shared.message import Count, Frozen, Request, Seconds
 
 
 class RunTimePrediction(Frozen):
@@ -19,14 +19,14 @@ class RunTimePrediction(Frozen):
     """
 
     point: Annotated[float, Field(ge=0, allow_inf_nan=False)]
-    observations: Annotated[int, Field(ge=0)]
+    observations: Count
 
 
 class WalltimeAdjustment(Frozen):
     """A requested time as it would have been, had its owner asked as the record says."""
 
-    adjusted_time: Annotated[int, Field(ge=1)]
-    observations: Annotated[int, Field(ge=0)]
+    adjusted_time: Request
+    observations: Count
 
 
 class WaitBound(Frozen):

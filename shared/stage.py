@@ -122,12 +122,24 @@ class StageHandler:
         return answer
 
     def _started(self, envelope: Envelope, event: JobStarted) -> Envelope:
-        answer = self.on_started(envelope, event, self.jobs.require_waiting(event))
+        job = self.jobs.require_waiting(event)
+        largest = max(self.processors, self.opened.processors)
+        if event.processors > largest:
+            raise RuleBroken(
+                f"job {event.job_number} starts on {event.processors} processors; the machine has {largest}"
+            )
+        answer = self.on_started(envelope, event, job)
         self.jobs.start(event)
         return answer
 
     def _ended(self, envelope: Envelope, event: JobEnded) -> Envelope:
-        answer = self.on_ended(envelope, event, self.jobs.require_running(event))
+        job = self.jobs.require_running(event)
+        held = event.time - job.started.time
+        if event.run_time > held:
+            raise RuleBroken(
+                f"job {event.job_number} ran {event.run_time} s, but held its processors for {held} s only"
+            )
+        answer = self.on_ended(envelope, event, job)
         self.jobs.end(event)
         return answer
 
@@ -235,7 +247,7 @@ class StageRun:
         SnapshotMismatch
             If the snapshot is of another stage, of another schema, or of other settings.
         """
-        saved = orjson.loads(snapshot)
+        saved = read_snapshot(snapshot, self.stage.name)
         for what, found, expected in (
             ("schema", saved.get("schema"), SNAPSHOT_SCHEMA),
             ("stage", saved.get("stage"), self.stage.name),
@@ -246,11 +258,25 @@ class StageRun:
                     f"{self.stage.name}: the snapshot has {what} {found!r}, expected {expected!r}; "
                     "rebuild the stage from the beginning of its topic"
                 )
-        handler = self.stage.open(ClusterOpened.model_validate(saved["opened"]))
-        handler.restore(saved["state"])
-        self.handler, self.sequence = handler, saved["sequence"]
+        try:
+            handler = self.stage.open(ClusterOpened.model_validate(saved["opened"]))
+            handler.restore(saved["state"])
+            self.handler, self.sequence = handler, saved["sequence"]
+        except (KeyError, TypeError, ValueError) as error:
+            raise SnapshotMismatch(f"{self.stage.name}: the snapshot is damaged: {error!r}") from error
 
 
 def fingerprint(opened: ClusterOpened) -> str:
     """Return a digest of all settings of a run."""
     return sha256(opened.model_dump_json().encode()).hexdigest()[:16]
+
+
+def read_snapshot(snapshot: bytes, of: str) -> dict[str, Any]:
+    """Return what a snapshot holds; raises `SnapshotMismatch` if it is none."""
+    try:
+        saved = orjson.loads(snapshot)
+    except orjson.JSONDecodeError as error:
+        raise SnapshotMismatch(f"{of}: the snapshot is damaged: {error}") from error
+    if not isinstance(saved, dict):
+        raise SnapshotMismatch(f"{of}: the snapshot is damaged: it holds no fields")
+    return saved

@@ -3,10 +3,11 @@
 import numpy as np
 
 from services.scheduler.expected_end import Column, expected_ends
-from services.scheduler.job_table import NEVER, Queue, Running
+from services.scheduler.job_table import Queue, Running
 from services.scheduler.policy import FITS_NOW, Policy, start
 from shared.events import Backfilled, Start
 from shared.kernel import kernel
+from shared.message import LONGEST
 from shared.spec import SpecKeys
 
 
@@ -150,9 +151,9 @@ class Easy(Policy):
             in_time = expected_end <= shadow_time
             reason = Backfilled(
                 head=int(queue.job_number[heads]),
-                shadow_time=shadow_time if shadow_time < NEVER else None,
+                shadow_time=shadow_time if shadow_time - now <= LONGEST else None,
                 extra_processors=extra,
-                expected_end=expected_end if expected_end < NEVER else None,
+                expected_end=expected_end if expected_end - now <= LONGEST else None,
                 ends_by_shadow_time=in_time,
             )
             starts.append(start(queue, row, reason))

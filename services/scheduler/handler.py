@@ -9,6 +9,7 @@ from typing import Any
 from services.scheduler.expected_end import CORRECTIONS
 from services.scheduler.job_table import NEVER, Queue, Running
 from services.scheduler.policies import POLICIES
+from shared.errors import SettingsError
 from shared.events import (
     ClusterOpened,
     Decided,
@@ -32,7 +33,10 @@ class Scheduler(StageHandler):
         super().__init__(opened)
         self.policy = POLICIES.build(parse(opened.policy))
         self.queue = Queue()
-        self.running = Running(CORRECTIONS[parse(opened.runtime).keys.get("fallback", "request")])
+        fallback = parse(opened.runtime).keys.get("fallback", "request")
+        if fallback not in CORRECTIONS:
+            raise SettingsError(f"unknown fallback {fallback!r} of {opened.runtime!r}; known: {', '.join(CORRECTIONS)}")
+        self.running = Running(CORRECTIONS[fallback])
         self.used = 0
 
     def handle(self, envelope: Envelope) -> Envelope:

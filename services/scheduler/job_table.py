@@ -9,7 +9,7 @@ from services.scheduler.expected_end import Column
 from shared.kernel import kernel
 
 NEVER = 1 << 40
-"""Seconds that no job waits or runs: stands for a request that was not made."""
+"""Seconds that no job waits or runs (`shared.message.LONGEST` is shorter): stands for a request that was not made."""
 
 
 SIDES: tuple[Literal["left"], Literal["right"]] = ("left", "right")

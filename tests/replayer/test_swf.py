@@ -399,3 +399,22 @@ def test_archived_logs(name: str, processors: int, logged: int, kept: int, skipp
 def test_bundled_log_is_replayed_whole() -> None:
     workload = prepare(read_swf(BUNDLED))
     assert (workload.name, len(workload), workload.skipped, workload.aligned) == ("bundled", 5000, {}, 0)
+
+
+def test_a_request_of_zero_is_none_and_requested_processors_of_zero_mean_those_allocated() -> None:
+    row = dict.fromkeys(FIELDS, -1) | {"submit_time": 0, "run_time": 60, "requested_time": 90}
+    rows = [
+        row | {"job_number": 1, "requested_processors": 2, "requested_time": 0},
+        row | {"job_number": 2, "requested_processors": 0, "allocated_processors": 3},
+    ]
+    workload = prepare(Trace("zeros", {"MaxProcs": "4"}, np.array([list(each.values()) for each in rows])))
+    assert [(job.job_number, job.processors) for job in workload] == [(2, 3)]
+    assert workload.skipped == {"no request": 1}
+
+
+def test_times_beyond_all_measure_are_left_out() -> None:
+    row = dict.fromkeys(FIELDS, -1) | {"submit_time": 0, "requested_processors": 1, "requested_time": 90}
+    rows = [row | {"job_number": 1, "run_time": 60}, row | {"job_number": 2, "run_time": 2**50}]
+    workload = prepare(Trace("long", {"MaxProcs": "4"}, np.array([list(each.values()) for each in rows])))
+    assert [job.job_number for job in workload] == [1]
+    assert sum(workload.skipped.values()) == 1

@@ -22,15 +22,17 @@ from shared.events import (
     SchedulingPoint,
     Start,
 )
+from shared.message import LARGEST, LONGEST
 from shared.predictions import RunTimePrediction, WaitBound, WalltimeAdjustment
 from shared.scores import AdjustmentScores, PolicyScores, RunTimeScores, Scores
 
 EVENT_TYPES: tuple[type[Event], ...] = get_args(Event)
 
-TIMES = st.integers(-(2**40), 2**62)
-COUNTS = st.integers(0, 2**62)
-SIZES = st.integers(1, 2**40)
-LABELS = st.none() | st.integers(-(2**40), 2**40)
+TIMES = st.integers(-LARGEST, LARGEST)
+COUNTS = st.integers(0, LARGEST)
+SPANS = st.integers(0, LONGEST)
+SIZES = st.integers(1, 2**31 - 1)
+LABELS = st.none() | st.integers(-LARGEST, LARGEST)
 WORDS = st.text(max_size=20)
 NUMBERS = st.floats(allow_nan=False, allow_infinity=False)
 SHARES = st.none() | NUMBERS
@@ -45,7 +47,7 @@ STARTS = st.builds(
         Backfilled,
         head=COUNTS,
         shadow_time=st.none() | TIMES,
-        extra_processors=st.integers(),
+        extra_processors=TIMES,
         ends_by_shadow_time=st.booleans(),
     ),
 )
@@ -62,7 +64,7 @@ BY_TYPE: dict[type[Any], st.SearchStrategy[Any]] = {
         runtime=WORDS,
         adjustment=WORDS,
         wait_bound=WORDS,
-        seed=st.integers(),
+        seed=COUNTS,
     ),
     JobSubmitted: st.builds(
         JobSubmitted,
@@ -83,11 +85,11 @@ BY_TYPE: dict[type[Any], st.SearchStrategy[Any]] = {
         JobEnded,
         time=TIMES,
         job_number=COUNTS,
-        run_time=COUNTS,
+        run_time=SPANS,
         outcome=st.sampled_from(get_args(Outcome)),
         requeued=st.booleans(),
     ),
-    CapacityChanged: st.builds(CapacityChanged, time=TIMES, processors=COUNTS),
+    CapacityChanged: st.builds(CapacityChanged, time=TIMES, processors=SIZES),
     SchedulingPoint: st.builds(SchedulingPoint, time=TIMES),
     Decided: st.builds(
         Decided,
@@ -101,7 +103,7 @@ BY_TYPE: dict[type[Any], st.SearchStrategy[Any]] = {
 
 PREDICTIONS = st.builds(RunTimePrediction, point=st.floats(0, allow_infinity=False), observations=COUNTS)
 ADJUSTMENTS = st.builds(WalltimeAdjustment, adjusted_time=SIZES, observations=COUNTS)
-BOUNDS = st.builds(WaitBound, grouping=WORDS, quantile=NUMBERS, confidence=NUMBERS, bound=st.none() | COUNTS)
+BOUNDS = st.builds(WaitBound, grouping=WORDS, quantile=NUMBERS, confidence=NUMBERS, bound=st.none() | SPANS)
 SCORES = st.builds(
     Scores,
     policy=st.builds(

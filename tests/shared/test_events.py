@@ -104,3 +104,19 @@ def test_an_unknown_kind_of_event_is_refused() -> None:
 def test_values_out_of_range_are_refused(message: type[Any], values: dict[str, Any]) -> None:
     with pytest.raises(ValidationError):
         message.model_validate(values)
+
+
+@pytest.mark.parametrize(
+    ("event_type", "fields"),
+    [
+        (JobSubmitted, {"time": 0, "job_number": 2**63, "requested_processors": 1}),
+        (JobSubmitted, {"time": 0, "job_number": 1, "requested_processors": 1, "user_id": 2**64}),
+        (JobSubmitted, {"time": 0, "job_number": 1, "requested_processors": 1, "requested_time": 2**41}),
+        (JobStarted, {"time": 0, "job_number": 1, "processors": 2**63}),
+        (SchedulingPoint, {"time": 2**62}),
+        (SchedulingPoint, {"time": -(2**62)}),
+    ],
+)
+def test_numbers_that_no_sum_of_64_bits_holds_are_refused(event_type: type[Any], fields: dict[str, int]) -> None:
+    with pytest.raises(ValidationError):
+        event_type(**fields)

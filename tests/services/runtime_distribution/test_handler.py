@@ -16,7 +16,9 @@ def handle(stage: RuntimeDistribution, event: Event) -> Envelope:
 
 
 def submit(stage: RuntimeDistribution, job_number: int, requested_time: int = 500) -> Envelope:
-    job = JobSubmitted(time=0, job_number=job_number, requested_processors=1, requested_time=requested_time, user_id=7)
+    job = JobSubmitted(
+        time=stage.time, job_number=job_number, requested_processors=1, requested_time=requested_time, user_id=7
+    )
     return handle(stage, job)
 
 
@@ -29,8 +31,9 @@ def run(
     requeued: bool = False,
 ) -> None:
     submit(stage, job_number)
-    handle(stage, JobStarted(time=0, job_number=job_number, processors=1, limit=500))
-    handle(stage, JobEnded(time=0, job_number=job_number, run_time=run_time, outcome=outcome, requeued=requeued))
+    handle(stage, JobStarted(time=stage.time, job_number=job_number, processors=1, limit=500))
+    time = stage.time + run_time
+    handle(stage, JobEnded(time=time, job_number=job_number, run_time=run_time, outcome=outcome, requeued=requeued))
 
 
 def test_a_submission_gets_its_prediction_and_keeps_the_rest() -> None:

@@ -51,13 +51,13 @@ def easy(instance: Instance, *, shortest_first: bool = False) -> list[Start]:
         in_time = shadow_time is None or now + job.predicted_time <= shadow_time
         if not in_time and job.processors > extra:
             continue
-        told = shadow_time if shadow_time is not None and shadow_time < NEVER else None
+        told = shadow_time if shadow_time is not None and shadow_time - now < NEVER // 2 else None
         end = now + job.predicted_time
         reason = Backfilled(
             head=head.job_number,
             shadow_time=told,
             extra_processors=extra,
-            expected_end=end if end < NEVER else None,
+            expected_end=end if job.predicted_time < NEVER else None,
             ends_by_shadow_time=in_time,
         )
         starts.append(_start(job, reason))
