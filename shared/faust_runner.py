@@ -35,6 +35,9 @@ log = logging.getLogger("shadowtime.runner")
 STALLED = 75
 """Exit status of a worker that the watchdog ended (EX_TEMPFAIL): start it again."""
 
+UNASSIGNED_SECONDS = 20
+"""How long a worker goes without a partition; so there should not be more workers of a stage than partitions."""
+
 QUEUED = 4
 """Batches that may wait between faust and the stage."""
 
@@ -229,9 +232,19 @@ class _Runner:
             await client.aclose()
 
     async def watch_progress(self) -> None:
-        """End the process when there is work and nothing moves: the supervisor starts it again."""
+        """End the process when there is work and nothing moves: the supervisor starts it again.
+
+        Right after the loss of a broker the group's leader may not know the topic, and then gives nobody a partition;
+        only a new member makes it think again. So a worker without any partition ends itself too.
+        """
+        owned = time.monotonic()
         while True:
             await asyncio.sleep(1.0)
+            if self._owns_a_partition():
+                owned = time.monotonic()
+            elif time.monotonic() - owned > UNASSIGNED_SECONDS:
+                log.critical("%s: no partition for %d s; starting anew", self._stage.name, UNASSIGNED_SECONDS)
+                os._exit(STALLED)
             behind = self._lag()
             self._metrics.lag.set(behind)
             idle = time.monotonic() - self._progress
@@ -240,6 +253,10 @@ class _Runner:
             elif idle > self._settings.watchdog_seconds:
                 log.critical("%s: %d messages wait and nothing moved for %.0f s", self._stage.name, behind, idle)
                 os._exit(STALLED)
+
+    def _owns_a_partition(self) -> bool:
+        consumer = self._app.consumer
+        return any(place.topic == self._stage.reads for place in (consumer.assignment() if consumer else ()))
 
     def _lag(self) -> int:
         consumer = self._app.consumer

@@ -10,12 +10,19 @@ from shared import bus
 from shared.events import Decided, Envelope, FitsNow, Start
 from shared.settings import Settings
 from stack.servers import Kafka
+from tests.real_servers import require
 
 ROOT = Path(__file__).parents[1]
 README = (ROOT / "README.md").read_text()
 
 
-def test_the_subscriber_prints_decisions(kafka: Kafka) -> None:
+def test_the_subscriber_prints_decisions(tmp_path: Path) -> None:
+    require(Kafka)
+    with Kafka(tmp_path / "kafka") as kafka:  # its own: other tests leave rubbish on the topics of theirs
+        subscribe(kafka)
+
+
+def subscribe(kafka: Kafka) -> None:
     (code,) = re.findall(r"```python\n(.*?)```", README, re.DOTALL)
     starts = (Start(job_number=41, processors=4, limit=60, reason=FitsNow()),)
     envelope = Envelope(run="readme", sequence=0, event=Decided(time=7, starts=starts))
