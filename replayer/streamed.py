@@ -12,7 +12,6 @@ from typing import TypeVar
 
 from aiokafka import AIOKafkaConsumer, TopicPartition
 from aiokafka.errors import KafkaError
-from pydantic import ValidationError
 
 from replayer.embedded import Observer
 from replayer.pace import Pace
@@ -113,11 +112,8 @@ class StreamedReplay:
         consumer.assign(places)
         for record in await bus.read_log(self._settings, JOBS, self._partition):
             if record.key == self.run.encode():
-                try:
-                    envelope = Envelope.from_bytes(record.value)
-                except ValidationError:
-                    continue
-                if envelope.sequence == len(self._published):
+                envelope = Envelope.read(record.value)
+                if envelope is not None and envelope.sequence == len(self._published):
                     self._published.append(envelope)
         if self._published:
             log.info("resuming run", extra={"run": self.run, "sequence": len(self._published)})
@@ -202,10 +198,9 @@ class StreamedReplay:
         async for record in consumer:
             if record.key != key:
                 continue
-            try:
-                envelope = Envelope.from_bytes(record.value)
-            except ValidationError:
-                continue  # not from a stage: it is a dead letter of the scoreboard
+            envelope = Envelope.read(record.value)
+            if envelope is None:
+                continue
             if record.topic == SCORES:
                 if isinstance(envelope.event, ClusterClosed) and not self._closed.done():
                     self._closed.set_result(envelope)

@@ -12,7 +12,7 @@ All times are whole seconds on the cluster's own time line.
 
 from typing import Annotated, Final, Literal
 
-from pydantic import Field
+from pydantic import Field, ValidationError
 
 from shared.message import Count, Frozen, Request, Seconds, Whole
 from shared.predictions import RunTimePrediction, WaitBound, WalltimeAdjustment
@@ -207,3 +207,11 @@ class Envelope(Frozen):
     def from_bytes(cls, value: bytes) -> "Envelope":
         """Return the envelope that `to_bytes` gave; raises `pydantic.ValidationError` for anything else."""
         return cls.model_validate_json(value)
+
+    @classmethod
+    def read(cls, value: bytes | None) -> "Envelope | None":
+        """Return the envelope in a message, or None where there is none; a stage has buried such a message."""
+        try:
+            return None if value is None else cls.from_bytes(value)
+        except ValidationError:
+            return None

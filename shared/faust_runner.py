@@ -240,7 +240,7 @@ class _Runner:
         owned = time.monotonic()
         while True:
             await asyncio.sleep(1.0)
-            if self._owns_a_partition():
+            if self._owned():
                 owned = time.monotonic()
             elif time.monotonic() - owned > UNASSIGNED_SECONDS:
                 log.critical("%s: no partition for %d s; starting anew", self._stage.name, UNASSIGNED_SECONDS)
@@ -254,23 +254,17 @@ class _Runner:
                 log.critical("%s: %d messages wait and nothing moved for %.0f s", self._stage.name, behind, idle)
                 os._exit(STALLED)
 
-    def _owns_a_partition(self) -> bool:
+    def _owned(self) -> list[Any]:
+        """Return the partitions of the stage's topic that this worker owns."""
         consumer = self._app.consumer
-        return any(place.topic == self._stage.reads for place in (consumer.assignment() if consumer else ()))
+        return [place for place in (consumer.assignment() if consumer else ()) if place.topic == self._stage.reads]
 
     def _lag(self) -> int:
-        consumer = self._app.consumer
         waiting = self.queue.qsize()
-        for place in consumer.assignment() if consumer else ():
-            if place.topic == self._stage.reads:
-                high = consumer.highwater(place)
-                read = (
-                    self._app.monitor.tp_read_offsets.get(place)
-                    if hasattr(self._app.monitor, "tp_read_offsets")
-                    else None
-                )
-                if high and read is not None:
-                    waiting += max(0, high - 1 - read)
+        for place in self._owned():
+            high, read = self._app.consumer.highwater(place), self._app.monitor.tp_read_offsets.get(place)
+            if high and read is not None:
+                waiting += max(0, high - 1 - read)
         return waiting
 
     def healthy(self) -> bool:

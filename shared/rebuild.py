@@ -1,7 +1,5 @@
 """Make the state of a stage anew from the beginning of its topic."""
 
-from pydantic import ValidationError
-
 from shared import bus
 from shared.events import Envelope
 from shared.redis_store import RedisStore, connect
@@ -30,11 +28,12 @@ async def rebuild(stage: Stage, settings: Settings, only: str | None = None) -> 
             delivered = await _delivered(stage, settings, partition)
             runs: dict[str, tuple[StageRun, int]] = {}
             for record in await bus.read_log(settings, stage.reads, partition):
-                try:
-                    envelope = Envelope.from_bytes(record.value or b"")
-                except ValidationError:
-                    continue  # it went to the dead letters when it came
-                if only not in (None, envelope.run) or envelope.sequence > delivered.get(envelope.run, -1):
+                envelope = Envelope.read(record.value)
+                if (
+                    envelope is None
+                    or only not in (None, envelope.run)
+                    or envelope.sequence > delivered.get(envelope.run, -1)
+                ):
                     continue
                 state, _ = runs.get(envelope.run) or (StageRun(stage), -1)
                 if envelope.sequence == state.sequence + 1:
@@ -55,10 +54,7 @@ async def _delivered(stage: Stage, settings: Settings, partition: int) -> dict[s
     """Return the last sequence of each run that the stage has put on its own topic."""
     delivered: dict[str, int] = {}
     for record in await bus.read_log(settings, stage.writes, partition):
-        try:
-            envelope = Envelope.from_bytes(record.value or b"")
-        except ValidationError:
-            continue
-        if envelope.sequence == delivered.get(envelope.run, -1) + 1:
+        envelope = Envelope.read(record.value)
+        if envelope is not None and envelope.sequence == delivered.get(envelope.run, -1) + 1:
             delivered[envelope.run] = envelope.sequence
     return delivered

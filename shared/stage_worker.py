@@ -165,7 +165,7 @@ class StageWorker:
             missing = envelope.sequence - run.state.sequence - 1
             if missing > 0:
                 for earlier in await self._stream.reread(record.partition, run.offset + 1, record.offset):
-                    other = self._envelope(earlier)
+                    other = Envelope.read(earlier.value)
                     if other is not None and other.run == envelope.run:
                         await self._apply(run, other, earlier, batches)
                 missing = envelope.sequence - run.state.sequence - 1
@@ -249,13 +249,6 @@ class StageWorker:
             first = error.errors(include_input=False, include_url=False)[0]
             place = ".".join(map(str, first["loc"])) or "message"
             await self._bury(record, f"not an envelope of this schema: {place}: {first['msg']}")
-            return None
-
-    def _envelope(self, record: Record) -> Envelope | None:
-        """Return the envelope of a record that was buried already if it had none."""
-        try:
-            return None if record.value is None else Envelope.from_bytes(record.value)
-        except ValidationError:
             return None
 
     async def _bury(self, record: Record, reason: str) -> None:

@@ -113,10 +113,6 @@ def chaos(folder: Path, arguments: list[str], kills: int, pause: float, seconds:
                 workers.signal(act, signal.SIGKILL)
             time.sleep(pause * chance.random())
             workers.tend()
-        while replay.poll() is None:
-            workers.tend()
-            assert time.monotonic() < until, f"the replay did not end within {seconds} s\n{workers.logs()}"
-            time.sleep(0.2)
-        assert replay.returncode == 0, workers.logs()
+        workers.finish(replay, until - time.monotonic())
         assert path.read_bytes() == expected, workers.logs()
         assert_complete(Settings(kafka_bootstrap=kafka.address), run)
