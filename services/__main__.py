@@ -91,8 +91,11 @@ def rebuild_stage(
 
     async def work() -> None:
         await require_servers(settings)
-        for name, sequence in (await rebuild(found[0], settings, run)).items():
+        rebuilt = await rebuild(found[0], settings, run)
+        for name, sequence in rebuilt.items():
             messages.print(f"{stage}: run {name} rebuilt up to sequence {sequence}")
+        if not rebuilt:
+            messages.print(f"{stage}: nothing to rebuild: it has answered for no run of its topic yet")
 
     asyncio.run(_interruptible(work()))
 

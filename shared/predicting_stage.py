@@ -21,6 +21,12 @@ class PredictingStage(StageHandler):
         super().__init__(opened)
         self.predictor = predictor
 
+    def handle(self, envelope: Envelope) -> Envelope:
+        """Answer the event, then let the predictor see it."""
+        answer = super().handle(envelope)
+        self.predictor.observe(envelope.event)
+        return answer
+
     def on_submitted(self, envelope: Envelope, job: JobSubmitted) -> Envelope:
         """Add the prediction, where there is one."""
         prediction = self.predictor.predict_one(job)

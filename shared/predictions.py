@@ -1,10 +1,17 @@
 """What the stages add to a job at its submission."""
 
+import math
 from typing import Annotated
 
 from pydantic import Field
 
 from shared.message import Count, Frozen, Request, Seconds
+from shared.run_time_bins import BINS, Masses, mean_run_time
+
+Probability = Annotated[float, Field(ge=0, le=1, allow_inf_nan=False)]
+
+DIGITS = 6
+"""Decimals to which a published probability is rounded: a log of 200,000 jobs carries many."""
 
 
 class RunTimePrediction(Frozen):
@@ -16,10 +23,32 @@ class RunTimePrediction(Frozen):
         Expected run time in seconds.
     observations
         Number of ended jobs behind the prediction; says how sure it is.
+    histogram
+        Probability of each bin of `shared.run_time_bins`, from bin 0 on, zeros at the end left out; empty from a
+        predictor that knows a point only. It is about the job's own length: the request does not bound it.
     """
 
     point: Annotated[float, Field(ge=0, allow_inf_nan=False)]
     observations: Count
+    histogram: Annotated[tuple[Probability, ...], Field(max_length=BINS)] = ()
+
+    @classmethod
+    def of(cls, masses: Masses, requested_time: int | None, observations: int) -> "RunTimePrediction":
+        """Return the prediction that a distribution over bins makes for a job with this request.
+
+        The point is the mean run time of such a job, ended at its request.
+
+        >>> import numpy as np
+        >>> RunTimePrediction.of(np.array([0.0, 0.0, 1.0, 0.0]), 3600, 5).histogram
+        (0.0, 0.0, 1.0)
+        """
+        limit = math.inf if requested_time is None else float(requested_time)
+        rounded = masses.round(DIGITS)
+        return cls(
+            point=max(mean_run_time(rounded, limit), 1.0),
+            observations=observations,
+            histogram=tuple(rounded[: rounded.nonzero()[0][-1] + 1].tolist()),
+        )
 
 
 class WalltimeAdjustment(Frozen):

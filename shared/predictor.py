@@ -2,6 +2,7 @@
 
 from typing import Any, ClassVar, Protocol, TypeVar
 
+from shared.events import Event
 from shared.spec import SpecKeys
 
 X = TypeVar("X", contravariant=True)
@@ -12,8 +13,8 @@ P = TypeVar("P", covariant=True)
 class Predictor(Protocol[X, Y, P]):
     """An online estimator, after river's convention.
 
-    State changes only in `learn_one`; `predict_one` is pure and works before any learning: it returns None when
-    nothing is known. Memory is bounded by the number of users, groups or classes, never by the number of jobs.
+    State changes only in `learn_one` and `observe`; `predict_one` is pure and works before any learning: it returns
+    None when nothing is known. Memory is bounded by the number of users, groups or classes, never by the number of jobs.
     """
 
     def predict_one(self, x: X) -> P | None:
@@ -23,6 +24,10 @@ class Predictor(Protocol[X, Y, P]):
     def learn_one(self, x: X, y: Y) -> None:
         """Take in the outcome `y` of `x`."""
         ...
+
+    def observe(self, event: Event) -> None:
+        """Take notice of an event of the run, after it was answered; most need not."""
+        return  # not abstract
 
     def snapshot(self) -> Any:
         """Return the whole state as plain values."""
@@ -47,6 +52,9 @@ class Silent:
 
     def learn_one(self, x: object, y: object) -> None:
         """Learn nothing."""
+
+    def observe(self, event: object) -> None:
+        """Take no notice."""
 
     def snapshot(self) -> Any:
         """Return None: there is no state."""

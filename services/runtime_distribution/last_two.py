@@ -6,6 +6,7 @@ from pydantic import Field
 
 from shared.events import JobSubmitted
 from shared.predictions import RunTimePrediction
+from shared.predictor import Predictor
 from shared.spec import SpecKeys
 
 
@@ -19,7 +20,7 @@ class LastTwoKeys(SpecKeys):
     )
 
 
-class LastTwo:
+class LastTwo(Predictor[JobSubmitted, int, RunTimePrediction]):
     """Predict the mean run time of the two jobs of the same user that ended last.
 
     A user with fewer than two ended jobs gets no prediction. Memory grows with the users, two numbers each.

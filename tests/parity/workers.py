@@ -12,7 +12,7 @@ from types import TracebackType
 from services.pipeline import STAGES
 from shared.bus import partition_of
 from shared.settings import Settings
-from shared.topics import DECISIONS
+from shared.topics import DECISIONS, SCORES
 from stack.servers import Kafka, Redis
 from tests.parity.topic_logs import sequences
 
@@ -72,10 +72,11 @@ class Workers:
         return self.replays[-1]
 
     def wait_for_decisions(self, run: str, count: int = 1, seconds: float = 60) -> None:
-        """Wait until the scheduler has answered for a run: all stages, and the replay, are at work then."""
+        """Wait until the scheduler has answered for a run, and the stage behind it too: all are at work then."""
         settings = Settings(kafka_bootstrap=self.environment["SHADOWTIME_KAFKA_BOOTSTRAP"])
+        partition = partition_of(run, settings.partitions)
         until = time.monotonic() + seconds
-        while len(sequences(settings, run, partition_of(run, settings.partitions), (DECISIONS,))[DECISIONS]) < count:
+        while min(map(len, sequences(settings, run, partition, (DECISIONS, SCORES)).values())) < count:
             assert time.monotonic() < until, f"no decision of run {run!r} within {seconds} s\n{self.logs()}"
             time.sleep(0.2)
 

@@ -9,7 +9,6 @@ TESTS = Path(__file__).parents[1]
 
 PENDING = {
     # Probabilistic backfilling
-    "p0_bins_1.8": "issue 4",
     "p0_alg1_normal": "issue 4",
     "p0_alg1_queued": "issue 4",
     "p0_alg1_bug_elapsed_gt_estimate": "issue 4",
