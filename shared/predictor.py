@@ -14,7 +14,7 @@ class Predictor(Protocol[X, Y, P]):
     """An online estimator, after river's convention.
 
     State changes only in `learn_one` and `observe`; `predict_one` is pure and works before any learning: it returns
-    None when nothing is known. Memory is bounded by the number of users, groups or classes, never by the number of jobs.
+    None when nothing is known. Memory is bounded by the number of users, groups or classes, never by that of jobs.
     """
 
     def predict_one(self, x: X) -> P | None:
