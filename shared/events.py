@@ -15,7 +15,7 @@ from typing import Annotated, Final, Literal
 from pydantic import Field, ValidationError
 
 from shared.message import Count, Frozen, Request, Seconds, Whole
-from shared.predictions import RunTimePrediction, WaitBound, WalltimeAdjustment
+from shared.predictions import Probability, RunTimePrediction, WaitBound, WalltimeAdjustment
 from shared.scores import Scores
 
 SCHEMA_VERSION: Final = 1
@@ -121,7 +121,39 @@ class Backfilled(Frozen):
     ends_by_shadow_time: bool
 
 
-Reason = Annotated[FitsNow | Backfilled, Field(discriminator="kind")]
+class Risk(Frozen):
+    """A termination of a running job at `time`, seconds, that leaves room for the head, but not beside the candidate.
+
+    `probability` is that of this, while the candidate still runs; over all terminations it adds up to the
+    candidate's probability of delaying the head.
+    """
+
+    job_number: JobNumber
+    time: Whole
+    probability: Probability
+
+
+class ProbablyHarmless(Frozen):
+    """Started ahead of a blocked head, which it delays with a probability (`criterion` says which) below `tau`.
+
+    `probability` is the exact one, `bound` the paper's bound on it from below. `budget_left` is the risk that this head
+    may still be put to after this start; `riskiest` are the up to three terminations that carry most of the
+    probability. Where the machine was too large for a walk over single processors, `resolution` is the processors per
+    unit.
+    """
+
+    kind: Literal["probably-harmless"] = "probably-harmless"
+    head: JobNumber
+    criterion: Literal["exact", "paper"]
+    probability: Probability
+    bound: Probability
+    tau: Probability
+    budget_left: Probability
+    riskiest: tuple[Risk, ...] = ()
+    resolution: Count | None = None
+
+
+Reason = Annotated[FitsNow | Backfilled | ProbablyHarmless, Field(discriminator="kind")]
 
 
 class Start(Frozen):
@@ -141,6 +173,22 @@ class Kill(Frozen):
     reason: str
 
 
+class Evaluated(Frozen):
+    """Candidates tried one after another for one blocked head, until one was started (`accepted`) or none was left.
+
+    Of each candidate there is the exact probability of delaying the head and the paper's bound. The head lacks
+    `needed` processors, which the running jobs must release; the first `after` starts of the same pass are among them.
+    """
+
+    head: JobNumber
+    needed: Count
+    after: Count
+    job_numbers: tuple[JobNumber, ...]
+    probabilities: tuple[Probability, ...]
+    bounds: tuple[Probability, ...]
+    accepted: bool
+
+
 Decision = Start | Kill
 
 
@@ -151,6 +199,7 @@ class Decided(Frozen):
     time: Whole
     starts: tuple[Start, ...] = ()
     kills: tuple[Kill, ...] = ()
+    evaluated: tuple[Evaluated, ...] = ()
 
 
 class Rejected(Frozen):

@@ -27,7 +27,9 @@ class RunTimeScores(Frozen):
     """How a run-time predictor fared against the jobs that ended.
 
     `predictions` counts the jobs of which it said something; the errors are over all `jobs`, the request standing in
-    where it said nothing.
+    where it said nothing. The last three are over the jobs of which it predicted a histogram: mean log score in nats,
+    mean continuous ranked probability score in seconds, and the shares of ten equal bins of the probability integral
+    transform, all alike where the histograms can be taken at their word.
     """
 
     jobs: int
@@ -36,6 +38,7 @@ class RunTimeScores(Frozen):
     mean_run_time: float | None = None
     log_score: float | None = None
     crps: float | None = None
+    pit: tuple[float, ...] = ()
 
 
 class AdjustmentScores(Frozen):
@@ -50,9 +53,43 @@ class AdjustmentScores(Frozen):
     bad: float | None = None
 
 
+class ReliabilityBin(Frozen):
+    """Candidates whose probability was within a tenth from `from_probability` on, and the share that delayed."""
+
+    from_probability: float
+    candidates: int
+    mean_probability: float
+    delayed: float
+
+
+class Reliability(Frozen):
+    """Whether probabilities came true; `calibration_error` is the mean distance, over bins, from what happened."""
+
+    candidates: int
+    brier_score: float | None = None
+    calibration_error: float | None = None
+    bins: tuple[ReliabilityBin, ...] = ()
+
+
+class CalibrationScores(Frozen):
+    """Probabilities of delaying the head against outcomes, exact and by the paper's bound.
+
+    `open_candidates` counts those whose outcome was not known at the end.
+    """
+
+    exact: Reliability
+    exact_started: Reliability
+    exact_not_started: Reliability
+    bound: Reliability
+    bound_started: Reliability
+    bound_not_started: Reliability
+    open_candidates: int
+
+
 class Scores(Frozen):
-    """The scoreboard's answer to `ClusterClosed`."""
+    """The scoreboard's answer to `ClusterClosed`; `calibration` only of policies that weigh probabilities."""
 
     policy: PolicyScores
+    calibration: CalibrationScores | None = None
     run_time: RunTimeScores
     adjustment: AdjustmentScores

@@ -1,5 +1,9 @@
 """The stage: adds a run-time prediction to every submission, and learns from every end."""
 
+from services.runtime_distribution.empirical import Empirical
+from services.runtime_distribution.empirical_request import EmpiricalRequest
+from services.runtime_distribution.experts import Experts
+from services.runtime_distribution.hmm import Hmm
 from services.runtime_distribution.last_two import LastTwo
 from services.runtime_distribution.requested import Requested
 from shared.events import ClusterOpened, JobSubmitted
@@ -11,7 +15,9 @@ from shared.spec import Registry, parse
 RunTimePredictor = Predictor[JobSubmitted, int, RunTimePrediction]
 """A prediction is at least one second and at most the request (spec G9)."""
 
-PREDICTORS: Registry[RunTimePredictor] = Registry("run-time predictor", [Requested, LastTwo])
+PREDICTORS: Registry[RunTimePredictor] = Registry(
+    "run-time predictor", [Requested, LastTwo, Hmm, Empirical, EmpiricalRequest, Experts]
+)
 
 
 class RuntimeDistribution(PredictingStage):

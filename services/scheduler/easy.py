@@ -4,10 +4,9 @@ import numpy as np
 
 from services.scheduler.expected_end import Column, expected_ends
 from services.scheduler.job_table import Queue, Running
-from services.scheduler.policy import FITS_NOW, Policy, start
-from shared.events import Backfilled, Start
+from services.scheduler.policy import FITS_NOW, Policy, backfilled, start
+from shared.events import Start
 from shared.kernel import kernel
-from shared.message import LONGEST
 from shared.spec import SpecKeys
 
 
@@ -148,16 +147,9 @@ class Easy(Policy):
         starts = [start(queue, row, FITS_NOW) for row in range(heads)]
         for row in rows.tolist():
             expected_end = now + int(run_times[row])
-            in_time = expected_end <= shadow_time
-            reason = Backfilled(
-                head=int(queue.job_number[heads]),
-                shadow_time=shadow_time if shadow_time - now <= LONGEST else None,
-                extra_processors=extra,
-                expected_end=expected_end if expected_end - now <= LONGEST else None,
-                ends_by_shadow_time=in_time,
-            )
+            reason = backfilled(int(queue.job_number[heads]), shadow_time, extra, now, expected_end)
             starts.append(start(queue, row, reason))
-            if not in_time:
+            if not reason.ends_by_shadow_time:
                 extra -= int(queue.processors[row])
         return starts
 

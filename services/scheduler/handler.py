@@ -7,13 +7,14 @@ was decided is true once the machine has said so.
 from typing import Any
 
 from services.scheduler.expected_end import CORRECTIONS
-from services.scheduler.job_table import NEVER, Queue, Running
+from services.scheduler.job_table import NEVER, Histograms, Queue, Running
 from services.scheduler.policies import POLICIES
 from shared.errors import SettingsError
 from shared.events import (
     ClusterOpened,
     Decided,
     Envelope,
+    Evaluated,
     JobEnded,
     JobStarted,
     JobSubmitted,
@@ -32,11 +33,12 @@ class Scheduler(StageHandler):
     def __init__(self, opened: ClusterOpened) -> None:
         super().__init__(opened)
         self.policy = POLICIES.build(parse(opened.policy))
-        self.queue = Queue()
+        self.histograms = Histograms()
+        self.queue = Queue(self.histograms)
         fallback = parse(opened.runtime).keys.get("fallback", "request")
         if fallback not in CORRECTIONS:
             raise SettingsError(f"unknown fallback {fallback!r} of {opened.runtime!r}; known: {', '.join(CORRECTIONS)}")
-        self.running = Running(CORRECTIONS[fallback])
+        self.running = Running(CORRECTIONS[fallback], self.histograms)
         self.used = 0
 
     def handle(self, envelope: Envelope) -> Envelope:
@@ -50,23 +52,25 @@ class Scheduler(StageHandler):
         requested_time = NEVER if job.requested_time is None else job.requested_time
         prediction = envelope.run_time
         predicted_time = requested_time if prediction is None else min(max(int(prediction.point), 1), requested_time)
-        self.queue.add((job.job_number, job.time, job.requested_processors, requested_time, predicted_time))
+        slot = self.histograms.add(() if prediction is None else prediction.histogram)
+        self.queue.add((job.job_number, job.time, job.requested_processors, requested_time, predicted_time, slot))
         return envelope
 
     def on_started(self, envelope: Envelope, started: JobStarted, job: JobSubmitted) -> Envelope:
         """Move the job to the running ones."""
-        number, submit_time, _, requested_time, predicted_time = self.queue.remove(started.job_number)
-        self.running.add((number, submit_time, started.processors, requested_time, predicted_time, started.time))
+        number, submit_time, _, *times, slot = self.queue.remove(started.job_number)
+        self.running.add((number, submit_time, started.processors, *times, slot, started.time))
         self.used += started.processors
         return envelope
 
     def on_ended(self, envelope: Envelope, ended: JobEnded, job: RunningJob) -> Envelope:
         """Free the job's processors; a requeued job waits again where it waited before."""
-        number, submit_time, processors, requested_time, predicted_time, _ = self.running.remove(ended.job_number)
+        number, submit_time, processors, *times, slot, _ = self.running.remove(ended.job_number)
         self.used -= processors
         if ended.requeued:
-            requested_processors = job.submitted.requested_processors
-            self.queue.add((number, submit_time, requested_processors, requested_time, predicted_time))
+            self.queue.add((number, submit_time, job.submitted.requested_processors, *times, slot))
+        else:
+            self.histograms.remove(slot)
         return envelope
 
     def on_scheduling_point(self, envelope: Envelope, point: SchedulingPoint) -> Envelope:
@@ -75,7 +79,8 @@ class Scheduler(StageHandler):
         if decisions:
             starts = tuple(each for each in decisions if isinstance(each, Start))
             kills = tuple(each for each in decisions if isinstance(each, Kill))
-            decided = Decided(time=point.time, starts=starts, kills=kills)
+            evaluated = tuple(each for each in decisions if isinstance(each, Evaluated))
+            decided = Decided(time=point.time, starts=starts, kills=kills, evaluated=evaluated)
         else:
             decided = Decided(time=point.time)
         return envelope.model_copy(update={"event": decided})
@@ -84,6 +89,7 @@ class Scheduler(StageHandler):
         """Return the whole state as plain values."""
         return super().snapshot() | {
             "policy": self.policy.snapshot(),
+            "histograms": self.histograms.snapshot(),
             "queue": self.queue.snapshot(),
             "running": self.running.snapshot(),
         }
@@ -92,6 +98,7 @@ class Scheduler(StageHandler):
         """Take on what `snapshot` returned."""
         super().restore(state)
         self.policy.restore(state["policy"])
+        self.histograms.restore(state["histograms"])
         self.queue.restore(state["queue"])
         self.running.restore(state["running"])
         self.used = int(self.running.processors.sum())

@@ -3,10 +3,11 @@
 from services.scheduler.easy import Easy, EasySjbf
 from services.scheduler.fcfs import Fcfs
 from services.scheduler.policy import Policy
+from services.scheduler.probabilistic import Probabilistic
 from shared.spec import Registry
 
 POLICIES: Registry[Policy] = Registry(
-    "policy", [Fcfs, Easy, EasySjbf], aliases=["best"], common=["runtime", "adjustment"]
+    "policy", [Fcfs, Easy, EasySjbf, Probabilistic], aliases=["best"], common=["runtime", "adjustment"]
 )
 
 BEST = "easy-sjbf:runtime=last-two(fallback=request)"

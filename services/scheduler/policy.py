@@ -4,7 +4,8 @@ from collections.abc import Sequence
 from typing import Any, ClassVar, Protocol
 
 from services.scheduler.job_table import NEVER, Queue, Running
-from shared.events import Decision, Event, FitsNow, Reason, Start
+from shared.events import Backfilled, Decision, Evaluated, Event, FitsNow, Reason, Start
+from shared.message import LONGEST
 from shared.spec import SpecKeys
 
 FITS_NOW = FitsNow()
@@ -23,8 +24,8 @@ class Policy(Protocol):
 
     def __init__(self, keys: Any) -> None: ...
 
-    def schedule(self, now: int, queue: Queue, running: Running, free: int) -> Sequence[Decision]:
-        """Return what to do at a scheduling point.
+    def schedule(self, now: int, queue: Queue, running: Running, free: int) -> Sequence[Decision | Evaluated]:
+        """Return what to do at a scheduling point, and the probabilities that were weighed for it.
 
         Parameters
         ----------
@@ -58,4 +59,15 @@ def start(queue: Queue, row: int, reason: Reason) -> Start:
         processors=int(queue.processors[row]),
         limit=None if limit >= NEVER else limit,
         reason=reason,
+    )
+
+
+def backfilled(head: int, shadow_time: int, extra: int, now: int, expected_end: int) -> Backfilled:
+    """Return the reason of a job that EASY starts ahead of a blocked head; times in seconds."""
+    return Backfilled(
+        head=head,
+        shadow_time=shadow_time if shadow_time - now <= LONGEST else None,
+        extra_processors=extra,
+        expected_end=expected_end if expected_end - now <= LONGEST else None,
+        ends_by_shadow_time=expected_end <= shadow_time,
     )

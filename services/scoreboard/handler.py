@@ -2,12 +2,24 @@
 
 from typing import Any
 
+from services.scoreboard.calibration import Calibration
 from services.scoreboard.capacity import Capacity
+from services.scoreboard.run_time_distribution import RunTimeDistributionScores
 from services.scoreboard.run_time_errors import RunTimeErrors
 from services.scoreboard.waits import WaitScores
 from services.scoreboard.walltime_accuracy import WalltimeAccuracy
-from shared.events import CapacityChanged, ClusterClosed, ClusterOpened, Decided, Envelope, JobEnded, JobSubmitted
+from shared.events import (
+    CapacityChanged,
+    ClusterClosed,
+    ClusterOpened,
+    Decided,
+    Envelope,
+    JobEnded,
+    JobStarted,
+    JobSubmitted,
+)
 from shared.jobs_in_system import RunningJob
+from shared.predictions import RunTimePrediction
 from shared.scores import PolicyScores, Scores
 from shared.stage import StageHandler
 
@@ -19,8 +31,10 @@ class Scoreboard(StageHandler):
         super().__init__(opened)
         self.waits = WaitScores()
         self.run_times = RunTimeErrors()
+        self.distributions = RunTimeDistributionScores()
         self.accuracy = WalltimeAccuracy()
-        self.predicted_times: dict[int, float] = {}
+        self.calibration = Calibration()
+        self.predictions: dict[int, RunTimePrediction] = {}
         self.adjusted_times: dict[int, int] = {}
         self.scheduling_points = 0
         self.ended_at_limit = 0
@@ -32,23 +46,33 @@ class Scoreboard(StageHandler):
         """Keep the predictions until the job ends."""
         self.capacity.begin(job.time, self.processors)
         if envelope.run_time is not None:
-            self.predicted_times[job.job_number] = envelope.run_time.point
+            self.predictions[job.job_number] = envelope.run_time
         if envelope.adjustment is not None:
             self.adjusted_times[job.job_number] = envelope.adjustment.adjusted_time
+        return envelope
+
+    def on_started(self, envelope: Envelope, started: JobStarted, job: JobSubmitted) -> Envelope:
+        """Note that the job runs."""
+        self.calibration.start(started.job_number)
         return envelope
 
     def on_ended(self, envelope: Envelope, ended: JobEnded, job: RunningJob) -> Envelope:
         """Score the job, or count the work that its killing wasted."""
         submitted, started = job
+        run_time = None if ended.requeued else ended.run_time
+        self.calibration.end(ended.time, ended.job_number, started.processors, run_time)
         if ended.outcome == "killed" or ended.requeued:
             self.killed += 1
             self.wasted_processor_seconds += started.processors * ended.run_time
         if ended.requeued:
             return envelope
         self.ended_at_limit += ended.outcome == "limit"
-        predicted_time = self.predicted_times.pop(ended.job_number, None)
+        prediction = self.predictions.pop(ended.job_number, None)
         adjusted_time = self.adjusted_times.pop(ended.job_number, submitted.requested_time)
+        predicted_time = None if prediction is None else prediction.point
         self.run_times.add(predicted_time, submitted.requested_time, ended.run_time)
+        if prediction is not None and ended.outcome != "killed":  # a killing tells nothing of the job's own length
+            self.distributions.add(prediction.histogram, submitted.requested_time, ended.run_time)
         if submitted.requested_time is not None and adjusted_time is not None:
             self.accuracy.add(ended.run_time, submitted.requested_time, adjusted_time)
         requested_time = submitted.requested_time or max(ended.run_time, 1)
@@ -61,8 +85,10 @@ class Scoreboard(StageHandler):
         return envelope
 
     def on_decided(self, envelope: Envelope, decided: Decided) -> Envelope:
-        """Count the pass."""
+        """Count the pass, and take in what it weighed."""
         self.scheduling_points += 1
+        if decided.evaluated or decided.starts:
+            self.calibration.decide(decided, self.jobs.waiting, obeyed=self.opened.mode == "closed")
         return envelope
 
     def on_closed(self, envelope: Envelope, closed: ClusterClosed) -> Envelope:
@@ -75,8 +101,9 @@ class Scoreboard(StageHandler):
                 wasted_processor_seconds=self.wasted_processor_seconds,
                 scheduling_points=self.scheduling_points,
             ),
-            run_time=self.run_times.scores(),
+            run_time=self.run_times.scores().model_copy(update=self.distributions.summary()),
             adjustment=self.accuracy.scores(),
+            calibration=self.calibration.scores(),
         )
         return envelope.model_copy(update={"scores": scores})
 
@@ -85,8 +112,10 @@ class Scoreboard(StageHandler):
         return super().snapshot() | {
             "waits": self.waits.snapshot(),
             "run_times": self.run_times.snapshot(),
+            "distributions": self.distributions.snapshot(),
             "accuracy": self.accuracy.snapshot(),
-            "predicted_times": list(self.predicted_times.items()),
+            "calibration": self.calibration.snapshot(),
+            "predictions": [[number, each.model_dump()] for number, each in self.predictions.items()],
             "adjusted_times": list(self.adjusted_times.items()),
             "scheduling_points": self.scheduling_points,
             "ended_at_limit": self.ended_at_limit,
@@ -100,8 +129,10 @@ class Scoreboard(StageHandler):
         super().restore(state)
         self.waits.restore(state["waits"])
         self.run_times.restore(state["run_times"])
+        self.distributions.restore(state["distributions"])
         self.accuracy.restore(state["accuracy"])
-        self.predicted_times = dict(state["predicted_times"])
+        self.calibration.restore(state["calibration"])
+        self.predictions = {number: RunTimePrediction.model_validate(each) for number, each in state["predictions"]}
         self.adjusted_times = dict(state["adjusted_times"])
         self.scheduling_points = state["scheduling_points"]
         self.ended_at_limit = state["ended_at_limit"]

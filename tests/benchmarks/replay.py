@@ -12,7 +12,7 @@ from services.pipeline import STAGES
 from services.scheduler.handler import Scheduler
 from services.scheduler.job_table import Queue, Running
 from services.scheduler.policy import Policy
-from shared.events import ClusterOpened, Decision, Event
+from shared.events import ClusterOpened, Decision, Evaluated, Event
 from shared.spec import SpecKeys
 from tests.benchmarks.logs import log
 
@@ -28,7 +28,7 @@ class TimedPolicy(Policy):
         self.seconds = 0.0
         self.passes = 0
 
-    def schedule(self, now: int, queue: Queue, running: Running, free: int) -> Sequence[Decision]:
+    def schedule(self, now: int, queue: Queue, running: Running, free: int) -> Sequence[Decision | Evaluated]:
         """Let the other policy decide."""
         began = time.perf_counter()
         decisions = self.policy.schedule(now, queue, running, free)

@@ -7,7 +7,7 @@ from typing import Any
 
 import numpy as np
 
-from services.scheduler.job_table import Queue, Running
+from services.scheduler.job_table import UNKNOWN, Queue, Running
 from services.scheduler.policies import POLICIES
 from shared.spec import parse
 
@@ -25,7 +25,7 @@ def queue_of(jobs: int) -> Queue:
     processors[0] = 10_000
     queue = Queue()
     for number, (size, request) in enumerate(zip(processors, requested, strict=True), 1):
-        queue.add((number, number, size, request, request))
+        queue.add((number, number, size, request, request, UNKNOWN))
     return queue
 
 
@@ -36,7 +36,7 @@ def running_of(jobs: int) -> Running:
     elapsed = (rng.random(jobs) * requested).astype(int).tolist()
     running = Running()
     for number, (request, age) in enumerate(zip(requested, elapsed, strict=True)):
-        running.add((10_000_000 + number, number, max(8, 10_000 // jobs), request, request, NOW - age))
+        running.add((10_000_000 + number, number, max(8, 10_000 // jobs), request, request, UNKNOWN, NOW - age))
     return running
 
 

@@ -17,6 +17,7 @@ from shared.events import (
     Decided,
     Decision,
     Envelope,
+    Evaluated,
     JobEnded,
     JobStarted,
     Kill,
@@ -36,7 +37,7 @@ def policy_of(spec: str) -> Policy:
     return POLICIES.build(parse(spec))
 
 
-def decide(policy: Policy, instance: Instance) -> list[Decision]:
+def decide(policy: Policy, instance: Instance) -> list[Decision | Evaluated]:
     """Return the decisions, having seen that the tables were left alone."""
     tables = instance.tables()
     before = contents(*tables)
@@ -76,6 +77,8 @@ def test_every_decision_has_its_reason_and_its_limit(spec: str, instance: Instan
     requested = {job.job_number: job.requested_time for job in instance.queue}
     waiting = {job.job_number: job for job in instance.queue}
     for each in decide(policy_of(spec), instance):
+        if isinstance(each, Evaluated):
+            continue
         assert each.reason
         if isinstance(each, Start):
             assert each.processors >= 1
@@ -93,6 +96,8 @@ def test_a_policy_that_only_starts_is_silent_when_nothing_fits(spec: str, instan
         return
     sizes = {job.job_number: job.processors for job in instance.queue}
     for each in decide(policy, instance):
+        if isinstance(each, Evaluated):
+            continue
         assert isinstance(each, Start)
         assert each.processors == sizes[each.job_number]
     too_few = instance._replace(free=min(sizes.values(), default=1) - 1)

@@ -46,7 +46,7 @@ POLICY = [
     "elapsed_seconds",
     "cpu_seconds",
 ]
-RUN_TIME = ["predictor", "jobs", "predictions", "mean_absolute_error", "mean_run_time", "log_score", "crps"]
+RUN_TIME = ["predictor", "jobs", "predictions", "mean_absolute_error", "mean_run_time", "log_score", "crps", "pit"]
 ADJUSTMENT = [
     "scheme",
     "mean_accuracy",

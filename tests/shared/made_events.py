@@ -11,6 +11,7 @@ from shared.events import (
     ClusterOpened,
     Decided,
     Envelope,
+    Evaluated,
     Event,
     FitsNow,
     JobEnded,
@@ -18,13 +19,24 @@ from shared.events import (
     JobSubmitted,
     Kill,
     Outcome,
+    ProbablyHarmless,
     Rejected,
+    Risk,
     SchedulingPoint,
     Start,
 )
 from shared.message import LARGEST, LONGEST
 from shared.predictions import RunTimePrediction, WaitBound, WalltimeAdjustment
-from shared.scores import AdjustmentScores, PolicyScores, RunTimeScores, Scores
+from shared.run_time_bins import BINS
+from shared.scores import (
+    AdjustmentScores,
+    CalibrationScores,
+    PolicyScores,
+    Reliability,
+    ReliabilityBin,
+    RunTimeScores,
+    Scores,
+)
 
 EVENT_TYPES: tuple[type[Event], ...] = get_args(Event)
 
@@ -36,6 +48,13 @@ LABELS = st.none() | st.integers(-LARGEST, LARGEST)
 WORDS = st.text(max_size=20)
 NUMBERS = st.floats(allow_nan=False, allow_infinity=False)
 SHARES = st.none() | NUMBERS
+PROBABILITIES = st.floats(0, 1)
+
+
+def some(each: st.SearchStrategy[Any], most: int = 3) -> st.SearchStrategy[tuple[Any, ...]]:
+    """Return tuples of up to `most`."""
+    return st.lists(each, max_size=most).map(tuple)
+
 
 STARTS = st.builds(
     Start,
@@ -49,7 +68,28 @@ STARTS = st.builds(
         shadow_time=st.none() | TIMES,
         extra_processors=TIMES,
         ends_by_shadow_time=st.booleans(),
+    )
+    | st.builds(
+        ProbablyHarmless,
+        head=COUNTS,
+        criterion=st.sampled_from(["exact", "paper"]),
+        probability=PROBABILITIES,
+        bound=PROBABILITIES,
+        tau=PROBABILITIES,
+        budget_left=PROBABILITIES,
+        riskiest=some(st.builds(Risk, job_number=COUNTS, time=TIMES, probability=PROBABILITIES)),
+        resolution=st.none() | COUNTS,
     ),
+)
+EVALUATED = st.builds(
+    Evaluated,
+    head=COUNTS,
+    needed=COUNTS,
+    after=COUNTS,
+    job_numbers=some(COUNTS),
+    probabilities=some(PROBABILITIES),
+    bounds=some(PROBABILITIES),
+    accepted=st.booleans(),
 )
 KILLS = st.builds(Kill, job_number=COUNTS, requeue=st.booleans(), reason=WORDS)
 
@@ -94,16 +134,33 @@ BY_TYPE: dict[type[Any], st.SearchStrategy[Any]] = {
     Decided: st.builds(
         Decided,
         time=TIMES,
-        starts=st.lists(STARTS, max_size=3).map(tuple),
-        kills=st.lists(KILLS, max_size=3).map(tuple),
+        starts=some(STARTS),
+        kills=some(KILLS),
+        evaluated=some(EVALUATED),
     ),
     Rejected: st.builds(Rejected, time=TIMES, reason=WORDS),
     ClusterClosed: st.builds(ClusterClosed, time=TIMES),
 }
 
-PREDICTIONS = st.builds(RunTimePrediction, point=st.floats(0, allow_infinity=False), observations=COUNTS)
+PREDICTIONS = st.builds(
+    RunTimePrediction,
+    point=st.floats(0, allow_infinity=False),
+    observations=COUNTS,
+    histogram=some(PROBABILITIES, most=BINS),
+)
 ADJUSTMENTS = st.builds(WalltimeAdjustment, adjusted_time=SIZES, observations=COUNTS)
 BOUNDS = st.builds(WaitBound, grouping=WORDS, quantile=NUMBERS, confidence=NUMBERS, bound=st.none() | SPANS)
+RELIABILITIES = st.builds(
+    Reliability,
+    candidates=COUNTS,
+    brier_score=SHARES,
+    calibration_error=SHARES,
+    bins=some(
+        st.builds(
+            ReliabilityBin, from_probability=NUMBERS, candidates=COUNTS, mean_probability=NUMBERS, delayed=NUMBERS
+        )
+    ),
+)
 SCORES = st.builds(
     Scores,
     policy=st.builds(
@@ -130,7 +187,17 @@ SCORES = st.builds(
         scheduling_points=COUNTS,
     ),
     run_time=st.builds(
-        RunTimeScores, jobs=COUNTS, predictions=COUNTS, **dict.fromkeys(list(RunTimeScores.model_fields)[2:], SHARES)
+        RunTimeScores,
+        jobs=COUNTS,
+        predictions=COUNTS,
+        **dict.fromkeys(("mean_absolute_error", "mean_run_time", "log_score", "crps"), SHARES),
+        pit=some(NUMBERS, most=10),
+    ),
+    calibration=st.none()
+    | st.builds(
+        CalibrationScores,
+        open_candidates=COUNTS,
+        **dict.fromkeys(list(CalibrationScores.model_fields)[:-1], RELIABILITIES),
     ),
     adjustment=st.builds(AdjustmentScores, **dict.fromkeys(AdjustmentScores.model_fields, SHARES)),
 )
@@ -146,6 +213,6 @@ def envelopes(event_type: type[Any]) -> st.SearchStrategy[Envelope]:
         event=BY_TYPE[event_type],
         run_time=st.none() | PREDICTIONS,
         adjustment=st.none() | ADJUSTMENTS,
-        wait_bounds=st.lists(BOUNDS, max_size=3).map(tuple),
+        wait_bounds=some(BOUNDS),
         scores=st.none() | SCORES,
     )

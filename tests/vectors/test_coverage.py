@@ -9,16 +9,6 @@ TESTS = Path(__file__).parents[1]
 
 PENDING = {
     # Probabilistic backfilling
-    "p0_alg1_normal": "issue 4",
-    "p0_alg1_queued": "issue 4",
-    "p0_alg1_bug_elapsed_gt_estimate": "issue 4",
-    "p0_alg1_bug_zero_mass": "issue 4",
-    "p0_dp_M": "issue 4",
-    "p0_prob_backfill_3jobs": "issue 4",
-    "p0_bound_flips_decision": "issue 4",
-    "p0_bound_tightness_random": "issue 4",
-    "p0_alg2_trace": "issue 4",
-    "p0_hmm_forward": "issue 4",
     # Run-time predictions and wait times from them
     "p3_template_prediction": "issue 5",
     "p3_node_range": "issue 5",

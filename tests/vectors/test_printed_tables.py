@@ -23,12 +23,6 @@ def test_printed_totals_are_geometric_means(table: str, rows: list[tuple[float, 
     assert recomputed == pytest.approx(example[f"recomputed_pct_{table}"], abs=6e-3)
 
 
-def test_repeated_risk() -> None:
-    example = vector("p0_repeated_risk")
-    risks = [1 - (1 - example["tau"]) ** decisions for decisions in example["decisions"]]
-    assert risks == pytest.approx(example["prob_at_least_one_delay"], abs=5e-7)
-
-
 def test_ratio_checks() -> None:
     example = vector("p1_ratio_checks")
     groups = [(14_486, 22), (25_702, 14), (25_526, 460), (13_588, 110)]  # Table 2: jobs, mean overestimation

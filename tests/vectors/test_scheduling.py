@@ -7,7 +7,8 @@ import pytest
 
 from services.scheduler.easy import easy_pass, shadow_of
 from services.scheduler.policies import POLICIES
-from shared.events import Backfilled, Start
+from services.scheduler.probabilistic import add_risk
+from shared.events import Backfilled, Evaluated, Start
 from shared.spec import Spec
 from tests.services.scheduler.instances import Instance, StartedJob, WaitingJob
 from tests.vectors.vector import vector
@@ -33,10 +34,10 @@ def test_easy_degenerate_by_policy(name: str) -> None:
     example = vector("p0_easy_degenerate")
     case = example[name]
     instance = instance_of(example, case)
-    starts = POLICIES.build(Spec("easy")).schedule(instance.now, *instance.tables(), instance.free)
+    decisions = POLICIES.build(Spec("easy")).schedule(instance.now, *instance.tables(), instance.free)
+    starts = [each for each in decisions if isinstance(each, Start)]
     assert [start.job_number for start in starts] == ([2] if case["backfill"] else [])
     for start in starts:
-        assert isinstance(start, Start)
         assert isinstance(start.reason, Backfilled)
         assert start.reason.shadow_time == 100
         assert start.reason.ends_by_shadow_time == (name == "cand_ends_exactly_at_shadow")
@@ -61,3 +62,25 @@ def test_easy_degenerate_shadow() -> None:
     sizes, ends = (np.array(column) for column in zip(*example["running"], strict=True))
     assert example["cq"] == example["head_size"] - example["idle"]
     assert shadow_of(example["head_size"], example["idle"], sizes, ends) == (100, 0)
+
+
+@pytest.mark.parametrize("name", CASES)
+@pytest.mark.parametrize("criterion", ["exact", "paper"])
+def test_easy_degenerate_by_probability(name: str, criterion: str) -> None:
+    example = vector("p0_easy_degenerate")
+    case = example[name]
+    instance = instance_of(example, case)
+    policy = POLICIES.build(Spec("probabilistic", {"criterion": criterion}))
+    decisions = policy.schedule(instance.now, *instance.tables(), instance.free)
+    (evaluated,) = (each for each in decisions if isinstance(each, Evaluated))
+    assert evaluated.probabilities == evaluated.bounds == (float(case["stat"]),)
+    assert evaluated.accepted == case["backfill"]
+
+
+def test_risk_to_one_head_adds_up() -> None:
+    example = vector("p0_repeated_risk")
+    spent, found = 0.0, {}
+    for decision in range(1, max(example["decisions"]) + 1):
+        spent = add_risk(spent, example["tau"])
+        found[decision] = spent
+    assert [found[n] for n in example["decisions"]] == pytest.approx(example["prob_at_least_one_delay"], abs=1e-6)

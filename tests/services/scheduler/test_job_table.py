@@ -6,7 +6,7 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 from hypothesis.stateful import RuleBasedStateMachine, invariant, precondition, rule
 
-from services.scheduler.job_table import JobTable, Queue, Running, remove_row
+from services.scheduler.job_table import UNKNOWN, Histograms, JobTable, Queue, Running, remove_row
 
 
 @given(columns=st.integers(1, 6), rows=st.integers(1, 8), spare=st.integers(0, 3), data=st.data())
@@ -39,7 +39,7 @@ class TableOfJobs(RuleBasedStateMachine):
             self.next_number = (self.next_number + 7) % 997
             if any(row[0] == self.next_number for row in self.rows):
                 continue
-            row = (self.next_number, submit_time, processors, 60, 30)
+            row = (self.next_number, submit_time, processors, 60, 30, UNKNOWN)
             self.table.add(row)
             self.rows.append(row)
 
@@ -53,7 +53,7 @@ class TableOfJobs(RuleBasedStateMachine):
     @rule()
     def restore(self) -> None:
         again = Queue()
-        again.add((1, 1, 1, 1, 1))
+        again.add((1, 1, 1, 1, 1, UNKNOWN))
         again.restore(self.table.snapshot())
         self.table = again
 
@@ -72,19 +72,37 @@ TestTableOfJobs.settings = settings(max_examples=30, stateful_step_count=15, dea
 
 def test_running_jobs_have_a_start_and_corrections() -> None:
     running = Running((60, 300))
-    running.add((3, 20, 4, 100, 90, 25))
-    running.add((2, 10, 1, 200, 80, 15))
+    running.add((3, 20, 4, 100, 90, UNKNOWN, 25))
+    running.add((2, 10, 1, 200, 80, UNKNOWN, 15))
     assert running.start_time.tolist() == [15, 25]
     assert running.corrections.tolist() == [60, 300]
     again = Running((60, 300))
     again.restore(running.snapshot())
     assert again.start_time.tolist() == [15, 25]
-    assert again.remove(3) == (3, 20, 4, 100, 90, 25)
+    assert again.remove(3) == (3, 20, 4, 100, 90, UNKNOWN, 25)
 
 
 @pytest.mark.parametrize("jobs", [64, 65, 1000])
 def test_a_table_grows(jobs: int) -> None:
     queue = Queue()
     for number in range(jobs, 0, -1):
-        queue.add((number, 0, 1, 1, 1))
+        queue.add((number, 0, 1, 1, 1, UNKNOWN))
     assert queue.job_number.tolist() == list(range(1, jobs + 1))
+
+
+def test_histograms_keep_their_slots_and_give_them_back() -> None:
+    histograms = Histograms()
+    slots = [histograms.add((0.5, 0.5)) for _ in range(100)]
+    assert slots == list(range(100))
+    assert histograms.add(()) == UNKNOWN
+    histograms.remove(UNKNOWN)
+    for slot in (70, 3, 99):
+        histograms.remove(slot)
+    again = Histograms()
+    again.add((1.0,))
+    again.restore(histograms.snapshot())
+    for each in (histograms, again):
+        assert [each.add((0.0, 0.0, 1.0)) for _ in range(4)] == [3, 70, 99, 100]
+        assert each.masses[70, :3].tolist() == [0.0, 0.0, 1.0]
+        assert each.masses[71, :3].tolist() == [0.5, 0.5, 0.0]
+    assert again.snapshot() == histograms.snapshot()

@@ -111,7 +111,7 @@ def scores_of(envelopes: list[Envelope]) -> Scores:
         time = envelope.event.time
     scores = board.handle(Envelope(run="r", sequence=10**6, event=ClusterClosed(time=time))).scores
     assert scores is not None
-    assert not board.predicted_times
+    assert not board.predictions
     assert not board.adjusted_times
     return scores
 
@@ -186,8 +186,7 @@ def test_run_time_scores_are_their_definitions(jobs: list[Logged]) -> None:
     assert scores.predictions == sum(job.predicted_time is not None for job in jobs)
     assert scores.mean_absolute_error == pytest.approx(mean([abs(each - run_time) for each, run_time in pairs]))
     assert scores.mean_run_time == pytest.approx(mean([float(run_time) for _, run_time in pairs]))
-    assert scores.log_score is None
-    assert scores.crps is None
+    assert (scores.log_score, scores.crps, scores.pit) == (None, None, ())  # nothing predicted a distribution
 
 
 def accuracy(run_time: int, estimate: int) -> float:

@@ -1,0 +1,65 @@
+"""The user's last run times, those of jobs with a like request first."""
+
+from pydantic import Field
+
+from services.runtime_distribution.similar_jobs import BEYOND, SimilarJobs, Weighting
+from shared.spec import SpecKeys
+
+LIKE = "weight of a job with another {}, where one with the same weighs 1"
+
+
+class EmpiricalRequestKeys(SpecKeys):
+    """Settings of `EmpiricalRequest`."""
+
+    window: int = Field(60, ge=1, le=1000, description="ended jobs that are remembered of each user")
+    prior: float = Field(
+        2.0, gt=0, le=1e6, description="pseudo-counts of the histogram of all jobs of like request and size"
+    )
+    recency: float = Field(0.95, gt=0, le=1, description="factor for each job of the user that ended since")
+    request: float = Field(0.1, ge=0, le=1, description=LIKE.format("request"))
+    processors: float = Field(0.3, ge=0, le=1, description=LIKE.format("number of processors"))
+    executable: float = Field(0.1, ge=0, le=1, description=LIKE.format("executable"))
+    spread: float = Field(0.05, ge=0, le=0.5, description="share of a job's weight in either neighbouring bin")
+    scaled: bool = Field(
+        True, description="whether a run time under another request counts in proportion to the request"
+    )
+    forgetting: float = Field(
+        0.005, ge=0, lt=1, description="share of the weight of a class so far that is forgotten with each that ends"
+    )
+    beyond: float = Field(0.5, ge=0, le=1, description=BEYOND)
+
+
+class EmpiricalRequest(SimilarJobs):
+    """Predict from the user's last jobs, weighted by request, size, executable and age, and from everybody's like them.
+
+    Backing off is smooth: a user's jobs with another request count little, yet more than nothing; with no evidence of
+    the user's own, jobs of the same class of request and size speak, behind them those of like request, behind them
+    all. Memory is bounded by users times window and by the classes. A prediction is O(window + bins), an end O(window).
+
+    Examples
+    --------
+    >>> from shared.events import JobSubmitted
+    >>> predictor = EmpiricalRequest(EmpiricalRequestKeys())
+    >>> short = JobSubmitted(time=0, job_number=1, requested_processors=1, requested_time=600, user_id=7)
+    >>> long = short.model_copy(update={"requested_time": 36000})
+    >>> for _ in range(20):
+    ...     predictor.learn_one(short, 60)
+    ...     predictor.learn_one(long, 30000)
+    >>> [round(predictor.predict_one(job).point) for job in (short, long)]
+    [94, 26672]
+
+    References
+    ----------
+    Nadaraya: On estimating regression, Theory of Probability and its Applications 9, 1964 (weights by likeness).
+    Tsafrir, Etsion, Feitelson: Backfilling using system-generated predictions rather than user runtime estimates,
+    IEEE TPDS 18(6), 2007, section 3 (recent jobs of the same user tell most).
+    """
+
+    name = "empirical-request"
+    Keys = EmpiricalRequestKeys
+
+    def __init__(self, keys: EmpiricalRequestKeys) -> None:
+        weighting = Weighting(
+            keys.prior, keys.recency, keys.request, keys.processors, keys.executable, keys.spread, keys.scaled
+        )
+        super().__init__(keys.window, [weighting], keys.forgetting, 3, keys.beyond)

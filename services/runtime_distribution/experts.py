@@ -1,0 +1,181 @@
+"""Several predictors at once, each heard as much as it has been right."""
+
+from typing import Any, Final
+
+import numpy as np
+import numpy.typing as npt
+from pydantic import Field
+
+from services.runtime_distribution.hmm import Hmm, HmmKeys
+from services.runtime_distribution.similar_jobs import BEYOND, SimilarJobs, Weighting
+from shared.events import Event, JobEnded, JobSubmitted
+from shared.kernel import kernel
+from shared.predictions import RunTimePrediction
+from shared.predictor import Predictor
+from shared.run_time_bins import Masses
+from shared.run_time_outcomes import outcome_masses, outcome_of
+from shared.spec import SpecKeys
+
+Weights = npt.NDArray[np.float64]
+"""Of each expert, adding up to 1; shape (experts,)."""
+
+LEAST: Final = 1e-6
+"""Probability below which no expert is held to what it said."""
+
+EXPERTS: Final = (
+    Weighting(prior=1e6),  # in effect everybody's jobs alone
+    Weighting(1.0, 0.95, request=0.1, processors=0.3, executable=0.1, spread=0.05, scaled=1.0),
+    Weighting(0.3, 0.90, request=0.03, processors=0.1, executable=0.03, spread=0.02, scaled=1.0),  # the very same job
+    Weighting(1.0, 0.70, request=0.5, spread=0.1, scaled=1.0),  # the last few, whatever they were
+    Weighting(1.0, 0.90, spread=0.05),  # whatever was requested
+)
+
+
+class ExpertsKeys(SpecKeys):
+    """Settings of `Experts`."""
+
+    window: int = Field(60, ge=1, le=1000, description="ended jobs that are remembered of each user")
+    rate: float = Field(
+        0.1, gt=0, le=1, description="how much one ended job moves the weights of its user towards who foresaw it"
+    )
+    global_rate: float = Field(
+        0.01, gt=0, le=1, description="how much it moves the weights of all, with which a new user begins"
+    )
+    share: float = Field(
+        0.01, ge=0, le=1, description="share of a user's weights that goes back to those of all with each ended job"
+    )
+    forgetting: float = Field(
+        0.005, ge=0, lt=1, description="share of the weight of a class so far that is forgotten with each that ends"
+    )
+    beyond: float = Field(0.5, ge=0, le=1, description=BEYOND)
+    hmm: bool = Field(False, description="whether the posterior mixture of `hmm` is one more expert")
+
+
+@kernel("float64[::1](float64[::1], float64[::1], float64)")
+def reweighted(weights: Weights, said: Weights, rate: float) -> Weights:
+    """Return the weights after an outcome of which each expert had `said` a probability; all of shape (experts,).
+
+    They move by `rate` towards the probability of each expert to have been the one that the outcome came from, which is
+    weight times what it said: exp(-log score), so the log score of what it said at submission is all that counts.
+
+    >>> reweighted(np.array([0.5, 0.5]), np.array([0.9, 0.1]), 0.1).round(3).tolist()
+    [0.54, 0.46]
+    """
+    heard = weights * np.maximum(said, LEAST)
+    moved: Weights = (1.0 - rate) * weights + rate * heard / heard.sum()
+    return moved
+
+
+class Experts(Predictor[JobSubmitted, int, RunTimePrediction]):
+    """Predict a mixture of distributions whose weights follow how well each foretold the jobs that ended.
+
+    The experts are weighted histograms of the user's last jobs as in `SimilarJobs`, which differ in what they hold to
+    be alike and in how much they leave to everybody's jobs; any other predictor can be one more. Each user has weights
+    of their own, which begin as the common ones. An expert is judged by what it said when the job was submitted.
+
+    Memory is bounded by users times window, by the classes, and by the jobs in the system.
+
+    Examples
+    --------
+    >>> experts = Experts(ExpertsKeys())
+    >>> job = JobSubmitted(time=0, job_number=1, requested_processors=1, requested_time=3600, user_id=7)
+    >>> for run_time in [5] * 40:
+    ...     experts.observe(job)
+    ...     experts.learn_one(job, run_time)
+    >>> round(experts.predict_one(job).point), int(experts.weights(job).argmax())
+    (4, 0)
+
+    References
+    ----------
+    Cesa-Bianchi, Lugosi: Prediction, Learning, and Games, 2006, sections 3.3 and 5.2 (log loss; fixed share).
+    Cappé, Moulines: On-line expectation-maximization algorithm for latent data models, JRSS B 71, 2009.
+    """
+
+    name = "experts"
+    Keys = ExpertsKeys
+
+    def __init__(self, keys: ExpertsKeys) -> None:
+        self._keys = keys
+        self._similar = SimilarJobs(keys.window, EXPERTS, keys.forgetting, 3, keys.beyond)
+        self._others: list[Predictor[JobSubmitted, int, RunTimePrediction]] = []
+        if keys.hmm:
+            self._others.append(Hmm(HmmKeys(state="posterior")))
+        experts = len(EXPERTS) + len(self._others)
+        self._common = np.full(experts, 1 / experts)
+        self._weights: dict[int, Weights] = {}
+        self._said: dict[int, Masses] = {}  # by job number: what each expert said of each outcome
+
+    def weights(self, x: JobSubmitted) -> Weights:
+        """Return how much each expert is heard about this job."""
+        return self._common if x.user_id is None else self._weights.get(x.user_id, self._common)
+
+    def masses(self, x: JobSubmitted) -> Masses | None:
+        """Return what each expert says, shape (experts, BINS), or None before any job has ended.
+
+        One that says nothing yet repeats the first, everybody's jobs.
+        """
+        masses = self._similar.masses(x)
+        if masses is None or not self._others:
+            return masses
+        others = np.repeat(masses[:1], len(self._others), axis=0)
+        for row, other in zip(others, self._others, strict=True):
+            said = other.predict_one(x)
+            if said is not None:
+                row[:] = 0.0
+                row[: len(said.histogram)] = said.histogram
+                row /= row.sum()
+        return np.concatenate((masses, others))
+
+    def predict_one(self, x: JobSubmitted) -> RunTimePrediction | None:
+        """Return the mixture, or None before any job has ended."""
+        masses = self.masses(x)
+        if masses is None:
+            return None
+        return RunTimePrediction.of(self.weights(x) @ masses, x.requested_time, self._similar.observations(x))
+
+    def observe(self, event: Event) -> None:
+        """Keep what the experts say of a job from its submission to its end."""
+        if isinstance(event, JobSubmitted):
+            masses = self.masses(event)
+            if masses is not None:
+                self._said[event.job_number] = np.array([outcome_masses(each, limit(event)) for each in masses])
+        elif isinstance(event, JobEnded) and not event.requeued:
+            self._said.pop(event.job_number, None)
+        for other in self._others:
+            other.observe(event)
+
+    def learn_one(self, x: JobSubmitted, y: int) -> None:
+        """Judge the experts by the run time `y` in seconds, and let them learn it."""
+        said = self._said.get(x.job_number)
+        if said is not None:
+            foretold = np.ascontiguousarray(said[:, outcome_of(y, limit(x))])
+            if x.user_id is not None:
+                own = reweighted(self.weights(x), foretold, self._keys.rate)
+                self._weights[x.user_id] = (1 - self._keys.share) * own + self._keys.share * self._common
+            self._common = reweighted(self._common, foretold, self._keys.global_rate)
+        for expert in (self._similar, *self._others):
+            expert.learn_one(x, y)
+
+    def snapshot(self) -> Any:
+        """Return what the experts know, the weights, and what was said of the jobs in the system."""
+        return {
+            "similar": self._similar.snapshot(),
+            "others": [other.snapshot() for other in self._others],
+            "common": self._common.tolist(),
+            "weights": [[user, weights.tolist()] for user, weights in self._weights.items()],
+            "said": [[job_number, said.tolist()] for job_number, said in self._said.items()],
+        }
+
+    def restore(self, state: Any) -> None:
+        """Take on what `snapshot` returned."""
+        self._similar.restore(state["similar"])
+        for other, known in zip(self._others, state["others"], strict=True):
+            other.restore(known)
+        self._common = np.array(state["common"])
+        self._weights = {user: np.array(weights) for user, weights in state["weights"]}
+        self._said = {job_number: np.array(said) for job_number, said in state["said"]}
+
+
+def limit(job: JobSubmitted) -> float:
+    """Return the request in seconds, or infinity."""
+    return float("inf") if job.requested_time is None else float(job.requested_time)

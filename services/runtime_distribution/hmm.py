@@ -1,0 +1,260 @@
+"""Run times come in local moods: a hidden Markov model of the jobs that arrive within the same quarter of an hour."""
+
+import math
+from base64 import b64decode, b64encode
+from typing import Any, Final, Literal
+
+import numpy as np
+import numpy.typing as npt
+from numpy.random import PCG64, Generator
+from pydantic import Field
+
+from services.runtime_distribution.hmm_filter import (
+    Floats,
+    Model,
+    add_unfinished,
+    forward,
+    log_likelihoods,
+    propagate,
+)
+from services.runtime_distribution.hmm_learning import Method, learn, start, unlearned
+from shared.events import Event, JobEnded, JobStarted, JobSubmitted
+from shared.message import Count
+from shared.predictions import RunTimePrediction
+from shared.predictor import Predictor
+from shared.run_time_bins import BINS, bin_of
+from shared.spec import SpecKeys
+
+SLICE: Final = 900
+"""Seconds."""
+
+DAY: Final = 96
+WEEK: Final = 7 * DAY
+"""Slices."""
+
+MOST: Final = np.iinfo(np.uint16).max
+
+
+class HmmKeys(SpecKeys):
+    """Settings of `Hmm`."""
+
+    states: int = Field(16, ge=1, le=64, description="number of hidden states, each with a distribution of run times")
+    state: Literal["posterior", "argmax"] = Field(
+        "posterior",
+        description="predict the mixture of all states by their probability, or the distribution of the likeliest",
+    )
+    learning: Method = Field(
+        "baum-welch",
+        description="learn the states from the sequence of slices (Baum-Welch), or as a mixture of slices (hard EM)",
+    )
+    evidence: Literal["unfinished", "ended"] = Field(
+        "unfinished",
+        description="what tells the state: ended jobs and how long unfinished ones have run, or ended alone",
+    )
+    open: int = Field(
+        16, ge=1, le=2 * WEEK, description="slices (of 15 minutes) back to which a late end still corrects the state"
+    )
+    threshold: float = Field(
+        3.0,
+        ge=0,
+        allow_inf_nan=False,
+        description="learn again when the distance of the last two models times sqrt(ended jobs) reaches this",
+    )
+    history: int = Field(4, ge=2, le=104, description="weeks whose jobs are learned from")
+    seed: Count = Field(0, description="of the random choice of the first states")
+
+
+class Hmm(Predictor[JobSubmitted, int, RunTimePrediction]):
+    """Predict the run times of the hidden state that the machine is in, a hidden Markov model of quarters of an hour.
+
+    Jobs that arrive within the same slice of 15 minutes have the same distribution of run times: that of the slice's
+    state. A job counts in the slice of its arrival once it has ended; until then it can tell that it has run so long
+    already. The last `open` slices are filtered anew for each prediction, so a late end still corrects the state; one
+    that comes later is only learned from.
+
+    The first model is learned a week after the first event. From then on, once a day, it is improved if the distance of
+    its last two versions times the root of the number of ended jobs is at least `threshold`; or if that number has
+    doubled, for hard EM may have come to rest at a distance of 0. Distance and convergence are those of
+    `hmm_learning.learn`; a state keeps its number from one model to the next.
+
+    Memory is bounded by `history`: the jobs of so many weeks, counted by slice and bin in a table of fixed size, are
+    all that is learned from (P0 learns from all; on KTH the last four weeks serve better). A job that ends after its
+    slice has left the table is forgotten.
+
+    The point is that of `RunTimePrediction.of`; `observations` are the jobs behind the states, weighted as these are.
+    A prediction takes O(open (bins + states²) + states running jobs), an end O(1), a new slice O(bins + states²),
+    learning O(history states (bins + states)), a few milliseconds.
+
+    Examples
+    --------
+    >>> predictor = Hmm(HmmKeys(states=2))
+    >>> for number in range(1000):  # half a day of short jobs, half a day of long ones
+    ...     job = JobSubmitted(time=number * 1800, job_number=number, requested_processors=1, requested_time=36000)
+    ...     if number in (0, 970, 990):
+    ...         answer = predictor.predict_one(job)
+    ...         print(number, answer and (round(answer.point), answer.observations))
+    ...     predictor.learn_one(job, 7200 if number // 24 % 2 else 60)
+    0 None
+    970 (506, 336)
+    990 (8579, 336)
+
+    References
+    ----------
+    Nissimov, Feitelson: Probabilistic Backfilling, JSSPP 2007, section 3.
+    """
+
+    name = "hmm"
+    Keys = HmmKeys
+
+    def __init__(self, keys: HmmKeys) -> None:
+        self._keys = keys
+        self._first: int | None = None  # slices are numbered by time // SLICE
+        self._now = 0
+        self._ended = 0
+        self._rounds = 0  # of learning; before the first there is no model
+        self._distance = 0.0
+        self._ended_at_learning = 0
+        self._arrived: dict[int, int] = {}  # slice of arrival of each job in the system, by job number
+        self._started: dict[int, int] = {}  # start of each running job, in seconds
+        self._counts = np.zeros((keys.history * WEEK, BINS), np.uint16)  # the row of a slice is its number modulo rows
+        self._model = unlearned(keys.states, BINS)
+        self._jobs = np.zeros(keys.states)  # behind each state
+        self._belief = start(keys.states)  # of the oldest open slice, before its evidence
+
+    def predict_one(self, x: JobSubmitted) -> RunTimePrediction | None:
+        """Return the distribution of the state at the arrival of `x`, or None before the first model."""
+        if not self._rounds:
+            return None
+        belief = self.belief(x.time)
+        if self._keys.state == "argmax":
+            belief = np.eye(len(belief))[belief.argmax()]
+        masses = (belief[:, None] * self._model.emission).sum(axis=0)
+        return RunTimePrediction.of(masses, x.requested_time, round((belief * self._jobs).sum()))
+
+    def belief(self, time: int) -> Floats:
+        """Return the probability of each state at `time` in seconds, which is now or later; shape (states,)."""
+        slices = self._slices(self._keys.open)
+        likelihoods = log_likelihoods(self._counts[slices % len(self._counts)], self._model.emission)
+        if self._keys.evidence == "unfinished" and self._started:
+            running = [
+                (self._arrived[number] - slices[0], max(time - begin, 0.0))
+                for number, begin in self._started.items()
+                if self._arrived[number] >= slices[0]
+            ]
+            rows, elapsed = np.array(running, np.float64).reshape(-1, 2).T
+            add_unfinished(likelihoods, rows.astype(np.int64), np.ascontiguousarray(elapsed), self._model.emission)
+        filtered = forward(likelihoods, self._model.transition, self._belief)
+        return propagate(filtered[-1], self._model.transition, max(time // SLICE - self._now, 0))
+
+    def learn_one(self, x: JobSubmitted, y: int) -> None:
+        """Count the run time `y` in seconds in the slice in which `x` arrived."""
+        self._advance(x.time)
+        slice_ = x.time // SLICE
+        if slice_ >= self._slices(len(self._counts))[0]:
+            row, column = slice_ % len(self._counts), bin_of(float(y))
+            self._counts[row, column] += self._counts[row, column] < MOST
+            self._ended += 1
+
+    def observe(self, event: Event) -> None:
+        """Notice that time goes on, and which jobs run."""
+        if not isinstance(event, JobSubmitted | JobStarted | JobEnded):
+            return
+        self._advance(event.time)
+        if self._keys.evidence == "ended":
+            return
+        if isinstance(event, JobSubmitted):
+            self._arrived[event.job_number] = event.time // SLICE
+        elif isinstance(event, JobStarted):
+            self._started[event.job_number] = event.time
+        else:
+            self._started.pop(event.job_number, None)
+            if not event.requeued:
+                self._arrived.pop(event.job_number, None)
+
+    def _slices(self, count: int) -> npt.NDArray[np.int64]:
+        """Return the numbers of the last `count` slices, or of all since the first."""
+        return np.arange(max(self._now - count + 1, self._first or 0), self._now + 1)
+
+    def _advance(self, time: int) -> None:
+        """Go on to the slice of `time`, in seconds."""
+        now = time // SLICE
+        if self._first is None:
+            self._first = self._now = now
+        skipped = now - self._now - len(self._counts)
+        for _ in range(min(now - self._now, len(self._counts))):
+            self._next_slice()
+        if skipped > 0:  # no job is left in the table by now
+            self._now = now
+            self._belief = propagate(self._belief, self._model.transition, skipped)
+
+    def _next_slice(self) -> None:
+        first = self._first or 0
+        self._now += 1
+        self._counts[self._now % len(self._counts)] = 0
+        closing = self._now - self._keys.open
+        if self._rounds and closing >= first:
+            row = closing % len(self._counts)
+            likelihoods = log_likelihoods(self._counts[row : row + 1], self._model.emission)
+            filtered = forward(likelihoods, self._model.transition, self._belief)
+            self._belief = propagate(filtered[0], self._model.transition, 1)
+        if self._now - first >= WEEK and (self._now - first) % DAY == 0 and self._due():
+            self._learn()
+
+    def _due(self) -> bool:
+        if not self._rounds:
+            return self._ended >= self._keys.states
+        grown = self._distance * math.sqrt(self._ended) >= self._keys.threshold
+        return self._ended > self._ended_at_learning and (grown or self._ended >= 2 * self._ended_at_learning)
+
+    def _learn(self) -> None:
+        counts = self._counts[self._slices(len(self._counts)) % len(self._counts)]
+        if not counts.any():
+            return
+        chance = Generator(PCG64([self._keys.seed, self._rounds]))
+        self._model, self._distance, self._jobs = learn(
+            counts, self._model, self._keys.learning, self._keys.threshold, self._ended, chance
+        )
+        self._rounds += 1
+        self._ended_at_learning = self._ended
+        self._belief = start(self._keys.states)
+        closed = counts[: max(len(counts) - self._keys.open, 0)]
+        if len(closed):
+            filtered = forward(log_likelihoods(closed, self._model.emission), self._model.transition, self._belief)
+            self._belief = propagate(filtered[-1], self._model.transition, 1)
+
+    def snapshot(self) -> Any:
+        """Return the whole state; the table as base64 of its numbers of 16 bits, which are mostly 0."""
+        return {
+            "first": self._first,
+            "now": self._now,
+            "ended": self._ended,
+            "rounds": self._rounds,
+            "distance": self._distance,
+            "ended_at_learning": self._ended_at_learning,
+            "arrived": [list(each) for each in self._arrived.items()],
+            "started": [list(each) for each in self._started.items()],
+            "counts": b64encode(self._counts.astype("<u2").tobytes()).decode(),
+            "emission": self._model.emission.tolist(),
+            "transition": self._model.transition.tolist(),
+            "jobs": self._jobs.tolist(),
+            "belief": self._belief.tolist(),
+        }
+
+    def restore(self, state: Any) -> None:
+        """Take on what `snapshot` returned."""
+        states = self._keys.states
+        self._first = state["first"]
+        self._now = state["now"]
+        self._ended = state["ended"]
+        self._rounds = state["rounds"]
+        self._distance = state["distance"]
+        self._ended_at_learning = state["ended_at_learning"]
+        self._arrived = dict(state["arrived"])
+        self._started = dict(state["started"])
+        counts = np.frombuffer(b64decode(state["counts"]), "<u2")
+        self._counts = counts.reshape(self._counts.shape).astype(np.uint16)
+        self._model = Model(
+            np.array(state["emission"]).reshape(states, BINS), np.array(state["transition"]).reshape(states, states)
+        )
+        self._jobs = np.array(state["jobs"]).reshape(states)
+        self._belief = np.array(state["belief"]).reshape(states)

@@ -1,0 +1,105 @@
+"""What everybody's jobs say: histograms by class of job, recent jobs first."""
+
+import math
+from collections.abc import Iterator
+from typing import Any
+
+import numpy as np
+
+from shared.events import JobSubmitted
+from shared.kernel import kernel
+from shared.run_time_bins import BINS, Masses, bin_of
+
+BACKING = 20.0
+"""Pseudo-counts of the wider class in the narrower: how many jobs of its own make a class count as much as that."""
+
+Class = tuple[int, ...]
+
+
+@kernel("float64[::1](float64[:,::1])")
+def backed(counts: Masses) -> Masses:
+    """Return the distribution of the last of nested classes, each backed by the one before; shape (bins,).
+
+    Parameters
+    ----------
+    counts
+        Shape (classes, bins), widest class first. That one has one more count, spread evenly over all bins up to its
+        last that is not empty.
+
+    >>> backed(np.array([[0.0, 2.0, 0.0], [20.0, 0.0, 0.0]])).round(3).tolist()
+    [0.583, 0.417, 0.0]
+    """
+    masses: Masses = counts[0].copy()
+    last = len(masses) - 1
+    while last > 0 and masses[last] == 0.0:
+        last -= 1
+    masses[: last + 1] += 1.0 / (last + 1)
+    masses /= masses.sum()
+    for k in range(1, len(counts)):
+        masses = counts[k] + BACKING * masses
+        masses /= masses.sum()
+    return masses
+
+
+class JobClasses:
+    """Histograms of all jobs, of those with a like request, and of those with a like request and size.
+
+    Requests are alike in the same bin of run times, sizes with the same power of two below. In each class, one job
+    takes the share `forgetting` from the weight of those before it. Memory is bounded by the grid: bins times bins
+    times powers of two.
+
+    Examples
+    --------
+    >>> classes = JobClasses(forgetting=0.0)
+    >>> short = JobSubmitted(time=0, job_number=1, requested_processors=1, requested_time=60)
+    >>> long = JobSubmitted(time=0, job_number=2, requested_processors=8, requested_time=86400)
+    >>> for _ in range(100):
+    ...     classes.learn(short, 5)
+    ...     classes.learn(long, 4000)
+    >>> classes.masses(short).round(2)[[3, 15]].tolist(), classes.masses(long).round(2)[[3, 15]].tolist()
+    ([0.99, 0.01], [0.01, 0.99])
+    """
+
+    def __init__(self, forgetting: float) -> None:
+        self._keep = 1.0 - forgetting
+        self._counts: dict[Class, Masses] = {}
+
+    def masses(self, job: JobSubmitted, depth: int = 3) -> Masses:
+        """Return the distribution of the job's class, backed by wider ones; shape (BINS,).
+
+        Parameters
+        ----------
+        depth
+            1: that of all jobs; 2: also by request; 3: also by size.
+        """
+        found = [self._counts.get(each) for each in list(_classes(job))[:depth]]
+        return backed(np.array([each for each in found if each is not None] or [np.zeros(BINS)]))
+
+    def learn(self, job: JobSubmitted, run_time: int, beyond: float = 0.0) -> None:
+        """Count an ended job in all of its classes; `beyond` is as for `similar_jobs.weighted_masses`."""
+        limit = math.inf if job.requested_time is None else job.requested_time
+        bin_ = bin_of(min(run_time, limit))
+        above = beyond if run_time >= limit else 0.0
+        for each in _classes(job):
+            counts = self._counts.get(each)
+            if counts is None:
+                counts = self._counts[each] = np.zeros(BINS)
+            counts *= self._keep
+            counts[bin_] += 1.0 - above
+            counts[min(bin_ + 1, BINS - 1)] += above
+
+    def snapshot(self) -> Any:
+        """Return the histograms by class."""
+        return [[each, counts.tolist()] for each, counts in self._counts.items()]
+
+    def restore(self, state: Any) -> None:
+        """Take on what `snapshot` returned."""
+        self._counts = {tuple(each): np.array(counts) for each, counts in state}
+
+
+def _classes(job: JobSubmitted) -> Iterator[Class]:
+    """Yield the classes of a job, widest first."""
+    request = -1 if job.requested_time is None else bin_of(job.requested_time)
+    yield ()
+    yield (request,)
+    yield (request, job.requested_processors.bit_length())

@@ -1,0 +1,207 @@
+"""What the user's last jobs say, each weighted by how like the new job it was."""
+
+from collections.abc import Sequence
+from typing import Any, NamedTuple
+
+import numpy as np
+import numpy.typing as npt
+
+from services.runtime_distribution.job_classes import JobClasses
+from shared.events import JobSubmitted
+from shared.kernel import kernel
+from shared.predictions import RunTimePrediction
+from shared.predictor import Predictor
+from shared.run_time_bins import Masses, bin_of
+
+Jobs = npt.NDArray[np.int64]
+"""Ended jobs, last first, shape (jobs, 4): run time and request in seconds, processors, executable; -1 if unknown."""
+
+UNKNOWN = -1
+
+BEYOND = (
+    "share of a job that was ended at its request that counts in the bin above: mass that a reader with `censor` puts "
+    "at the request, and one with `truncate` leaves out"
+)
+
+
+class Weighting(NamedTuple):
+    """How much an ended job of the same user counts.
+
+    Parameters
+    ----------
+    prior
+        Pseudo-counts of what everybody's jobs say.
+    recency
+        Factor for each job of the user that ended since.
+    request, processors, executable
+        Factor for a job that differs in this from the one that is predicted.
+    spread
+        Share of a job's weight that goes to either neighbouring bin, unless it was ended at its request.
+    scaled
+        1 if a run time under another request counts in proportion to the request, 0 if as it is.
+    """
+
+    prior: float = 2.0
+    recency: float = 1.0
+    request: float = 1.0
+    processors: float = 1.0
+    executable: float = 1.0
+    spread: float = 0.0
+    scaled: float = 0.0
+
+
+@kernel("float64[:,::1](int64[:,::1], int64[::1], float64[:,::1], float64[::1], float64)")
+def weighted_masses(jobs: Jobs, like: Jobs, weightings: Masses, prior: Masses, beyond: float) -> Masses:
+    """Return the distribution that the jobs give under each weighting; shape (weightings, bins). O(weightings · jobs).
+
+    Parameters
+    ----------
+    jobs
+        Shape (jobs, 4), last first.
+    like
+        The job to predict, shape (4,), of which the first number is not used.
+    weightings
+        Shape (weightings, 7), the columns those of `Weighting`.
+    prior
+        What everybody's jobs say, shape (bins,), adding up to 1.
+    beyond
+        A job that was ended at its request would have run longer: this share of its weight counts in the bin above that
+        of its request, the rest in that bin.
+
+    >>> jobs = np.array([[60, 3600, 1, 7], [1800, 3600, 8, 7]])
+    >>> prior = np.eye(20)[5]
+    >>> masses = weighted_masses(jobs, np.array([-1, 3600, 1, 7]), np.array([Weighting(processors=0.5)]), prior, 1.0)
+    >>> masses.round(3)[0, [5, 7, 13]].tolist()
+    [0.571, 0.286, 0.143]
+    """
+    rows = np.zeros((len(weightings), len(prior)))
+    recent = np.ones(len(weightings))
+    for k in range(len(weightings)):
+        rows[k] = weightings[k, 0] * prior
+    for age in range(len(jobs)):
+        run_time, requested_time = float(jobs[age, 0]), float(jobs[age, 1])
+        ended = requested_time > 0 and run_time >= requested_time  # at its request
+        time = requested_time if ended else run_time
+        bin_ = scaled_bin = bin_of(time)
+        if like[1] > 0 and requested_time > 0:
+            scaled_bin = bin_of(time * like[1] / requested_time)
+        for k in range(len(weightings)):
+            _, recency, request, processors, executable, spread, scaled = weightings[k]
+            weight = recent[k]
+            recent[k] *= recency
+            if jobs[age, 1] != like[1]:
+                weight *= request
+            if jobs[age, 2] != like[2]:
+                weight *= processors
+            if jobs[age, 3] != like[3]:
+                weight *= executable
+            j = scaled_bin if scaled > 0.0 else bin_
+            below, above = (0.0, beyond) if ended else (spread, spread)
+            rows[k, max(j - 1, 0)] += below * weight
+            rows[k, j] += (1.0 - below - above) * weight
+            rows[k, min(j + 1, len(prior) - 1)] += above * weight
+    for k in range(len(weightings)):
+        rows[k] /= rows[k].sum()
+    return rows
+
+
+class UserHistories:
+    """The last `window` ended jobs of every user.
+
+    Examples
+    --------
+    >>> histories = UserHistories(window=2)
+    >>> job = JobSubmitted(time=0, job_number=1, requested_processors=4, requested_time=3600, user_id=7)
+    >>> for run_time in (100, 200, 300):
+    ...     histories.learn(job, run_time)
+    >>> histories.of(job).tolist()
+    [[300, 3600, 4, -1], [200, 3600, 4, -1]]
+    """
+
+    def __init__(self, window: int) -> None:
+        self._window = window
+        self._jobs: dict[int, Jobs] = {}
+        self._none = np.zeros((0, 4), np.int64)
+
+    def of(self, job: JobSubmitted) -> Jobs:
+        """Return the last jobs of the same user; none if the user is unknown."""
+        return self._none if job.user_id is None else self._jobs.get(job.user_id, self._none)
+
+    def learn(self, job: JobSubmitted, run_time: int) -> None:
+        """Remember an ended job; run time in seconds."""
+        if job.user_id is not None:
+            newest = described(job, run_time)[None]
+            self._jobs[job.user_id] = np.concatenate((newest, self.of(job)[: self._window - 1]))
+
+    def snapshot(self) -> Any:
+        """Return the jobs by user."""
+        return [[user, jobs.tolist()] for user, jobs in self._jobs.items()]
+
+    def restore(self, state: Any) -> None:
+        """Take on what `snapshot` returned."""
+        self._jobs = {user: np.array(jobs, np.int64) for user, jobs in state}
+
+
+def described(job: JobSubmitted, run_time: int = UNKNOWN) -> Jobs:
+    """Return a job as a row of `Jobs`."""
+    requested_time = UNKNOWN if job.requested_time is None else job.requested_time
+    executable = UNKNOWN if job.executable_number is None else job.executable_number
+    return np.array([run_time, requested_time, job.requested_processors, executable])
+
+
+class SimilarJobs(Predictor[JobSubmitted, int, RunTimePrediction]):
+    """Weighted histograms of the user's last jobs, with what everybody's jobs say as their prior.
+
+    Parameters
+    ----------
+    window
+        Jobs that are remembered of each user.
+    weightings
+        One distribution is made with each; the first is the prediction.
+    forgetting, depth
+        Of the prior, as for `JobClasses`.
+    beyond
+        As for `weighted_masses`.
+    """
+
+    def __init__(
+        self, window: int, weightings: Sequence[Weighting], forgetting: float, depth: int, beyond: float
+    ) -> None:
+        self._histories = UserHistories(window)
+        self._classes = JobClasses(forgetting)
+        self._weightings = np.array(weightings)
+        self._depth = depth
+        self._beyond = beyond
+        self._ended = 0
+
+    def masses(self, x: JobSubmitted) -> Masses | None:
+        """Return one distribution per weighting, shape (weightings, BINS), or None before any job has ended."""
+        if self._ended == 0:
+            return None
+        prior = self._classes.masses(x, self._depth)
+        return weighted_masses(self._histories.of(x), described(x), self._weightings, prior, self._beyond)
+
+    def observations(self, x: JobSubmitted) -> int:
+        """Return how many ended jobs are behind a prediction: the user's own, or for a new user everybody's."""
+        return len(self._histories.of(x)) or self._ended
+
+    def predict_one(self, x: JobSubmitted) -> RunTimePrediction | None:
+        """Return the distribution of the first weighting."""
+        masses = self.masses(x)
+        return None if masses is None else RunTimePrediction.of(masses[0], x.requested_time, self.observations(x))
+
+    def learn_one(self, x: JobSubmitted, y: int) -> None:
+        """Remember the run time `y` in seconds."""
+        self._ended += 1
+        self._histories.learn(x, y)
+        self._classes.learn(x, y, self._beyond)
+
+    def snapshot(self) -> Any:
+        """Return the user's jobs, everybody's histograms and the number of ended jobs."""
+        return {"histories": self._histories.snapshot(), "classes": self._classes.snapshot(), "ended": self._ended}
+
+    def restore(self, state: Any) -> None:
+        """Take on what `snapshot` returned."""
+        self._histories.restore(state["histories"])
+        self._classes.restore(state["classes"])
+        self._ended = state["ended"]

@@ -1,0 +1,282 @@
+"""The probability that a job, started now, delays the blocked head of the queue.
+
+The head waits until running jobs have released `needed` more processors; with the candidate started, `needed` plus
+the candidate's own. It is delayed exactly if, at the first instant at which the running jobs alone have released
+enough for it, they have not released enough for both, and the candidate still runs.
+
+Terminations of running jobs are independent. Those of one instant follow each other in a fixed order: first, as one
+step, the certain ones (such a job can end at no other time), then the others, job by job.
+
+References: Nissimov, Feitelson: Probabilistic backfilling, JSSPP 2007, section 3 and Algorithm 2, whose value bounds
+the probability from below; the exact one is of spec section 7.
+"""
+
+from collections.abc import Mapping, Sequence
+from typing import NamedTuple
+
+import numpy as np
+import numpy.typing as npt
+
+from services.scheduler.expected_end import Column
+from shared.kernel import kernel
+
+Floats = npt.NDArray[np.float64]
+Table = npt.NDArray[np.float64]
+
+READY = 1e-13
+"""A head that is ready but for this probability is ready; what comes later is below rounding."""
+
+CERTAIN = 1.0 - READY
+
+
+class Terminations(NamedTuple):
+    """What running jobs may do, in the order of the walk: event by event, shape (events,)."""
+
+    times: Floats
+    jobs: Column
+    probabilities: Floats
+
+
+class Walk(NamedTuple):
+    """What one walk over the terminations says of candidates of every size; rows are steps in order of time.
+
+    `delays[k, d]` is the probability that the head becomes ready in step k, but not beside a candidate of the d-th
+    size; `bounds[k, d]` is the greatest probability, up to and with step k, that the machine is in between just after
+    an instant. `jobs[k]` is the job that ends in step k, the first of them if there are several.
+    """
+
+    times: Floats
+    jobs: Column
+    delays: Table
+    bounds: Table
+
+
+@kernel("Tuple((float64[::1], int64[::1], float64[::1]))(float64[::1], int64[::1], float64[::1])")
+def in_order(times: Floats, jobs: Column, probabilities: Floats) -> tuple[Floats, Column, Floats]:
+    """Return terminations by time; at one instant certain ones first, then in the order given. O(n log n)."""
+    certain = probabilities >= CERTAIN
+    certain_first = np.concatenate((np.flatnonzero(certain), np.flatnonzero(~certain)))
+    order = certain_first[np.argsort(times[certain_first], kind="mergesort")]
+    return times[order], jobs[order], probabilities[order]
+
+
+@kernel("int64(float64[::1], int64, int64, float64, int64)")
+def add_job(released: Floats, top: int, size: int, ended: float, length: int) -> int:
+    """Let one more job, ended with probability `ended`, take part in a distribution; return its new greatest value.
+
+    `released[x]` is the probability that x processors have been released, x up to `top`; values from `length` on are
+    dropped. In place, O(top + size).
+    """
+    grown = min(top + size, length - 1)
+    for x in range(grown, -1, -1):
+        stays = (1.0 - ended) * released[x] if x <= top else 0.0
+        released[x] = stays + ended * released[x - size] if x >= size else stays
+    return grown
+
+
+@kernel("float64(float64[::1], int64, int64, int64)")
+def between(sums: Floats, top: int, low: int, high: int) -> float:
+    """Return the probability of the values in [low, high), from their running sums up to the greatest, `top`."""
+    low, high = max(low, 0), min(high, top + 1)
+    return sums[high] - sums[low] if low < high else 0.0
+
+
+@kernel(
+    "Tuple((float64[::1], int64[::1], float64[:, ::1], float64[:, ::1]))"
+    "(int64, int64[::1], float64[::1], int64[::1], float64[::1], int64[::1])"
+)
+def walk(
+    needed: int, processors: Column, times: Floats, jobs: Column, probabilities: Floats, candidates: Column
+) -> tuple[Floats, Column, Table, Table]:
+    """Walk the terminations of running jobs once, for candidates of all sizes; returns the fields of a `Walk`.
+
+    Each step needs the distribution of what all *other* jobs have released. The steps are halved again and again: a
+    job without a step in a half has one probability throughout it and takes part once for the whole half; in a half
+    of one step, all but the job of that step do. Only sums of products of probabilities: nothing is divided out,
+    which would lose all digits within some ten steps when jobs are small.
+
+    O(steps * log(jobs) * processors that matter), which are at most `needed` and the largest candidate.
+
+    Parameters
+    ----------
+    needed
+        Processors that must be released before the head can start, above zero.
+    processors
+        Of each running job, shape (jobs,).
+    times, jobs, probabilities
+        Their terminations as `in_order` gives them; those of a job may add up to less than 1 if the later ones do not
+        matter.
+    candidates
+        Processors of the candidates, each size once, rising, shape (sizes,).
+    """
+    sizes, kinds = processors.copy(), len(candidates)
+    at, by, mass = np.empty_like(times), np.empty_like(jobs), np.empty_like(probabilities)
+    steps = 0
+    for k in range(len(times)):  # certain terminations of one instant are one step
+        if steps > 0 and probabilities[k] >= CERTAIN and mass[steps - 1] >= CERTAIN and at[steps - 1] == times[k]:
+            sizes[by[steps - 1]] += sizes[jobs[k]]
+        else:
+            at[steps], by[steps], mass[steps] = times[k], jobs[k], probabilities[k]
+            steps += 1
+    length = needed + (candidates[-1] if kinds else 0)
+    depths = 2
+    while 1 << (depths - 2) < steps:
+        depths += 1
+    # What is true of the half at each depth that the walk is in: the distribution over the jobs that have no step in
+    # it, its greatest value, processors released for certain, and the jobs that do have a step in it.
+    released, top = np.empty((depths, length)), np.zeros(depths, dtype=np.int64)
+    certain = np.zeros(depths, dtype=np.int64)
+    pending, count = np.empty((depths, len(sizes)), dtype=np.int64), np.zeros(depths, dtype=np.int64)
+    released[0, 0] = 1.0
+    count[0] = len(sizes)
+    pending[0] = np.arange(len(sizes))
+    stack = np.empty((2 * depths, 3), dtype=np.int64)
+    stack[0] = 0, steps, 1
+    stacked = 1 if steps > 0 else 0
+    has_step, half = np.zeros(len(sizes), dtype=np.int64), 0
+    ended, sums = np.zeros(len(sizes)), np.zeros(length + 1)
+    delays, bounds = np.zeros((steps, kinds)), np.zeros((steps, kinds))
+    waiting, row = 1.0, 0
+    while stacked > 0 and (waiting > READY or at[row] == at[row - 1]):  # an instant is walked to its end
+        stacked -= 1
+        first, last, depth = stack[stacked]
+        half += 1
+        has_step[by[first:last]] = half
+        here, there = released[depth], released[depth - 1]
+        here[: top[depth - 1] + 1] = there[: top[depth - 1] + 1]
+        top[depth], certain[depth], count[depth] = top[depth - 1], certain[depth - 1], 0
+        for job in pending[depth - 1, : count[depth - 1]]:
+            if has_step[job] == half:
+                pending[depth, count[depth]] = job
+                count[depth] += 1
+            elif ended[job] >= CERTAIN:
+                certain[depth] += sizes[job]
+            elif ended[job] > 0.0:
+                top[depth] = add_job(here, top[depth], sizes[job], ended[job], length)
+        if last - first > 1:
+            middle = (first + last) // 2
+            stack[stacked] = middle, last, depth + 1
+            stack[stacked + 1] = first, middle, depth + 1
+            stacked += 2
+            continue
+        for x in range(top[depth] + 1):
+            sums[x + 1] = sums[x] + here[x]
+        job, greatest = by[row], top[depth]
+        size, lacking = sizes[job], needed - certain[depth]
+        waiting -= mass[row] * between(sums, greatest, lacking - size, lacking)
+        ended[job] += mass[row]
+        complete = row + 1 == steps or at[row + 1] > at[row]
+        for d in range(kinds):
+            both = lacking + candidates[d]
+            delays[row, d] = mass[row] * between(sums, greatest, lacking - size, min(lacking, both - size))
+            most = bounds[row - 1, d] if row > 0 else 0.0
+            if complete:
+                if_ended = between(sums, greatest, lacking - size, both - size)
+                if_not = between(sums, greatest, lacking, both)
+                most = max(most, ended[job] * if_ended + (1.0 - ended[job]) * if_not)
+            bounds[row, d] = most
+        row += 1
+    return at[:row].copy(), by[:row].copy(), delays[:row], bounds[:row]
+
+
+@kernel("Tuple((float64, float64))(float64[::1], float64[:, ::1], float64[:, ::1], int64, float64[::1], float64[::1])")
+def delay_of(
+    at: Floats, delays: Table, bounds: Table, kind: int, times: Floats, probabilities: Floats
+) -> tuple[float, float]:
+    """Return the probability that a candidate delays the head, exactly and as the paper bounds it from below.
+
+    O(steps + events of the candidate).
+
+    Parameters
+    ----------
+    at, delays, bounds
+        Of a `Walk`.
+    kind
+        Which of its sizes the candidate has.
+    times, probabilities
+        Terminations of the candidate, rising in time.
+    """
+    exact, bound, row = 0.0, 0.0, 0
+    left = 1.0
+    for k in range(len(times)):
+        while row < len(at) and at[row] < times[k]:
+            exact += delays[row, kind] * left
+            row += 1
+        if row > 0:
+            bound += probabilities[k] * bounds[row - 1, kind]
+        left -= probabilities[k]
+    return min(max(exact, 0.0), 1.0), min(max(bound, 0.0), 1.0)
+
+
+def walk_over(needed: int, running: Sequence[tuple[int, Mapping[float, float]]], candidates: Sequence[int]) -> Walk:
+    """Return the walk over running jobs given as (processors, probability by time of termination)."""
+    events = [(time, job, p) for job, (_, ends) in enumerate(running) for time, p in sorted(ends.items()) if p > 0]
+    ordered = in_order(
+        np.array([time for time, _, _ in events], dtype=np.float64),
+        np.array([job for _, job, _ in events], dtype=np.int64),
+        np.array([p for _, _, p in events], dtype=np.float64),
+    )
+    sizes = np.array([size for size, _ in running], dtype=np.int64)
+    return Walk(*walk(needed, sizes, *ordered, np.unique(np.array(candidates, dtype=np.int64))))
+
+
+def delay_probability(
+    needed: int,
+    running: Sequence[tuple[int, Mapping[float, float]]],
+    candidate: tuple[int, Mapping[float, float]],
+) -> float:
+    """Return the exact probability that starting a candidate now delays the blocked head.
+
+    Parameters
+    ----------
+    needed
+        Processors that running jobs must release before the head can start: its size less the idle ones.
+    running
+        Of each running job its processors, and the probability of each time at which it may end, in seconds.
+    candidate
+        The same of the candidate.
+
+    Raises
+    ------
+    ValueError
+        If `needed` is below 1, or the probabilities of a job do not add up to 1.
+
+    Examples
+    --------
+    >>> running = [(2, {10: 0.5, 40: 0.5}), (3, {20: 0.25, 50: 0.75}), (4, {30: 0.2, 60: 0.8})]
+    >>> round(delay_probability(2, running, (2, {15: 0.5, 35: 0.3, 70: 0.2})), 6)
+    0.6225
+    """
+    return _delay(needed, running, candidate)[0]
+
+
+def delay_bound(
+    needed: int,
+    running: Sequence[tuple[int, Mapping[float, float]]],
+    candidate: tuple[int, Mapping[float, float]],
+) -> float:
+    """Return the paper's bound from below on `delay_probability`, of the same arguments.
+
+    >>> running = [(2, {10: 0.5, 40: 0.5}), (3, {20: 0.25, 50: 0.75}), (4, {30: 0.2, 60: 0.8})]
+    >>> round(delay_bound(2, running, (2, {15: 0.5, 35: 0.3, 70: 0.2})), 6)
+    0.52
+    """
+    return _delay(needed, running, candidate)[1]
+
+
+def _delay(
+    needed: int,
+    running: Sequence[tuple[int, Mapping[float, float]]],
+    candidate: tuple[int, Mapping[float, float]],
+) -> tuple[float, float]:
+    if needed < 1:
+        raise ValueError(f"the head needs {needed} more processors: it is not blocked")
+    for job, (size, ends) in enumerate([*running, candidate]):
+        if size < 1 or abs(sum(ends.values()) - 1) > 1e-9 or min(ends.values()) < 0:
+            name = "the candidate" if job == len(running) else f"running job {job}"
+            raise ValueError(f"{name} has {size} processors and ends with probability {sum(ends.values())}")
+    size, ends = candidate
+    walked = walk_over(needed, running, [size])
+    times = np.array(sorted(ends), dtype=np.float64)
+    probabilities = np.array([ends[time] for time in times.tolist()])
+    return delay_of(walked.times, walked.delays, walked.bounds, 0, times, probabilities)

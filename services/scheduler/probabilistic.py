@@ -1,0 +1,240 @@
+"""Backfilling by the probability of delaying the head."""
+
+import math
+from typing import Annotated, Any, Literal
+
+import numpy as np
+from pydantic import Field
+
+from services.scheduler.candidates import Flags, Tried, try_candidates
+from services.scheduler.easy import shadow_of
+from services.scheduler.expected_end import Column, expected_ends
+from services.scheduler.job_table import Queue, Running
+from services.scheduler.policy import FITS_NOW, Policy, backfilled, start
+from shared.events import Decision, Evaluated, Event, JobStarted, ProbablyHarmless, Reason, Risk
+from shared.predictions import DIGITS
+from shared.run_time_bins import EDGES
+from shared.spec import SpecKeys
+
+RISKIEST = 3
+"""Terminations that a decision names."""
+
+ROUNDED = 0.5 * 10.0**-DIGITS
+"""What is no more than this rounds to nothing."""
+
+NO_CORRECTIONS: Column = np.empty(0, dtype=np.int64)
+
+
+class ProbabilisticKeys(SpecKeys):
+    """Settings of `Probabilistic`."""
+
+    tau: float = Field(0.05, gt=0, le=1, description="a candidate starts if it delays the head with less than this")
+    criterion: Literal["exact", "paper"] = Field(
+        "exact", description="compare tau with the exact probability, or with the paper's bound on it from below"
+    )
+    order: Literal["fcfs", "sjbf", "expected"] = Field(
+        "fcfs", description="try candidates as submitted, by shortest request, or by shortest expected run time"
+    )
+    accept_easy_safe: bool = Field(
+        False, description="yes: whatever plain EASY would start on the requests starts, at no cost to the budget"
+    )
+    budget: float = Field(
+        1.0, ge=0, le=1, description="the probability of having been delayed that one head is put to; then plain EASY"
+    )
+    patience: Annotated[float, Field(ge=0)] = Field(
+        math.inf, description="seconds that a head may wait before it gets plain EASY"
+    )
+    mass: Literal["truncate", "censor"] = Field(
+        "truncate", description="what a prediction has above the request is left out, or happens at the request"
+    )
+
+
+def add_risk(spent: float, probability: float) -> float:
+    """Return the probability of at least one delay, if that was `spent` before one more of `probability`.
+
+    >>> add_risk(0.5, 0.1)
+    0.55
+    """
+    return 1.0 - (1.0 - spent) * (1.0 - probability)
+
+
+class Probabilistic(Policy):
+    """Start the head while it fits; then whatever delays the first job that does not with a probability below tau.
+
+    A candidate's probability is of what was predicted of its run time and of those of the running jobs, at most their
+    requests. Without predictions this is EASY, start for start, at any tau. Each start but the first of a pass counts
+    as running for the candidates after it.
+
+    O(candidates * terminations + terminations * log(jobs) * processors) for each job that starts; terminations are
+    about ten a running job.
+
+    References
+    ----------
+    Nissimov, Feitelson: Probabilistic backfilling, JSSPP 2007. Exact probability, budget and patience: spec section 7
+    and 1.3.
+    """
+
+    name = "probabilistic"
+    Keys = ProbabilisticKeys
+
+    def __init__(self, keys: ProbabilisticKeys) -> None:
+        self.keys = keys
+        self.spent: dict[int, float] = {}
+        """Of each waiting job that was head: the probability, so far, that it has been delayed."""
+
+    def schedule(self, now: int, queue: Queue, running: Running, free: int) -> list[Decision | Evaluated]:
+        """Return the starts of one pass: heads that fit, then candidates, with what was found of each."""
+        if free <= 0 or not len(queue):
+            return []
+        processors, requested = queue.processors, queue.requested_time
+        heads = int(np.searchsorted(np.cumsum(processors), free, side="right"))
+        decisions: list[Decision | Evaluated] = [start(queue, row, FITS_NOW) for row in range(heads)]
+        free -= int(processors[:heads].sum())
+        rows = heads + 1 + np.flatnonzero(processors[heads + 1 :] <= free)
+        if not len(rows):
+            return decisions
+        rows = self._in_order(queue, rows)
+        busy = _Busy(now, queue, running)
+        for row in range(heads):
+            busy.add(row)
+        head, size = int(queue.job_number[heads]), int(processors[heads])
+        impatient = now - int(queue.submit_time[heads]) > self.keys.patience
+        while len(rows):
+            spent = self.spent.get(head, 0.0)
+            plain = impatient or spent >= self.keys.budget
+            shadow_time, extra = 0, -1  # just what nothing is safe by
+            if plain or self.keys.accept_easy_safe:
+                shadow_time, extra = shadow_of(size, free, busy.processors, busy.requested_ends())
+            safe = (now + requested[rows] <= shadow_time) | (processors[rows] <= extra)
+            if plain or safe[0]:
+                accepted = int(safe.argmax()) if safe.any() else -1
+                is_safe = True
+            else:
+                tried = self._try(busy, rows, size - free, safe, spent)
+                accepted = tried.accepted
+                is_safe = accepted >= 0 and bool(safe[accepted])
+                weighed = len(tried.exact) - is_safe
+                evaluated = Evaluated(
+                    head=head,
+                    needed=size - free,
+                    after=busy.started,
+                    job_numbers=tuple(queue.job_number[rows[:weighed]].tolist()),
+                    probabilities=tuple(tried.exact[:weighed].tolist()),
+                    bounds=tuple(tried.bounds[:weighed].tolist()),
+                    accepted=accepted >= 0 and not is_safe,
+                )
+                decisions.append(evaluated)
+            if accepted < 0:
+                break
+            row = int(rows[accepted])
+            if is_safe:
+                reason: Reason = backfilled(head, shadow_time, extra, now, now + int(requested[row]))
+            else:
+                reason = self._risk(head, spent, tried, busy)
+            decisions.append(start(queue, row, reason))
+            free -= int(processors[row])
+            busy.add(row)
+            rows = rows[accepted + 1 :]
+            rows = rows[processors[rows] <= free]
+        return decisions
+
+    def observe(self, event: Event) -> None:
+        """Forget the risk of a head that has started."""
+        if isinstance(event, JobStarted):
+            self.spent.pop(event.job_number, None)
+
+    def snapshot(self) -> Any:
+        """Return the risk that each head has been put to."""
+        return list(self.spent.items())
+
+    def restore(self, state: Any) -> None:
+        """Take on what `snapshot` returned."""
+        self.spent = dict(state)
+
+    def _in_order(self, queue: Queue, rows: Column) -> Column:
+        """Return the candidates in the order in which they are tried."""
+        if self.keys.order == "fcfs":
+            return rows
+        times = queue.requested_time if self.keys.order == "sjbf" else queue.predicted_time
+        return rows[np.argsort(times[rows], kind="stable")]
+
+    def _try(self, busy: "_Busy", rows: Column, needed: int, safe: Flags, spent: float) -> Tried:
+        """Walk once for all candidates; what has been spent on the head bounds what may be spent on it still."""
+        queue, keys = busy.queue, self.keys
+        return Tried(
+            *try_candidates(
+                busy.now,
+                needed,
+                busy.processors,
+                busy.start_times,
+                busy.expected_ends,
+                busy.requested_times,
+                busy.slots,
+                queue.processors[rows],
+                queue.predicted_time[rows],
+                queue.requested_time[rows],
+                queue.slot[rows],
+                safe,
+                queue.histograms.masses,
+                EDGES,
+                keys.mass == "censor",
+                keys.criterion == "paper",
+                keys.tau,
+                1.0 - (1.0 - keys.budget) / (1.0 - spent),
+            )
+        )
+
+    def _risk(self, head: int, spent: float, tried: Tried, busy: "_Busy") -> ProbablyHarmless:
+        """Put the head to the risk of the accepted candidate, and return it as a reason."""
+        probability = float(tried.exact[-1])
+        self.spent[head] = add_risk(spent, probability)
+        riskiest = [k for k in np.argsort(-tried.risks, kind="stable")[:RISKIEST].tolist() if tried.risks[k] > ROUNDED]
+        return ProbablyHarmless(
+            head=head,
+            criterion=self.keys.criterion,
+            probability=probability,
+            bound=float(tried.bounds[-1]),
+            tau=self.keys.tau,
+            budget_left=max(round(self.keys.budget - self.spent[head], DIGITS), 0.0),
+            riskiest=tuple(
+                Risk(
+                    job_number=int(busy.numbers[tried.jobs[k]]),
+                    time=int(tried.times[k]),
+                    probability=round(float(tried.risks[k]), DIGITS),
+                )
+                for k in riskiest
+            ),
+            resolution=tried.resolution or None,
+        )
+
+
+class _Busy:
+    """The running jobs, and those that this pass has started, as columns."""
+
+    def __init__(self, now: int, queue: Queue, running: Running) -> None:
+        self.now = now
+        self.queue = queue
+        self.started = 0
+        self.numbers = running.job_number
+        self.processors = running.processors
+        self.start_times = running.start_time
+        self.requested_times = running.requested_time
+        self.slots = running.slot
+        self.expected_ends = expected_ends(
+            now, running.start_time, running.predicted_time, running.requested_time, running.corrections
+        )
+
+    def add(self, row: int) -> None:
+        """Take in a waiting job as started now."""
+        queue = self.queue
+        self.started += 1
+        self.numbers = np.append(self.numbers, queue.job_number[row])
+        self.processors = np.append(self.processors, queue.processors[row])
+        self.start_times = np.append(self.start_times, self.now)
+        self.requested_times = np.append(self.requested_times, queue.requested_time[row])
+        self.slots = np.append(self.slots, queue.slot[row])
+        self.expected_ends = np.append(self.expected_ends, self.now + queue.predicted_time[row])
+
+    def requested_ends(self) -> Column:
+        """Return when each job ends at the latest; one that has outlived its request, in a second."""
+        return expected_ends(self.now, self.start_times, self.requested_times, self.requested_times, NO_CORRECTIONS)

@@ -1,0 +1,221 @@
+"""Calibration of backfill decisions: whether candidates delay the head as often as their probabilities say.
+
+A candidate that was evaluated, started or not, has an outcome once the jobs that ran at that moment and the candidate
+itself have ended: it would have delayed the head if, at the first instant at which those jobs had released enough for
+the head, they had not released enough for both, and the candidate, started then, would still have run (spec section
+9). Outcomes are a record of the scoreboard; the scheduler never learns them.
+"""
+
+from collections.abc import Mapping
+from typing import Any
+
+import numpy as np
+import numpy.typing as npt
+
+from shared.events import Decided, JobSubmitted
+from shared.scores import CalibrationScores, Reliability, ReliabilityBin
+
+BINS = 10
+Whole = npt.NDArray[np.int64]
+Floats = npt.NDArray[np.float64]
+Flags = npt.NDArray[np.bool_]
+
+
+class ReliabilityTable:
+    """Probabilities against outcomes in ten equal bins, of candidates that were not started and that were.
+
+    >>> table = ReliabilityTable()
+    >>> table.add(np.array([0.1, 0.15, 0.9]), np.array([0, 0, 1]), np.array([False, True, True]))
+    >>> round(table.reliability().calibration_error, 3)
+    0.283
+    """
+
+    def __init__(self) -> None:
+        self.candidates = np.zeros((2, BINS), dtype=np.int64)
+        self.delayed = np.zeros((2, BINS), dtype=np.int64)
+        self.probability = np.zeros((2, BINS))
+        self.squared_error = np.zeros(2)
+
+    def add(self, probabilities: Floats, started: Whole, delayed: Flags) -> None:
+        """Take in candidates, all of shape (candidates,); `started` is 0 or 1."""
+        at = started, np.minimum((probabilities * BINS).astype(np.int64), BINS - 1)
+        np.add.at(self.candidates, at, 1)
+        np.add.at(self.delayed, at, delayed)
+        np.add.at(self.probability, at, probabilities)
+        np.add.at(self.squared_error, started, (probabilities - delayed) ** 2)
+
+    def reliability(self, started: int | None = None) -> Reliability:
+        """Return the table of all candidates, or of those started (1) or not (0)."""
+        rows = slice(None) if started is None else slice(started, started + 1)
+        candidates, delayed = self.candidates[rows].sum(axis=0), self.delayed[rows].sum(axis=0)
+        probability = self.probability[rows].sum(axis=0)
+        total = int(candidates.sum())
+        return Reliability(
+            candidates=total,
+            brier_score=float(self.squared_error[rows].sum()) / total if total else None,
+            calibration_error=float(np.abs(probability - delayed).sum()) / total if total else None,
+            bins=tuple(
+                ReliabilityBin(
+                    from_probability=j / BINS,
+                    candidates=int(candidates[j]),
+                    mean_probability=float(probability[j] / candidates[j]),
+                    delayed=float(delayed[j] / candidates[j]),
+                )
+                for j in np.flatnonzero(candidates).tolist()
+            ),
+        )
+
+    def snapshot(self) -> Any:
+        """Return the sums."""
+        return {name: array.tolist() for name, array in vars(self).items()}
+
+    def restore(self, state: Any) -> None:
+        """Take on what `snapshot` returned."""
+        for name, array in vars(self).items():
+            array[...] = state[name]
+
+
+class Calibration:
+    """Follows every evaluated candidate to its outcome.
+
+    Candidates that were evaluated together, in one pass beside the same running jobs, are an attempt. Outcomes are
+    found in batches, once as many candidates have come as were left over from the last batch: O(1) amortised for each.
+    Each end of a job costs O(attempts that are open or have candidates without outcome); memory is of those attempts
+    and candidates. A change of the machine's size between evaluation and outcome is left out of account.
+    """
+
+    ATTEMPT = np.dtype([(name, np.int64) for name in ("id", "time", "needed", "released", "ready_after")])
+    CANDIDATE = np.dtype(
+        [
+            *((name, np.int64) for name in ("attempt", "job_number", "processors", "started")),
+            *((name, np.float64) for name in ("exact", "bound")),
+        ]
+    )
+    SMALLEST_BATCH = 1024
+
+    def __init__(self) -> None:
+        self.exact = ReliabilityTable()
+        self.bound = ReliabilityTable()
+        self.attempts = np.empty(0, self.ATTEMPT)
+        self.next_attempt = 0
+        self.candidates = np.empty(0, self.CANDIDATE)
+        self.new_candidates: list[tuple[int, int, int, int, float, float]] = []
+        self.new_attempts: list[tuple[int, int, int, int, int]] = []
+        self.seen_by: dict[int, int] = {}
+        """Of each running job, the first attempt that counts it among the running ones."""
+        self.run_times: dict[int, int] = {}
+        """Of jobs that have ended since the last batch, or have candidates left over from it."""
+        self.last_end = 0
+
+    def decide(self, decided: Decided, waiting: Mapping[int, JobSubmitted], *, obeyed: bool) -> None:
+        """Take in the candidates of a pass, and the jobs that waited at it.
+
+        Where decisions are advice only (not `obeyed`), just what came before the first start of a pass is about jobs
+        that really run.
+        """
+        self._settle()
+        kept = [each for each in decided.evaluated if obeyed or each.after == 0]
+        if obeyed:
+            for number, start in enumerate(decided.starts):
+                before = sum(each.after <= number for each in kept)
+                self.seen_by[start.job_number] = self.next_attempt + before
+        for each in kept:
+            self.new_attempts.append((self.next_attempt, decided.time, each.needed, 0, -1))
+            last = len(each.job_numbers) - 1 if each.accepted else -1
+            for row, job_number in enumerate(each.job_numbers):
+                processors = waiting[job_number].requested_processors
+                candidate = self.next_attempt, job_number, processors, int(row == last)
+                self.new_candidates.append((*candidate, each.probabilities[row], each.bounds[row]))
+            self.next_attempt += 1
+        if len(self.new_candidates) > max(len(self.candidates), self.SMALLEST_BATCH):
+            self._find_outcomes()
+
+    def start(self, job_number: int) -> None:
+        """Take in the start of a job; if a decision brought it about, that has been noted then."""
+        self.seen_by.setdefault(job_number, self.next_attempt)
+
+    def end(self, time: int, job_number: int, processors: int, run_time: int | None) -> None:
+        """Take in the end of a job; `run_time` is None if it will run again."""
+        if time > self.last_end:
+            self._settle()
+        self.last_end = time
+        self._merge_attempts()
+        first = int(np.searchsorted(self.attempts["id"], self.seen_by.pop(job_number)))
+        seen = self.attempts[first:]
+        seen["released"][seen["ready_after"] < 0] += processors
+        if run_time is not None:
+            self.run_times[job_number] = run_time
+
+    def scores(self) -> CalibrationScores | None:
+        """Return what is known by now; None if no candidate was ever evaluated."""
+        if not self.next_attempt:
+            return None
+        self._settle()
+        self._find_outcomes()
+        return CalibrationScores(
+            exact=self.exact.reliability(),
+            exact_started=self.exact.reliability(1),
+            exact_not_started=self.exact.reliability(0),
+            bound=self.bound.reliability(),
+            bound_started=self.bound.reliability(1),
+            bound_not_started=self.bound.reliability(0),
+            open_candidates=len(self.candidates),
+        )
+
+    def _merge_attempts(self) -> None:
+        if self.new_attempts:
+            self.attempts = np.concatenate([self.attempts, np.array(self.new_attempts, self.ATTEMPT)])
+            self.new_attempts.clear()
+
+    def _settle(self) -> None:
+        """Note which heads could have started at the last instant at which jobs ended: all of it is known now."""
+        attempts = self.attempts
+        ready = (attempts["ready_after"] < 0) & (attempts["released"] >= attempts["needed"])
+        attempts["ready_after"][ready] = self.last_end - attempts["time"][ready]
+
+    def _find_outcomes(self) -> None:
+        """Score the candidates whose outcome is known by now, and forget whatever none of the others needs."""
+        self._merge_attempts()
+        fresh = np.array(self.new_candidates, self.CANDIDATE)
+        candidates = np.concatenate([self.candidates, fresh])
+        self.new_candidates.clear()
+        attempts = self.attempts[np.searchsorted(self.attempts["id"], candidates["attempt"])]
+        numbers = np.array(sorted(self.run_times), dtype=np.int64)
+        run_times = np.array([self.run_times[number] for number in numbers.tolist()] + [0], dtype=np.int64)
+        at = np.searchsorted(numbers, candidates["job_number"])
+        ended = np.append(numbers, -1)[at] == candidates["job_number"]
+        ready = attempts["ready_after"] >= 0
+        enough = attempts["released"] >= attempts["needed"] + candidates["processors"]
+        known = ready & (enough | ended)
+        delayed = (~enough & (run_times[at] > attempts["ready_after"]))[known]
+        scored = candidates[known]
+        self.exact.add(scored["exact"], scored["started"], delayed)
+        self.bound.add(scored["bound"], scored["started"], delayed)
+        self.candidates = candidates[~known]
+        waiting = np.unique(self.candidates["attempt"])
+        self.attempts = self.attempts[np.isin(self.attempts["id"], waiting)]
+        needed = set(self.candidates["job_number"].tolist())
+        self.run_times = {number: run_time for number, run_time in self.run_times.items() if number in needed}
+
+    def snapshot(self) -> dict[str, Any]:
+        """Return the whole state as plain values."""
+        plain = ("next_attempt", "new_candidates", "new_attempts", "last_end")
+        return {name: getattr(self, name) for name in plain} | {
+            "exact": self.exact.snapshot(),
+            "bound": self.bound.snapshot(),
+            "attempts": self.attempts.tolist(),
+            "candidates": self.candidates.tolist(),
+            "seen_by": list(self.seen_by.items()),
+            "run_times": list(self.run_times.items()),
+        }
+
+    def restore(self, state: dict[str, Any]) -> None:
+        """Take on what `snapshot` returned."""
+        self.exact.restore(state["exact"])
+        self.bound.restore(state["bound"])
+        self.attempts = np.array([tuple(row) for row in state["attempts"]], self.ATTEMPT)
+        self.candidates = np.array([tuple(row) for row in state["candidates"]], self.CANDIDATE)
+        self.new_candidates = [tuple(row) for row in state["new_candidates"]]
+        self.new_attempts = [tuple(row) for row in state["new_attempts"]]
+        self.next_attempt, self.last_end = state["next_attempt"], state["last_end"]
+        self.seen_by, self.run_times = dict(state["seen_by"]), dict(state["run_times"])

@@ -1,0 +1,170 @@
+"""Scores of run-time distributions: how sharp they were, and whether they could be taken at their word.
+
+All are about the time for which a job takes up the machine, see `shared.run_time_outcomes`: mass above its limit is an
+atom at the limit, and that of bin 0 an atom at one second. Masses need not add up to 1; shape (bins,), from bin 0 on.
+
+References
+----------
+Gneiting, Raftery: Strictly proper scoring rules, prediction, and estimation, JASA 102, 2007, sections 4.1 and 4.2.
+Czado, Gneiting, Held: Predictive model assessment for count data, Biometrics 65, 2009, section 2.1 (PIT with atoms).
+"""
+
+import math
+from typing import Any, Final
+
+import numpy as np
+import numpy.typing as npt
+
+from shared.kernel import kernel
+from shared.predictions import DIGITS
+from shared.run_time_bins import EDGES, Masses
+from shared.run_time_outcomes import occupied_time, outcome_masses, outcome_of
+
+LEAST_MASS: Final = 10.0**-DIGITS
+"""What a mass of zero counts as in the log score: the last digit of a published probability (13.8 nats)."""
+
+PIT_BINS: Final = 10
+
+Shares = npt.NDArray[np.float64]
+
+
+@kernel("float64(float64[::1], float64)")
+def mass_before(masses: Masses, time: float) -> float:
+    """Return the probability mass of run times below `time`, in seconds.
+
+    >>> mass_before(np.array([0.5, 0.0, 0.0, 0.5]), 1.8**2.5)
+    0.75
+    """
+    mass = 0.0
+    for j in range(len(masses)):
+        low, high = EDGES[j], EDGES[j + 1]
+        if time <= low:
+            break
+        if time > high:
+            mass += masses[j]
+        elif j > 0:
+            mass += masses[j] * math.log(time / low) / math.log(high / low)
+    return mass
+
+
+@kernel("float64(float64[::1], float64, float64)")
+def log_score(masses: Masses, run_time: float, limit: float) -> float:
+    """Return -ln of the probability of the outcome, in nats: an end in this bin before the limit, or one at the limit.
+
+    A probability below `LEAST_MASS` counts as that.
+
+    >>> round(log_score(np.array([0.0, 0.0, 0.25, 0.75]), 3.0, np.inf), 4)
+    1.3863
+    """
+    mass = outcome_masses(masses, limit)[outcome_of(run_time, limit)]
+    return -math.log(max(mass / masses.sum(), LEAST_MASS))
+
+
+@kernel("float64(float64, float64, float64, float64, float64)")
+def _squared(height: float, slope: float, low: float, begin: float, end: float) -> float:
+    """Return the integral of (height + slope · ln(t / low))² over t from `begin` to `end`."""
+    at_begin = height + slope * math.log(begin / low)
+    at_end = height + slope * math.log(end / low)
+    return (
+        end * (at_end**2 - 2.0 * slope * at_end + 2.0 * slope**2)
+        - begin * (at_begin**2 - 2.0 * slope * at_begin + 2.0 * slope**2)
+    )  # fmt: skip
+
+
+@kernel("float64(float64[::1], float64, float64)")
+def crps(masses: Masses, run_time: float, limit: float) -> float:
+    """Return the continuous ranked probability score in seconds: ∫ (F(t) - [t >= run time])² dt, F censored at `limit`.
+
+    It is the absolute error of a distribution; in closed form over the log-uniform bins, O(bins).
+
+    >>> round(crps(np.array([1.0]), 3600.0, np.inf), 6), round(crps(np.array([0.0, 0.0, 1.0]), 1.8, np.inf), 4)
+    (3599.0, 0.4112)
+    """
+    time = occupied_time(run_time, limit)
+    total = masses.sum()
+    reached = masses[0] / total
+    score: float = max(time - EDGES[len(masses)], 0.0)  # beyond the grid
+    for j in range(1, len(masses)):
+        low, high = EDGES[j], min(EDGES[j + 1], limit)
+        if low >= limit:
+            break
+        slope = masses[j] / total / math.log(EDGES[j + 1] / low)
+        turn = min(max(time, low), high)
+        score += _squared(reached, slope, low, low, turn) + _squared(reached - 1.0, slope, low, turn, high)
+        reached += masses[j] / total
+    return score
+
+
+@kernel("float64[::1](float64[::1], float64, float64)")
+def pit_shares(masses: Masses, run_time: float, limit: float) -> Shares:
+    """Return what a job adds to the histogram of its probability integral transform F(run time); shape (PIT_BINS,).
+
+    The shares add up to 1: all in one bin, but for an atom, which spreads evenly over the jump that F takes there. Over
+    many jobs of a calibrated predictor all bins come out equal.
+
+    >>> pit_shares(np.array([0.2, 0.0, 0.0, 0.8]), 1.0, np.inf).tolist()[:3]
+    [0.5, 0.5, 0.0]
+    """
+    time = occupied_time(run_time, limit)
+    total = masses.sum()
+    begin = min(mass_before(masses, time) / total, 1.0)
+    end = begin
+    if time >= limit:
+        end = 1.0
+    elif time <= 1.0:
+        end = masses[0] / total
+    shares = np.zeros(PIT_BINS)
+    if end - begin < LEAST_MASS:
+        shares[min(int(begin * PIT_BINS), PIT_BINS - 1)] = 1.0
+        return shares
+    for k in range(PIT_BINS):
+        overlap = min(end, (k + 1) / PIT_BINS) - max(begin, k / PIT_BINS)
+        shares[k] = max(overlap, 0.0) / (end - begin)
+    return shares
+
+
+class RunTimeDistributionScores:
+    """Running sums over the ended jobs of which a histogram was predicted; memory is constant.
+
+    Examples
+    --------
+    >>> scores = RunTimeDistributionScores()
+    >>> scores.add((0.0, 0.0, 0.5, 0.5), requested_time=3600, run_time=3)
+    >>> round(scores.summary()["log_score"], 4)
+    0.6931
+    """
+
+    def __init__(self) -> None:
+        self.jobs = 0
+        self.log_score = 0.0
+        self.crps = 0.0
+        self.pit = [0.0] * PIT_BINS
+
+    def add(self, histogram: tuple[float, ...], requested_time: int | None, run_time: int) -> None:
+        """Take in what was predicted at submission, if it has any mass, and the run time in seconds."""
+        masses = np.array(histogram)
+        if not masses.any():
+            return
+        limit = math.inf if requested_time is None else float(requested_time)
+        self.jobs += 1
+        self.log_score += log_score(masses, run_time, limit)
+        self.crps += crps(masses, run_time, limit)
+        self.pit = [sum(pair) for pair in zip(self.pit, pit_shares(masses, run_time, limit).tolist(), strict=True)]
+
+    def summary(self) -> dict[str, Any]:
+        """Return the figures of `RunTimeScores` that these sums give."""
+        jobs = self.jobs
+        return {
+            "log_score": self.log_score / jobs if jobs else None,
+            "crps": self.crps / jobs if jobs else None,
+            "pit": tuple(share / jobs for share in self.pit) if jobs else (),
+        }
+
+    def snapshot(self) -> dict[str, Any]:
+        """Return the sums."""
+        return vars(self) | {"pit": self.pit.copy()}
+
+    def restore(self, state: dict[str, Any]) -> None:
+        """Take on what `snapshot` returned."""
+        vars(self).update(state)
+        self.pit = list(state["pit"])

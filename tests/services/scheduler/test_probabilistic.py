@@ -1,0 +1,319 @@
+"""Backfilling by probability against a plain twin, against EASY, and its guards."""
+
+import math
+from typing import Any
+
+import numpy as np
+import pytest
+from hypothesis import given, settings
+from hypothesis import strategies as st
+
+from services.catalogue import configure
+from services.scheduler.candidates import UNITS, try_candidates
+from services.scheduler.conditioning import conditional
+from services.scheduler.delay_probability import delay_bound, delay_probability
+from services.scheduler.job_table import NEVER, Queue, Running
+from services.scheduler.policies import POLICIES
+from services.scheduler.policy import Policy
+from services.scheduler.probabilistic import Probabilistic, ProbabilisticKeys
+from shared.errors import SettingsError
+from shared.events import Backfilled, Evaluated, JobStarted, ProbablyHarmless, Start
+from shared.run_time_bins import EDGES
+from shared.spec import parse
+from tests.services.scheduler.instances import Instance, StartedJob, WaitingJob, instances
+from tests.services.scheduler.textbook_easy import easy, expected_end
+
+Ends = dict[float, float]
+
+
+def policy_of(**keys: Any) -> Probabilistic:
+    return Probabilistic(ProbabilisticKeys(**keys))
+
+
+def decide(policy: Policy, instance: Instance) -> tuple[list[Start], list[Evaluated]]:
+    decisions = policy.schedule(instance.now, *instance.tables(), instance.free)
+    starts = [each for each in decisions if isinstance(each, Start)]
+    return starts, [each for each in decisions if isinstance(each, Evaluated)]
+
+
+# The twin
+
+
+def ends_of(job: WaitingJob | StartedJob, start_time: int, now: int, end: float, mass: str) -> Ends:
+    if not job.histogram:
+        return {end: 1.0}
+    request = math.inf if job.requested_time >= NEVER else float(job.requested_time)
+    times, left = conditional(np.array(job.histogram), now - start_time, request, censor=mass == "censor")
+    return dict(zip((start_time + times).tolist(), left.tolist(), strict=True))
+
+
+def twin(instance: Instance, keys: ProbabilisticKeys) -> list[tuple[int, float]]:
+    """Return the starts with their probabilities; those of heads are -1."""
+    now, free = instance.now, instance.free
+    running = [
+        (job.processors, ends_of(job, job.start_time, now, expected_end(job, now, instance.corrections), keys.mass))
+        for job in instance.running
+    ]
+    waiting, starts = list(instance.queue), []
+    while waiting and waiting[0].processors <= free:
+        job = waiting.pop(0)
+        starts.append((job.job_number, -1.0))
+        free -= job.processors
+        running.append((job.processors, ends_of(job, now, now, now + job.predicted_time, keys.mass)))
+    if not waiting:
+        return starts
+    head, *candidates = waiting
+    if keys.order != "fcfs":
+        candidates.sort(key=lambda job: job.requested_time if keys.order == "sjbf" else job.predicted_time)
+    spent = 0.0
+    for job in candidates:
+        if job.processors > free:
+            continue
+        ends = ends_of(job, now, now, now + job.predicted_time, keys.mass)
+        case = head.processors - free, running, (job.processors, ends)
+        exact = round(delay_probability(*case), 6)
+        weighed = exact if keys.criterion == "exact" else round(delay_bound(*case), 6)
+        risk = 1 - (1 - spent) * (1 - exact)
+        if weighed < keys.tau and risk <= keys.budget + 1e-12:
+            spent = risk
+            starts.append((job.job_number, exact))
+            free -= job.processors
+            running.append((job.processors, ends))
+    return starts
+
+
+@given(
+    instance=instances(max_waiting=6, max_running=4),
+    tau=st.sampled_from([0.05, 0.3, 0.8, 1.0]),
+    criterion=st.sampled_from(["exact", "paper"]),
+    order=st.sampled_from(["fcfs", "sjbf", "expected"]),
+    mass=st.sampled_from(["truncate", "censor"]),
+    budget=st.sampled_from([1.0, 0.4]),
+)
+@settings(max_examples=600, deadline=None)
+def test_is_its_plain_twin(instance: Instance, **keys: Any) -> None:
+    if instance.free <= 0:
+        return
+    starts, _ = decide(policy_of(**keys), instance)
+    expected = twin(instance, ProbabilisticKeys(**keys))
+    if keys["budget"] < 1 and len(starts) > len(expected):  # a spent budget leaves plain EASY, which the twin is not
+        starts = starts[: len(expected)]
+    assert [each.job_number for each in starts] == [number for number, _ in expected]
+    for each, (_, probability) in zip(starts, expected, strict=True):
+        if isinstance(each.reason, ProbablyHarmless):
+            assert each.reason.probability == pytest.approx(probability, abs=2e-6)
+
+
+@given(instance=instances(max_waiting=5, max_running=4))
+@settings(max_examples=60, deadline=None)
+def test_trying_candidates_is_its_plain_twin(instance: Instance) -> None:
+    queue, running = instance.tables()
+    if not len(queue):
+        return
+    masses, safe = queue.histograms.masses, np.arange(len(queue)) == 3
+    arguments = (
+        *(instance.now, 3, running.processors, running.start_time, running.start_time + running.requested_time),
+        *(running.requested_time, running.slot, queue.processors, queue.predicted_time, queue.requested_time),
+        *(queue.slot, safe, masses, EDGES, False, False, 0.3, 0.9),
+    )
+    compiled, plain = try_candidates(*arguments), try_candidates.py_func(*arguments)  # type: ignore[attr-defined]
+    for mine, expected in zip(compiled, plain, strict=True):
+        assert np.asarray(mine) == pytest.approx(np.asarray(expected), abs=1e-6)
+
+
+# EASY
+
+
+@given(
+    instance=instances(),
+    tau=st.sampled_from([1e-9, 0.05, 0.5, 1.0]),
+    criterion=st.sampled_from(["exact", "paper"]),
+    safe=st.booleans(),
+)
+@settings(max_examples=1000, deadline=None)
+def test_without_distributions_it_is_easy(instance: Instance, tau: float, criterion: Any, *, safe: bool) -> None:
+    known = instance._replace(
+        queue=[job._replace(histogram=()) for job in instance.queue],
+        running=[job._replace(histogram=()) for job in instance.running],
+    )
+    starts, _ = decide(policy_of(tau=tau, criterion=criterion), known)
+    assert [each.job_number for each in starts] == [each.job_number for each in easy(known)]
+    if safe:
+        on_requests = known._replace(
+            queue=[job._replace(predicted_time=job.requested_time) for job in known.queue],
+            running=[job._replace(predicted_time=job.requested_time) for job in known.running],
+        )
+        starts, _ = decide(policy_of(tau=tau, criterion=criterion, accept_easy_safe=True), on_requests)
+        assert [each.job_number for each in starts] == [each.job_number for each in easy(on_requests)]
+
+
+@given(instance=instances())
+@settings(max_examples=400, deadline=None)
+@pytest.mark.parametrize("keys", [{"budget": 0.0}, {"patience": 0.0}], ids=["no-budget", "no-patience"])
+def test_a_head_without_budget_or_patience_gets_plain_easy(keys: dict[str, float], instance: Instance) -> None:
+    aged = instance._replace(queue=[job._replace(submit_time=job.submit_time - 100) for job in instance.queue])
+    on_requests = aged._replace(
+        queue=[job._replace(predicted_time=job.requested_time) for job in aged.queue],
+        running=[job._replace(predicted_time=job.requested_time) for job in aged.running],
+    )
+    starts, evaluated = decide(policy_of(tau=1.0, **keys), aged)
+    assert [each.job_number for each in starts] == [each.job_number for each in easy(on_requests)]
+    assert not evaluated
+
+
+# A head of 8 on a machine of 10: job 9 holds 6 and ends at 10 (bin 6) or 20 (bin 7) with probability 1/2 each.
+SOON, LATE = EDGES[6], EDGES[7]
+EITHER = (0.0,) * 5 + (0.5, 0.5)
+MACHINE = [StartedJob(9, 0, 6, 3600, 3600, 0, EITHER)]
+
+
+def candidate(number: int, processors: int = 3, histogram: tuple[float, ...] = ()) -> WaitingJob:
+    return WaitingJob(number, 1, processors, 3600, 3600, histogram)
+
+
+def blocked(*candidates: WaitingJob, free: int = 4, now: int = 0) -> Instance:
+    return Instance(now, free, [WaitingJob(1, 0, 8, 3600, 3600), *candidates], MACHINE, ())
+
+
+def test_what_a_decision_says() -> None:
+    """The candidate ends at the late edge with 1/4, later never: it is in the way if job 9 ends before it."""
+    shaped = (0.0,) * 4 + (0.75, 0.0, 0.25)
+    (start,), (evaluated,) = decide(policy_of(tau=0.2), blocked(candidate(2), candidate(3, histogram=shaped)))
+    assert evaluated == Evaluated(
+        head=1,
+        needed=4,
+        after=0,
+        job_numbers=(2, 3),
+        probabilities=(1.0, 0.125),
+        bounds=(1.0, 0.125),
+        accepted=True,
+    )
+    reason = start.reason
+    assert isinstance(reason, ProbablyHarmless)
+    assert (start.job_number, reason.head, reason.probability, reason.bound) == (3, 1, 0.125, 0.125)
+    assert (reason.tau, reason.criterion, reason.budget_left, reason.resolution) == (0.2, "exact", 0.875, None)
+    assert [(risk.job_number, risk.time, risk.probability) for risk in reason.riskiest] == [(9, int(SOON), 0.125)]
+
+
+def test_the_risk_to_one_head_is_bounded_over_passes() -> None:
+    shaped = (0.0,) * 4 + (0.75, 0.0, 0.25)
+    policy = policy_of(tau=0.2, budget=0.3)
+    spent = 0.0
+    for number in range(2, 4):
+        starts, _ = decide(policy, blocked(candidate(number, histogram=shaped)))
+        spent = 1 - (1 - spent) * (1 - 0.125)
+        assert policy.spent[1] == pytest.approx(spent)
+        assert len(starts) == 1
+    starts, (evaluated,) = decide(policy, blocked(candidate(4, histogram=shaped)))
+    assert not starts  # 0.33 would be more than 0.3
+    assert not evaluated.accepted
+    policy.observe(JobStarted(time=5, job_number=1, processors=8, limit=3600))
+    assert policy.spent == {}
+
+
+def test_a_spent_budget_leaves_plain_easy() -> None:
+    shaped = (0.0,) * 4 + (0.75, 0.0, 0.25)
+    policy = policy_of(tau=0.2, budget=0.125)
+    decide(policy, blocked(candidate(2, histogram=shaped)))
+    (start,), evaluated = decide(policy, blocked(candidate(3, processors=2, histogram=shaped), candidate(4)))
+    assert not evaluated
+    assert isinstance(start.reason, Backfilled)
+    assert start.job_number == 3  # it takes the extra processors
+
+
+def test_what_easy_would_start_costs_nothing() -> None:
+    """Job 2 ends too late and is weighed; job 3 takes the extra processors, at whatever probability."""
+    policy = policy_of(tau=0.05, accept_easy_safe=True)
+    instance = blocked(candidate(2)._replace(requested_time=7200), candidate(3, processors=2, histogram=EITHER))
+    (start,), (evaluated,) = decide(policy, instance)
+    assert start.job_number == 3
+    assert isinstance(start.reason, Backfilled)
+    assert (evaluated.job_numbers, evaluated.accepted) == ((2,), False)
+    assert policy.spent == {}
+
+
+@pytest.mark.parametrize(("order", "expected"), [("fcfs", 2), ("sjbf", 3), ("expected", 4)])
+def test_order_of_candidates(order: Any, expected: int) -> None:
+    jobs = [
+        WaitingJob(2, 1, 4, 900, 800),
+        WaitingJob(3, 1, 4, 700, 600),
+        WaitingJob(4, 1, 4, 800, 500),
+    ]
+    instance = Instance(0, 4, [WaitingJob(1, 0, 8, 3600, 3600), *jobs], [StartedJob(9, 0, 6, 3600, 3600, 0)], ())
+    starts, _ = decide(policy_of(order=order), instance)
+    assert [each.job_number for each in starts] == [expected]
+
+
+# Large machines
+
+
+def test_a_large_machine_is_counted_in_units_and_says_so() -> None:
+    scale = 997  # a prime: the sizes have no common divisor once the small job runs
+    queue = [
+        WaitingJob(1, 0, 80 * scale, 3600, 3600),
+        WaitingJob(2, 1, 30 * scale, 3600, 3600, (0.0,) * 4 + (0.75, 0.0, 0.25)),
+    ]
+    running = [StartedJob(9, 0, 60 * scale, 3600, 3600, 0, EITHER), StartedJob(10, 0, 1, 3600, 3600, 0)]
+    instance = Instance(0, 40 * scale, queue, running, ())
+    (start,), _ = decide(policy_of(tau=0.2), instance)
+    assert isinstance(start.reason, ProbablyHarmless)
+    assert start.reason.probability == 0.125
+    assert start.reason.resolution is not None
+    assert 70 * scale / start.reason.resolution <= UNITS
+
+
+def test_sizes_with_a_common_divisor_stay_exact() -> None:
+    queue = [WaitingJob(1, 0, 80_000, 3600, 3600), WaitingJob(2, 1, 30_001, 3600, 3600, EITHER)]
+    running = [StartedJob(9, 0, 60_000, 3600, 3600, 0, EITHER)]
+    _, (evaluated,) = decide(policy_of(tau=0.2), Instance(0, 40_000, queue, running, ()))
+    (start,), _ = decide(policy_of(tau=0.6), Instance(0, 40_000, queue, running, ()))
+    assert isinstance(start.reason, ProbablyHarmless)
+    assert start.reason.resolution is None
+    assert evaluated.probabilities == (0.25,)
+
+
+# Bad input
+
+
+@pytest.mark.parametrize("tau", ["0", "-0.1", "1.01", "nan", "a"])
+def test_a_tau_that_is_no_probability_is_named(tau: str) -> None:
+    with pytest.raises(SettingsError, match=f"tau={tau}"):
+        configure(f"probabilistic:tau={tau}")
+
+
+def test_a_machine_that_has_shrunk_below_the_head_lets_others_pass() -> None:
+    starts, _ = decide(policy_of(), Instance(0, 4, [WaitingJob(1, 0, 80, 9, 9), candidate(2)], MACHINE, ()))
+    assert [each.job_number for each in starts] == [2]
+    assert decide(policy_of(), Instance(0, 4, [WaitingJob(1, 0, 80, 9, 9), candidate(2)], [], ()))[0]
+
+
+def test_a_job_beyond_its_request_is_expected_in_a_second() -> None:
+    running = [StartedJob(9, 0, 6, 100, 100, 0, EITHER)]
+    short = WaitingJob(2, 1, 3, 1, 1)
+    instance = Instance(500, 4, [WaitingJob(1, 0, 8, 3600, 3600), short, candidate(3)], running, ())
+    starts, _ = decide(policy_of(), instance)
+    assert [each.job_number for each in starts] == [2]
+
+
+def test_jobs_without_request_or_user_are_weighed_all_the_same() -> None:
+    running = [StartedJob(9, 0, 6, NEVER, NEVER, 0, EITHER)]
+    endless = WaitingJob(2, 1, 3, NEVER, NEVER, EITHER)
+    (start,), _ = decide(policy_of(tau=0.5), Instance(0, 4, [WaitingJob(1, 0, 8, NEVER, NEVER), endless], running, ()))
+    assert isinstance(start.reason, ProbablyHarmless)
+    assert start.limit is None
+    outlived = Instance(10**6, 4, [WaitingJob(1, 0, 8, NEVER, NEVER), endless], running, ())
+    assert decide(policy_of(tau=0.5), outlived)[0]
+
+
+def test_registered_and_state_survives() -> None:
+    policy = POLICIES.build(parse("probabilistic:tau=0.2"))
+    decide(policy, blocked(candidate(2, histogram=(0.0,) * 4 + (0.75, 0.0, 0.25))))
+    again = POLICIES.build(parse("probabilistic:tau=0.2"))
+    again.restore(policy.snapshot())
+    assert again.snapshot() == policy.snapshot() != []
+
+
+def test_tables_are_left_alone() -> None:
+    queue, running = Queue(), Running()
+    assert policy_of().schedule(0, queue, running, 5) == []
+    assert policy_of().schedule(0, *blocked().tables(), -3) == []
