@@ -134,19 +134,21 @@ class Risk(Frozen):
 
 
 class ProbablyHarmless(Frozen):
-    """Started ahead of a blocked head, which it delays with a probability (`criterion` says which) below `tau`.
+    """Started ahead of a blocked head, as what it does to it (`criterion` says by which measure) is below `tau`.
 
-    `probability` is the exact one, `bound` the paper's bound on it from below. `budget_left` is the risk that this head
-    may still be put to after this start; `riskiest` are the up to three terminations that carry most of the
-    probability. Where the machine was too large for a walk over single processors, `resolution` is the processors per
-    unit.
+    `probability` is the exact one of delaying the head, `bound` the paper's bound on it from below; `cost_of_gain` the
+    slowdown that the head is expected to lose for each unit that the job gains. `budget_left` is the risk that this
+    head may still be put to after this start; `riskiest` are the up to three terminations that carry most of the
+    probability. Where the machine was too large for a walk over single processors, `resolution` is the processors
+    per unit.
     """
 
     kind: Literal["probably-harmless"] = "probably-harmless"
     head: JobNumber
-    criterion: Literal["exact", "paper"]
+    criterion: Literal["exact", "paper", "gain"]
     probability: Probability
     bound: Probability
+    cost_of_gain: Annotated[float, Field(ge=0, allow_inf_nan=False)] | None = None
     tau: Probability
     budget_left: Probability
     riskiest: tuple[Risk, ...] = ()

@@ -16,12 +16,23 @@ UNITS = 4000
 """Processors up to which a walk counts every one; beyond it counts in larger units."""
 
 
+MEASURES = ("exact", "paper", "gain")
+"""What is found of each candidate, in this order.
+
+Exact probability of delaying the head; the paper's bound on it from below; and what it costs the head for each unit
+that it gains: the delay expected of the head, over the head's expected run time, to the time expected until the head
+can start, over the candidate's. Both are slowdowns; run times count as at least ten seconds.
+"""
+
+SHORTEST = 10.0
+"""Seconds; a shorter run time counts as this, as in bounded slowdown."""
+
+
 class Tried(NamedTuple):
     """What `try_candidates` returns."""
 
     accepted: int
-    exact: Floats
-    bounds: Floats
+    measures: Table
     times: Floats
     jobs: Column
     risks: Floats
@@ -29,13 +40,14 @@ class Tried(NamedTuple):
 
 
 @kernel(
-    "Tuple((int64, float64[::1], float64[::1], float64[::1], int64[::1], float64[::1], int64))"
-    "(int64, int64, int64[::1], int64[::1], int64[::1], int64[::1], int64[::1], int64[::1], int64[::1], int64[::1],"
-    " int64[::1], boolean[::1], float64[:, ::1], float64[::1], boolean, boolean, float64, float64)"
+    "Tuple((int64, float64[:, ::1], float64[::1], int64[::1], float64[::1], int64))"
+    "(int64, int64, float64, int64[::1], int64[::1], int64[::1], int64[::1], int64[::1], int64[::1], int64[::1],"
+    " int64[::1], int64[::1], boolean[::1], float64[:, ::1], float64[::1], boolean, int64, float64, float64)"
 )
 def try_candidates(
     now: int,
     needed: int,
+    head_run_time: float,
     running_processors: Column,
     start_times: Column,
     expected: Column,
@@ -49,34 +61,35 @@ def try_candidates(
     histograms: Table,
     edges: Floats,
     censor: bool,
-    by_bound: bool,
+    measure: int,
     tau: float,
     most: float,
-) -> tuple[int, Floats, Floats, Floats, Column, Floats, int]:
+) -> tuple[int, Table, Floats, Column, Floats, int]:
     """Try candidates in the order given until one may start; one walk serves all.
 
     Parameters
     ----------
-    needed
-        Processors that running jobs must release for the head.
+    needed, head_run_time
+        Processors that running jobs must release for the head, and its expected run time in seconds.
     running_processors, start_times, expected, running_requested, running_slots
         Of each running job: size, start, expected end if it has no distribution, request, slot of its distribution.
     processors, predicted, requested, slots, free_pass
-        Of each candidate; one with a free pass may start at any probability.
-    tau, most
-        A candidate may start if its probability, rounded to six digits, is below `tau` (by the bound or exactly) and
-        exactly at most `most`.
+        Of each candidate; one with a free pass may start whatever it does.
+    measure, tau, most
+        A candidate may start if this one of the `MEASURES`, rounded to six digits, is below `tau` and its exact
+        probability is at most `most`.
 
     Returns
     -------
-    accepted, exact, bounds
-        Row of the candidate that may start, -1 if none; both probabilities of those tried before it and of itself.
+    accepted, measures
+        Row of the candidate that may start, -1 if none; the measures of those tried before it and of itself, shape
+        (candidates, 3).
     times, jobs, risks, unit
         Terminations that make up the accepted candidate's exact probability, and the processors per unit if larger
         than what all running jobs are multiples of, else 0.
     """
     count = len(processors)
-    ends, weights = np.empty((count, histograms.shape[1])), np.empty((count, histograms.shape[1]))
+    ends, weights = np.empty((count, len(edges))), np.empty((count, len(edges)))
     events = np.empty(count, dtype=np.int64)
     horizon = 0.0
     for c in range(count):
@@ -95,24 +108,32 @@ def try_candidates(
     lacking = -(-needed // unit)
     sizes = -(-(needed + processors) // unit) - lacking
     kinds = np.unique(sizes)
-    at, by, delays, bounds_at = walk(
+    at, by, ready, delays, bounds = walk(
         lacking,
         running_processors // unit,
         *terminations(now, horizon, start_times, expected, running_requested, running_slots, histograms, edges, censor),
         kinds,
     )
-    exact, bounds = np.empty(count), np.empty(count)
+    until_ready = (ready * (at - now)).sum() + (1.0 - ready.sum()) * (horizon - now)
+    measures = np.zeros((count, 3))
+    risks = np.empty(len(at))
     for c in range(count):
-        kind = np.searchsorted(kinds, sizes[c])
-        exactly, bound = delay_of(at, delays, bounds_at, kind, ends[c, : events[c]], weights[c, : events[c]])
-        exact[c], bounds[c] = np.round(exactly, 6), np.round(bound, 6)
-        if free_pass[c] or ((bounds[c] if by_bound else exact[c]) < tau and exact[c] <= most):
-            risks = np.empty(len(at))
-            event, left = 0, 1.0
-            for row in range(len(at)):
-                while event < events[c] and ends[c, event] <= at[row]:
-                    left -= weights[c, event]
-                    event += 1
-                risks[row] = delays[row, kind] * max(left, 0.0)
-            return c, exact[: c + 1], bounds[: c + 1], at, by, risks, resolution
-    return -1, exact, bounds, at, by, np.empty(0), resolution
+        kind, last = np.searchsorted(kinds, sizes[c]), events[c]
+        exact, bound = delay_of(at, delays, bounds, kind, ends[c, :last], weights[c, :last])
+        event, left, left_time = 0, 1.0, (ends[c, :last] * weights[c, :last]).sum()
+        delay = 0.0
+        for row in range(len(at)):
+            while event < last and ends[c, event] <= at[row]:
+                left -= weights[c, event]
+                left_time -= weights[c, event] * ends[c, event]
+                event += 1
+            if event == last:
+                left = left_time = 0.0
+            risks[row] = delays[row, kind] * left
+            delay += delays[row, kind] * (left_time - left * at[row])
+        cost = max(delay, 0.0) * max(float(predicted[c]), SHORTEST)
+        gain = max(until_ready, 1.0) * max(head_run_time, SHORTEST)
+        measures[c] = np.round(exact, 6), np.round(bound, 6), np.round(cost / gain, 6)
+        if free_pass[c] or (measures[c, measure] < tau and measures[c, 0] <= most):
+            return c, measures[: c + 1], at, by, risks, resolution
+    return -1, measures, at, by, risks[:0], resolution

@@ -40,13 +40,14 @@ class Terminations(NamedTuple):
 class Walk(NamedTuple):
     """What one walk over the terminations says of candidates of every size; rows are steps in order of time.
 
-    `delays[k, d]` is the probability that the head becomes ready in step k, but not beside a candidate of the d-th
-    size; `bounds[k, d]` is the greatest probability, up to and with step k, that the machine is in between just after
-    an instant. `jobs[k]` is the job that ends in step k, the first of them if there are several.
+    `ready[k]` is the probability that the head becomes ready in step k, and `delays[k, d]` that it does, but not
+    beside a candidate of the d-th size; `bounds[k, d]` is the greatest probability, up to step k, that the machine is
+    in between just after an instant. `jobs[k]` is the job that ends in step k, the first of them if there are several.
     """
 
     times: Floats
     jobs: Column
+    ready: Floats
     delays: Table
     bounds: Table
 
@@ -82,12 +83,12 @@ def between(sums: Floats, top: int, low: int, high: int) -> float:
 
 
 @kernel(
-    "Tuple((float64[::1], int64[::1], float64[:, ::1], float64[:, ::1]))"
+    "Tuple((float64[::1], int64[::1], float64[::1], float64[:, ::1], float64[:, ::1]))"
     "(int64, int64[::1], float64[::1], int64[::1], float64[::1], int64[::1])"
 )
 def walk(
     needed: int, processors: Column, times: Floats, jobs: Column, probabilities: Floats, candidates: Column
-) -> tuple[Floats, Column, Table, Table]:
+) -> tuple[Floats, Column, Floats, Table, Table]:
     """Walk the terminations of running jobs once, for candidates of all sizes; returns the fields of a `Walk`.
 
     Each step needs the distribution of what all *other* jobs have released. The steps are halved again and again: a
@@ -135,7 +136,7 @@ def walk(
     stacked = 1 if steps > 0 else 0
     has_step, half = np.zeros(len(sizes), dtype=np.int64), 0
     ended, sums = np.zeros(len(sizes)), np.zeros(length + 1)
-    delays, bounds = np.zeros((steps, kinds)), np.zeros((steps, kinds))
+    ready, delays, bounds = np.zeros(steps), np.zeros((steps, kinds)), np.zeros((steps, kinds))
     waiting, row = 1.0, 0
     while stacked > 0 and (waiting > READY or at[row] == at[row - 1]):  # an instant is walked to its end
         stacked -= 1
@@ -163,7 +164,8 @@ def walk(
             sums[x + 1] = sums[x] + here[x]
         job, greatest = by[row], top[depth]
         size, lacking = sizes[job], needed - certain[depth]
-        waiting -= mass[row] * between(sums, greatest, lacking - size, lacking)
+        ready[row] = mass[row] * between(sums, greatest, lacking - size, lacking)
+        waiting -= ready[row]
         ended[job] += mass[row]
         complete = row + 1 == steps or at[row + 1] > at[row]
         for d in range(kinds):
@@ -176,7 +178,7 @@ def walk(
                 most = max(most, ended[job] * if_ended + (1.0 - ended[job]) * if_not)
             bounds[row, d] = most
         row += 1
-    return at[:row].copy(), by[:row].copy(), delays[:row], bounds[:row]
+    return at[:row].copy(), by[:row].copy(), ready[:row].copy(), delays[:row], bounds[:row]
 
 
 @kernel("Tuple((float64, float64))(float64[::1], float64[:, ::1], float64[:, ::1], int64, float64[::1], float64[::1])")

@@ -6,14 +6,14 @@ from typing import Annotated, Any, Literal
 import numpy as np
 from pydantic import Field
 
-from services.scheduler.candidates import Flags, Tried, try_candidates
+from services.scheduler.candidates import MEASURES, Flags, Tried, try_candidates
 from services.scheduler.easy import shadow_of
 from services.scheduler.expected_end import Column, expected_ends
 from services.scheduler.job_table import Queue, Running
 from services.scheduler.policy import FITS_NOW, Policy, backfilled, start
+from services.scheduler.terminations import refined_edges
 from shared.events import Decision, Evaluated, Event, JobStarted, ProbablyHarmless, Reason, Risk
 from shared.predictions import DIGITS
-from shared.run_time_bins import EDGES
 from shared.spec import SpecKeys
 
 RISKIEST = 3
@@ -29,8 +29,10 @@ class ProbabilisticKeys(SpecKeys):
     """Settings of `Probabilistic`."""
 
     tau: float = Field(0.05, gt=0, le=1, description="a candidate starts if it delays the head with less than this")
-    criterion: Literal["exact", "paper"] = Field(
-        "exact", description="compare tau with the exact probability, or with the paper's bound on it from below"
+    criterion: Literal["exact", "paper", "gain"] = Field(
+        "exact",
+        description="compare tau with the exact probability, with the paper's bound on it from below, or with the "
+        "slowdown that the head is expected to lose for each unit that the candidate gains",
     )
     order: Literal["fcfs", "sjbf", "expected"] = Field(
         "fcfs", description="try candidates as submitted, by shortest request, or by shortest expected run time"
@@ -42,8 +44,9 @@ class ProbabilisticKeys(SpecKeys):
         1.0, ge=0, le=1, description="the probability of having been delayed that one head is put to; then plain EASY"
     )
     patience: Annotated[float, Field(ge=0)] = Field(
-        math.inf, description="seconds that a head may wait before it gets plain EASY"
+        math.inf, description="seconds; no start puts a head at risk of waiting longer, or longer than promised first"
     )
+    points: int = Field(1, ge=1, le=16, description="instants in each bin at which a job may end; the paper has one")
     mass: Literal["truncate", "censor"] = Field(
         "truncate", description="what a prediction has above the request is left out, or happens at the request"
     )
@@ -81,6 +84,8 @@ class Probabilistic(Policy):
         self.keys = keys
         self.spent: dict[int, float] = {}
         """Of each waiting job that was head: the probability, so far, that it has been delayed."""
+        self.promises: dict[int, int] = {}
+        """And its shadow time on the requests when it came to be head."""
 
     def schedule(self, now: int, queue: Queue, running: Running, free: int) -> list[Decision | Evaluated]:
         """Return the starts of one pass: heads that fit, then candidates, with what was found of each."""
@@ -98,36 +103,46 @@ class Probabilistic(Policy):
         for row in range(heads):
             busy.add(row)
         head, size = int(queue.job_number[heads]), int(processors[heads])
-        impatient = now - int(queue.submit_time[heads]) > self.keys.patience
+        deadline = math.inf
+        if self.keys.patience < math.inf:
+            promise, _ = shadow_of(size, free, busy.processors, busy.requested_ends())
+            promise = self.promises.setdefault(head, promise)
+            deadline = max(promise, int(queue.submit_time[heads]) + self.keys.patience)
         while len(rows):
             spent = self.spent.get(head, 0.0)
-            plain = impatient or spent >= self.keys.budget
-            shadow_time, extra = 0, -1  # just what nothing is safe by
-            if plain or self.keys.accept_easy_safe:
-                shadow_time, extra = shadow_of(size, free, busy.processors, busy.requested_ends())
+            plain, shadow_time, extra = spent >= self.keys.budget, 0, -1  # just what nothing is safe by
+            if plain or self.keys.accept_easy_safe or deadline < math.inf:
+                ends = busy.requested_ends()
+                shadow_time, extra = shadow_of(size, free, busy.processors, ends)
+                plain |= shadow_time > deadline
             safe = (now + requested[rows] <= shadow_time) | (processors[rows] <= extra)
-            if plain or safe[0]:
-                accepted = int(safe.argmax()) if safe.any() else -1
-                is_safe = True
-            else:
-                tried = self._try(busy, rows, size - free, safe, spent)
+            if plain:
+                rows, safe = rows[safe], safe[safe]
+            elif deadline < math.inf:  # at the deadline the head must find room, should all jobs run to their requests
+                room = free + int(busy.processors[ends <= deadline].sum()) - size
+                patient = safe | (now + requested[rows] <= deadline) | (processors[rows] <= room)
+                rows, safe = rows[patient], safe[patient] & self.keys.accept_easy_safe
+            if not len(rows):
+                break
+            accepted = 0
+            if not safe[0]:
+                tried = self._try(busy, rows, size - free, float(queue.predicted_time[heads]), safe, spent)
                 accepted = tried.accepted
-                is_safe = accepted >= 0 and bool(safe[accepted])
-                weighed = len(tried.exact) - is_safe
+                weighed = tried.measures[: len(tried.measures) - bool(accepted >= 0 and safe[accepted])]
                 evaluated = Evaluated(
                     head=head,
                     needed=size - free,
                     after=busy.started,
-                    job_numbers=tuple(queue.job_number[rows[:weighed]].tolist()),
-                    probabilities=tuple(tried.exact[:weighed].tolist()),
-                    bounds=tuple(tried.bounds[:weighed].tolist()),
-                    accepted=accepted >= 0 and not is_safe,
+                    job_numbers=tuple(queue.job_number[rows[: len(weighed)]].tolist()),
+                    probabilities=tuple(weighed[:, 0].tolist()),
+                    bounds=tuple(weighed[:, 1].tolist()),
+                    accepted=accepted >= 0 and not safe[accepted],
                 )
                 decisions.append(evaluated)
             if accepted < 0:
                 break
             row = int(rows[accepted])
-            if is_safe:
+            if safe[accepted]:
                 reason: Reason = backfilled(head, shadow_time, extra, now, now + int(requested[row]))
             else:
                 reason = self._risk(head, spent, tried, busy)
@@ -139,17 +154,18 @@ class Probabilistic(Policy):
         return decisions
 
     def observe(self, event: Event) -> None:
-        """Forget the risk of a head that has started."""
+        """Forget the risk of a head that has started, and what it was promised."""
         if isinstance(event, JobStarted):
             self.spent.pop(event.job_number, None)
+            self.promises.pop(event.job_number, None)
 
     def snapshot(self) -> Any:
-        """Return the risk that each head has been put to."""
-        return list(self.spent.items())
+        """Return the risk that each head has been put to, and what it was promised."""
+        return {"spent": list(self.spent.items()), "promises": list(self.promises.items())}
 
     def restore(self, state: Any) -> None:
         """Take on what `snapshot` returned."""
-        self.spent = dict(state)
+        self.spent, self.promises = dict(state["spent"]), dict(state["promises"])
 
     def _in_order(self, queue: Queue, rows: Column) -> Column:
         """Return the candidates in the order in which they are tried."""
@@ -158,13 +174,14 @@ class Probabilistic(Policy):
         times = queue.requested_time if self.keys.order == "sjbf" else queue.predicted_time
         return rows[np.argsort(times[rows], kind="stable")]
 
-    def _try(self, busy: "_Busy", rows: Column, needed: int, safe: Flags, spent: float) -> Tried:
+    def _try(self, busy: "_Busy", rows: Column, needed: int, head_run_time: float, safe: Flags, spent: float) -> Tried:
         """Walk once for all candidates; what has been spent on the head bounds what may be spent on it still."""
         queue, keys = busy.queue, self.keys
         return Tried(
             *try_candidates(
                 busy.now,
                 needed,
+                head_run_time,
                 busy.processors,
                 busy.start_times,
                 busy.expected_ends,
@@ -176,9 +193,9 @@ class Probabilistic(Policy):
                 queue.slot[rows],
                 safe,
                 queue.histograms.masses,
-                EDGES,
+                refined_edges(keys.points),
                 keys.mass == "censor",
-                keys.criterion == "paper",
+                MEASURES.index(keys.criterion),
                 keys.tau,
                 1.0 - (1.0 - keys.budget) / (1.0 - spent),
             )
@@ -186,14 +203,15 @@ class Probabilistic(Policy):
 
     def _risk(self, head: int, spent: float, tried: Tried, busy: "_Busy") -> ProbablyHarmless:
         """Put the head to the risk of the accepted candidate, and return it as a reason."""
-        probability = float(tried.exact[-1])
+        probability, bound, gain = tried.measures[-1].tolist()
         self.spent[head] = add_risk(spent, probability)
         riskiest = [k for k in np.argsort(-tried.risks, kind="stable")[:RISKIEST].tolist() if tried.risks[k] > ROUNDED]
         return ProbablyHarmless(
             head=head,
             criterion=self.keys.criterion,
             probability=probability,
-            bound=float(tried.bounds[-1]),
+            bound=bound,
+            cost_of_gain=gain if self.keys.criterion == "gain" else None,
             tau=self.keys.tau,
             budget_left=max(round(self.keys.budget - self.spent[head], DIGITS), 0.0),
             riskiest=tuple(

@@ -1,15 +1,24 @@
 """When the running jobs of a pass, and its candidates, may end."""
 
+from functools import cache
+
 import numpy as np
 
 from services.scheduler.conditioning import condition
 from services.scheduler.delay_probability import Floats, Table, in_order
 from services.scheduler.expected_end import Column
 from shared.kernel import kernel
-from shared.run_time_bins import BINS
+from shared.run_time_bins import BINS, EDGES, RATIO
 
-NO_REQUEST = 1 << 40
-"""Requests from here on stand for none, as `job_table.NEVER` does."""
+
+@cache
+def refined_edges(points: int) -> Floats:
+    """Return the edges of the common grid with each bin cut into `points` of equal logarithm; bin 0 stays whole.
+
+    >>> refined_edges(2)[:5].round(3).tolist()
+    [0.0, 1.0, 1.342, 1.8, 2.415]
+    """
+    return np.concatenate((EDGES[:1], EDGES[1] * RATIO ** (np.arange((BINS - 1) * points + 1) / points)))
 
 
 @kernel(
@@ -27,12 +36,20 @@ def ends_of(
 ) -> tuple[Floats, Floats]:
     """Return the times at which a job may end, rising, and their probabilities.
 
-    A job without a distribution ends at its expected end; any other as `condition` has it. O(bins).
+    A job without a distribution ends at its expected end; any other as `condition` has it, in bins as fine as the
+    `edges`. O(bins).
     """
     if slot < 0:
         return np.array([float(expected_end)]), np.array([1.0])
-    request = float(requested_time) if requested_time < NO_REQUEST else np.inf
-    times, probabilities = condition(histograms[slot], edges, float(now - start_time), request, censor)
+    masses, bins = histograms[slot], histograms.shape[1]
+    points = (len(edges) - 2) // (bins - 1)
+    if points > 1:
+        fine = np.empty(len(edges) - 1)
+        fine[0] = masses[0]
+        for j in range(1, bins):
+            fine[(j - 1) * points + 1 : j * points + 1] = masses[j] / points
+        masses = fine
+    times, probabilities = condition(masses, edges, float(now - start_time), float(requested_time), censor)
     return start_time + times, probabilities
 
 
@@ -53,7 +70,8 @@ def terminations(
 ) -> tuple[Floats, Column, Floats]:
     """Return the terminations of running jobs before `horizon`, as `walk` takes them. O(n log n), n of jobs * bins."""
     jobs = len(start_times)
-    times, who, probabilities = np.empty(jobs * BINS), np.empty(jobs * BINS, dtype=np.int64), np.empty(jobs * BINS)
+    most = jobs * len(edges)
+    times, who, probabilities = np.empty(most), np.empty(most, dtype=np.int64), np.empty(most)
     count = 0
     for job in range(jobs):
         ends, weights = ends_of(

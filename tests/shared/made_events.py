@@ -72,10 +72,11 @@ STARTS = st.builds(
     | st.builds(
         ProbablyHarmless,
         head=COUNTS,
-        criterion=st.sampled_from(["exact", "paper"]),
+        criterion=st.sampled_from(["exact", "paper", "gain"]),
         probability=PROBABILITIES,
         bound=PROBABILITIES,
         tau=PROBABILITIES,
+        cost_of_gain=st.none() | PROBABILITIES,
         budget_left=PROBABILITIES,
         riskiest=some(st.builds(Risk, job_number=COUNTS, time=TIMES, probability=PROBABILITIES)),
         resolution=st.none() | COUNTS,

@@ -147,7 +147,7 @@ def test_keeps_its_digits_over_a_long_walk(jobs: int, largest: int) -> None:
     times, who, masses = (np.array(column) for column in zip(*events, strict=True))
     times, who, masses = in_order(times, who, masses)
     needed, candidates = int(sizes.sum() // 2), np.array([1, 5])
-    at, _, delays, _ = walk(needed, sizes, times, who, masses, candidates)
+    at, _, _, delays, _ = walk(needed, sizes, times, who, masses, candidates)
     ended = np.zeros(jobs, dtype=np.longdouble)
     for row in range(len(at)):
         job = who[row]
@@ -183,7 +183,9 @@ def test_kernels_equal_their_plain_twins() -> None:
         for mine, twin in zip(walked, plain, strict=True):
             assert mine == pytest.approx(twin, abs=1e-12)
         times = np.array(sorted(candidate))
-        at, _, delays, bounds = walked
+        at, _, ready, delays, bounds = walked
+        assert ready.sum() == pytest.approx(1.0)
+        assert (delays <= ready[:, None] + 1e-12).all()
         arguments = (at, delays, bounds, 0, times, np.array([candidate[time] for time in times.tolist()]))
         assert delay_of(*arguments) == pytest.approx(delay_of.py_func(*arguments), abs=1e-12)  # type: ignore[attr-defined]
     sums = np.array([0.0, 0.2, 0.7, 1.0])

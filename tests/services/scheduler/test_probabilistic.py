@@ -8,6 +8,9 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
+from replayer.embedded import EmbeddedReplay
+from replayer.machine import Machine
+from replayer.swf import Workload
 from services.catalogue import configure
 from services.scheduler.candidates import UNITS, try_candidates
 from services.scheduler.conditioning import conditional
@@ -16,10 +19,24 @@ from services.scheduler.job_table import NEVER, Queue, Running
 from services.scheduler.policies import POLICIES
 from services.scheduler.policy import Policy
 from services.scheduler.probabilistic import Probabilistic, ProbabilisticKeys
+from services.scheduler.terminations import refined_edges
 from shared.errors import SettingsError
-from shared.events import Backfilled, Evaluated, JobStarted, ProbablyHarmless, Start
+from shared.events import (
+    Backfilled,
+    ClusterOpened,
+    Decided,
+    Envelope,
+    Evaluated,
+    FitsNow,
+    JobEnded,
+    JobStarted,
+    JobSubmitted,
+    ProbablyHarmless,
+    Start,
+)
 from shared.run_time_bins import EDGES
 from shared.spec import parse
+from tests.checks.workloads import workloads
 from tests.services.scheduler.instances import Instance, StartedJob, WaitingJob, instances
 from tests.services.scheduler.textbook_easy import easy, expected_end
 
@@ -67,6 +84,8 @@ def twin(instance: Instance, keys: ProbabilisticKeys) -> list[tuple[int, float]]
         candidates.sort(key=lambda job: job.requested_time if keys.order == "sjbf" else job.predicted_time)
     spent = 0.0
     for job in candidates:
+        if spent >= keys.budget:  # plain EASY from here on, which is not the twin's business
+            break
         if job.processors > free:
             continue
         ends = ends_of(job, now, now, now + job.predicted_time, keys.mass)
@@ -90,13 +109,13 @@ def twin(instance: Instance, keys: ProbabilisticKeys) -> list[tuple[int, float]]
     mass=st.sampled_from(["truncate", "censor"]),
     budget=st.sampled_from([1.0, 0.4]),
 )
-@settings(max_examples=600, deadline=None)
+@settings(max_examples=300, deadline=None)
 def test_is_its_plain_twin(instance: Instance, **keys: Any) -> None:
     if instance.free <= 0:
         return
     starts, _ = decide(policy_of(**keys), instance)
     expected = twin(instance, ProbabilisticKeys(**keys))
-    if keys["budget"] < 1 and len(starts) > len(expected):  # a spent budget leaves plain EASY, which the twin is not
+    if keys["budget"] < 1 and len(starts) > len(expected):
         starts = starts[: len(expected)]
     assert [each.job_number for each in starts] == [number for number, _ in expected]
     for each, (_, probability) in zip(starts, expected, strict=True):
@@ -104,21 +123,21 @@ def test_is_its_plain_twin(instance: Instance, **keys: Any) -> None:
             assert each.reason.probability == pytest.approx(probability, abs=2e-6)
 
 
-@given(instance=instances(max_waiting=5, max_running=4))
+@given(instance=instances(max_waiting=5, max_running=4), points=st.integers(1, 3))
 @settings(max_examples=60, deadline=None)
-def test_trying_candidates_is_its_plain_twin(instance: Instance) -> None:
+def test_trying_candidates_is_its_plain_twin(instance: Instance, points: int) -> None:
     queue, running = instance.tables()
     if not len(queue):
         return
     masses, safe = queue.histograms.masses, np.arange(len(queue)) == 3
     arguments = (
-        *(instance.now, 3, running.processors, running.start_time, running.start_time + running.requested_time),
+        *(instance.now, 3, 60.0, running.processors, running.start_time, running.start_time + running.requested_time),
         *(running.requested_time, running.slot, queue.processors, queue.predicted_time, queue.requested_time),
-        *(queue.slot, safe, masses, EDGES, False, False, 0.3, 0.9),
+        *(queue.slot, safe, masses, refined_edges(points), points == 2, points - 1, 0.3, 0.9),
     )
     compiled, plain = try_candidates(*arguments), try_candidates.py_func(*arguments)  # type: ignore[attr-defined]
     for mine, expected in zip(compiled, plain, strict=True):
-        assert np.asarray(mine) == pytest.approx(np.asarray(expected), abs=1e-6)
+        assert np.asarray(mine) == pytest.approx(np.asarray(expected), rel=1e-3, abs=2e-6)
 
 
 # EASY
@@ -130,7 +149,7 @@ def test_trying_candidates_is_its_plain_twin(instance: Instance) -> None:
     criterion=st.sampled_from(["exact", "paper"]),
     safe=st.booleans(),
 )
-@settings(max_examples=1000, deadline=None)
+@settings(max_examples=300, deadline=None)
 def test_without_distributions_it_is_easy(instance: Instance, tau: float, criterion: Any, *, safe: bool) -> None:
     known = instance._replace(
         queue=[job._replace(histogram=()) for job in instance.queue],
@@ -148,9 +167,11 @@ def test_without_distributions_it_is_easy(instance: Instance, tau: float, criter
 
 
 @given(instance=instances())
-@settings(max_examples=400, deadline=None)
-@pytest.mark.parametrize("keys", [{"budget": 0.0}, {"patience": 0.0}], ids=["no-budget", "no-patience"])
-def test_a_head_without_budget_or_patience_gets_plain_easy(keys: dict[str, float], instance: Instance) -> None:
+@settings(max_examples=150, deadline=None)
+@pytest.mark.parametrize(
+    "keys", [{"budget": 0.0}, {"patience": 0.0, "accept_easy_safe": True}], ids=["no-budget", "no-patience"]
+)
+def test_a_head_without_budget_or_patience_gets_plain_easy(keys: dict[str, Any], instance: Instance) -> None:
     aged = instance._replace(queue=[job._replace(submit_time=job.submit_time - 100) for job in instance.queue])
     on_requests = aged._replace(
         queue=[job._replace(predicted_time=job.requested_time) for job in aged.queue],
@@ -232,6 +253,77 @@ def test_what_easy_would_start_costs_nothing() -> None:
     assert policy.spent == {}
 
 
+# What a delay costs
+
+
+def test_the_cost_of_a_gain() -> None:
+    """The head is ready at SOON or LATE; the candidate, until after both, stands in its way from then on."""
+    long = (0.0,) * 8 + (1.0,)  # ends at EDGES[9]
+    waiting = candidate(2, histogram=long)._replace(predicted_time=150)
+    instance = blocked(waiting)
+    head = instance.queue[0]._replace(predicted_time=700)
+    delay = EDGES[9] - (SOON + LATE) / 2
+    until_ready = (SOON + LATE) / 2
+    expected = delay / 700 / (until_ready / 150)
+    above, below = round(expected, 6) + 1e-6, round(expected, 6)
+    (start,), _ = decide(policy_of(criterion="gain", tau=above), instance._replace(queue=[head, waiting]))
+    assert isinstance(start.reason, ProbablyHarmless)
+    assert start.reason.cost_of_gain == pytest.approx(expected, abs=1e-6)
+    assert start.reason.probability == 1.0
+    assert not decide(policy_of(criterion="gain", tau=below), instance._replace(queue=[head, waiting]))[0]
+
+
+class Promises:
+    """Follows a replay: when each job came to be a blocked head, and what it could be promised then."""
+
+    def __init__(self, patience: float) -> None:
+        self.patience = patience
+        self.deadlines: dict[int, float] = {}
+        self.waiting: dict[int, JobSubmitted] = {}
+        self.running: dict[int, tuple[int, int]] = {}
+        self.free = 8
+
+    def __call__(self, envelope: Envelope) -> None:
+        event = envelope.event
+        if isinstance(event, JobSubmitted):
+            self.waiting[event.job_number] = event
+        elif isinstance(event, JobStarted):
+            job = self.waiting.pop(event.job_number)
+            assert event.time <= self.deadlines.get(event.job_number, math.inf)
+            self.running[event.job_number] = event.time + (job.requested_time or 0), event.processors
+            self.free -= event.processors
+        elif isinstance(event, JobEnded):
+            self.free += self.running.pop(event.job_number)[1]
+        elif isinstance(event, Decided):
+            heads = [start.job_number for start in event.starts if start.reason == FitsNow()]
+            left = [job for number, job in self.waiting.items() if number not in heads]
+            free = self.free - sum(self.waiting[number].requested_processors for number in heads)
+            others = [job for job in left[1:] if job.requested_processors <= free]
+            if not others or left[0].job_number in self.deadlines or free <= 0:
+                return
+            ends = sorted(
+                [*self.running.values()]
+                + [
+                    (event.time + (self.waiting[number].requested_time or 0), self.waiting[number].requested_processors)
+                    for number in heads
+                ]
+            )
+            for end, processors in ends:
+                free += processors
+                if free >= left[0].requested_processors:
+                    self.deadlines[left[0].job_number] = max(end, left[0].time + self.patience)
+                    break
+
+
+@pytest.mark.parametrize("keys", ["tau=1", "tau=1,accept_easy_safe=yes,order=sjbf", "tau=1,criterion=gain"])
+@given(jobs=workloads(), patience=st.integers(0, 60))
+@settings(max_examples=60, deadline=None)
+def test_no_head_starts_later_than_promised_or_patient(keys: str, jobs: Workload, patience: int) -> None:
+    policy, runtime, adjustment = configure(f"probabilistic:{keys},patience={patience},runtime=empirical")
+    opened = ClusterOpened(time=0, cluster="c", processors=8, policy=policy, runtime=runtime, adjustment=adjustment)
+    EmbeddedReplay(opened, Machine(jobs), [Promises(patience)]).run_to_end()
+
+
 @pytest.mark.parametrize(("order", "expected"), [("fcfs", 2), ("sjbf", 3), ("expected", 4)])
 def test_order_of_candidates(order: Any, expected: int) -> None:
     jobs = [
@@ -310,7 +402,8 @@ def test_registered_and_state_survives() -> None:
     decide(policy, blocked(candidate(2, histogram=(0.0,) * 4 + (0.75, 0.0, 0.25))))
     again = POLICIES.build(parse("probabilistic:tau=0.2"))
     again.restore(policy.snapshot())
-    assert again.snapshot() == policy.snapshot() != []
+    assert again.snapshot() == policy.snapshot()
+    assert policy.snapshot()["spent"]
 
 
 def test_tables_are_left_alone() -> None:

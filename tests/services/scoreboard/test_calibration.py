@@ -1,0 +1,180 @@
+"""Outcomes of evaluated candidates against a recomputation from the whole log, and the reliability table."""
+
+import numpy as np
+import orjson
+import pytest
+from hypothesis import assume, given, settings
+from numpy.random import PCG64, Generator
+
+from replayer.embedded import EmbeddedReplay
+from replayer.machine import Machine
+from replayer.recorded import Recorded
+from replayer.source import Source
+from replayer.swf import BUNDLED, Workload, prepare, read_swf
+from services.catalogue import configure
+from services.scoreboard.calibration import Calibration, ReliabilityTable
+from services.scoreboard.handler import Scoreboard
+from shared.events import ClusterOpened, Decided, Envelope, Evaluated, JobEnded, JobStarted, JobSubmitted
+from shared.run_time_bins import EDGES, RATIO
+from shared.scores import Reliability
+from tests.checks.workloads import TraceRow, workload, workloads
+
+Row = tuple[float, float, bool, bool]
+"""Exact probability, bound, whether it was started, whether it delayed."""
+
+
+class Log:
+    """Remembers a whole run."""
+
+    def __init__(self, *, obeyed: bool) -> None:
+        self.obeyed = obeyed
+        self.sizes: dict[int, int] = {}
+        self.running: dict[int, int] = {}
+        self.ends: dict[int, JobEnded] = {}
+        self.attempts: list[tuple[int, dict[int, int], Evaluated]] = []
+
+    def __call__(self, envelope: Envelope) -> None:
+        event = envelope.event
+        if isinstance(event, JobSubmitted):
+            self.sizes[event.job_number] = event.requested_processors
+        elif isinstance(event, JobStarted):
+            self.running[event.job_number] = event.processors
+        elif isinstance(event, JobEnded):
+            del self.running[event.job_number]
+            self.ends[event.job_number] = event
+        elif isinstance(event, Decided):
+            for each in event.evaluated:
+                if self.obeyed or each.after == 0:
+                    earlier = {start.job_number: start.processors for start in event.starts[: each.after]}
+                    self.attempts.append((event.time, self.running | earlier, each))
+
+    def outcomes(self) -> list[Row]:
+        rows = []
+        for now, running, attempt in self.attempts:
+            released, ready = 0, None
+            for time in sorted({self.ends[number].time for number in running}):
+                released += sum(size for number, size in running.items() if self.ends[number].time == time)
+                if released >= attempt.needed:
+                    ready = time
+                    break
+            if ready is None:
+                continue
+            for at, number in enumerate(attempt.job_numbers):
+                still_runs = now + self.ends[number].run_time > ready
+                delayed = released < attempt.needed + self.sizes[number] and still_runs
+                started = attempt.accepted and at == len(attempt.job_numbers) - 1
+                rows.append((attempt.probabilities[at], attempt.bounds[at], started, delayed))
+        return rows
+
+
+def expected_reliability(rows: list[Row], column: int) -> Reliability:
+    table = ReliabilityTable()
+    if rows:
+        table.add(
+            np.array([row[column] for row in rows]),
+            np.array([row[2] for row in rows], dtype=np.int64),
+            np.array([row[3] for row in rows]),
+        )
+    return table.reliability()
+
+
+def check(log: Log, envelope: Envelope) -> None:
+    assert envelope.scores is not None
+    rows = log.outcomes()
+    scores = envelope.scores.calibration
+    if scores is None:
+        assert not log.attempts
+        return
+    for mine, column in ((scores.exact, 0), (scores.bound, 1)):
+        expected = expected_reliability(rows, column)
+        assert mine.candidates == expected.candidates
+        assert mine.bins == tuple(
+            each.model_copy(update={"mean_probability": pytest.approx(each.mean_probability)}) for each in expected.bins
+        )
+        assert mine.brier_score == pytest.approx(expected.brier_score)
+        assert mine.calibration_error == pytest.approx(expected.calibration_error)
+    assert scores.exact.candidates == scores.exact_started.candidates + scores.exact_not_started.candidates
+    assert scores.exact.candidates + scores.open_candidates == sum(len(each.job_numbers) for _, _, each in log.attempts)
+
+
+def replay(jobs: Workload, source: Source, mode: str, tau: float = 0.3) -> None:
+    policy, runtime, adjustment = configure(f"probabilistic:tau={tau},runtime=empirical")
+    opened = ClusterOpened(
+        time=0,
+        cluster="c",
+        processors=jobs.processors,
+        mode=mode,
+        policy=policy,
+        runtime=runtime,
+        adjustment=adjustment,
+    )
+    log = Log(obeyed=mode == "closed")
+    check(log, EmbeddedReplay(opened, source, [log]).run_to_end())
+
+
+@pytest.mark.parametrize("mode", ["closed", "recorded"])
+@given(jobs=workloads(waits=True))
+@settings(max_examples=60, deadline=None)
+def test_outcomes_of_small_logs(mode: str, jobs: Workload) -> None:
+    assume(mode == "closed" or (jobs.columns["wait_time"] >= 0).any())
+    replay(jobs, (Machine if mode == "closed" else Recorded)(jobs), mode)
+
+
+@pytest.mark.parametrize("mode", ["closed", "recorded"])
+def test_outcomes_of_the_bundled_log_in_several_batches(mode: str, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(Calibration, "SMALLEST_BATCH", 16)
+    jobs = prepare(read_swf(BUNDLED), limit=700)
+    replay(jobs, (Machine if mode == "closed" else Recorded)(jobs), mode)
+
+
+def test_probabilities_that_are_right_are_calibrated() -> None:
+    """Run times of one known distribution, independent of each other."""
+    chance = Generator(PCG64([5]))
+    bins = chance.choice([9, 11, 12, 13, 14], size=6000, p=[0.3, 0.2, 0.2, 0.2, 0.1])
+    lengths = EDGES[bins] * RATIO ** chance.random(6000)
+    times = np.cumsum(chance.exponential(420.0, size=6000)).astype(int)
+    sizes = chance.choice([1, 2, 4, 8, 12], size=6000)
+    rows = [
+        TraceRow(number, int(time), int(size), 100_000, int(length))
+        for number, (time, size, length) in enumerate(zip(times, sizes, lengths, strict=True), 1)
+    ]
+    jobs = workload(16, rows)
+    policy, runtime, adjustment = configure("probabilistic:runtime=empirical")
+    opened = ClusterOpened(time=0, cluster="c", processors=16, policy=policy, runtime=runtime, adjustment=adjustment)
+    scores = EmbeddedReplay(opened, Machine(jobs)).run_to_end().scores
+    assert scores is not None
+    assert scores.calibration is not None
+    exact, bound = scores.calibration.exact, scores.calibration.bound
+    assert exact.candidates > 5000
+    assert exact.calibration_error is not None
+    assert bound.calibration_error is not None
+    assert exact.calibration_error < 0.02
+    assert bound.calibration_error > exact.calibration_error
+
+
+def test_restored_in_the_middle() -> None:
+    """Cut anywhere, the scoreboard ends with the same table."""
+    jobs = prepare(read_swf(BUNDLED), limit=300)
+    policy, runtime, adjustment = configure("probabilistic:runtime=empirical")
+    opened = ClusterOpened(
+        time=0, cluster="c", processors=jobs.processors, policy=policy, runtime=runtime, adjustment=adjustment
+    )
+    seen: list[Envelope] = []
+    last = EmbeddedReplay(opened, Machine(jobs), [seen.append]).run_to_end()
+    scoreboard = Scoreboard(opened)
+    for number, envelope in enumerate(seen[1:]):
+        if number % 97 == 0:
+            state = orjson.loads(orjson.dumps(scoreboard.snapshot(), option=orjson.OPT_SERIALIZE_NUMPY))
+            scoreboard = Scoreboard(opened)
+            scoreboard.restore(state)
+        answer = scoreboard.handle(envelope.model_copy(update={"scores": None}))
+    assert answer.scores == last.scores
+
+
+def test_a_table_knows_those_that_were_started() -> None:
+    table = ReliabilityTable()
+    table.add(np.array([0.05, 1.0, 0.55]), np.array([1, 0, 0]), np.array([True, True, False]))
+    assert [each.from_probability for each in table.reliability().bins] == [0.0, 0.5, 0.9]
+    assert table.reliability(1).calibration_error == pytest.approx(0.95)
+    assert table.reliability(0).brier_score == pytest.approx(0.55**2 / 2)
+    assert ReliabilityTable().reliability() == Reliability(candidates=0)
