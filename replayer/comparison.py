@@ -169,7 +169,7 @@ def as_json(results: Sequence[Result], rewritten: Mapping[str, str] | None = Non
 
 
 def _policy_row(result: Result) -> dict[str, Any]:
-    plan = result.plan
+    plan, calibration = result.plan, result.scores.calibration
     return (
         {
             "policy": plan.label,
@@ -177,5 +177,9 @@ def _policy_row(result: Result) -> dict[str, Any]:
             "adjustment": plan.configuration.adjustment,
         }
         | result.scores.policy.model_dump(exclude={"jobs"})
-        | {"elapsed_seconds": round(result.elapsed_seconds, 3), "cpu_seconds": round(result.cpu_seconds, 3)}
+        | {
+            "elapsed_seconds": round(result.elapsed_seconds, 3),
+            "cpu_seconds": round(result.cpu_seconds, 3),
+            "calibration": calibration.model_dump() if calibration else None,
+        }
     )

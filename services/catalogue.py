@@ -7,7 +7,7 @@ from services.runtime_distribution.handler import PREDICTORS
 from services.scheduler.policies import BEST, POLICIES
 from services.wait_bound.handler import BOUNDERS
 from services.walltime_adjustment.handler import ADJUSTERS
-from shared.spec import Registry, Spec, parse
+from shared.spec import Registry, Spec, as_text, parse
 
 REGISTRIES: dict[str, Registry[object]] = {  # by the name of the option that takes their SPECs
     "policy": POLICIES,
@@ -67,6 +67,7 @@ def entries() -> Iterator[tuple[str, str, str, list[Key]]]:
     for option, registry in REGISTRIES.items():
         for name, each in sorted(registry.classes.items()):
             keys = [
-                Key(key, str(field.default), field.description or "") for key, field in each.Keys.model_fields.items()
+                Key(key, as_text(field.default), field.description or "")
+                for key, field in each.Keys.model_fields.items()
             ]
             yield option, name, (each.__doc__ or "").partition("\n\n")[0].replace("\n    ", " "), keys

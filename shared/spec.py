@@ -118,7 +118,7 @@ class Registry(Generic[Made]):
             If the name or a key is unknown, or a value out of range; the message lists the known ones.
         """
         keys = self._keys(spec)
-        return Spec(spec.name, {key: _text(value) for key, value in keys.model_dump(by_alias=True).items()})
+        return Spec(spec.name, {key: as_text(value) for key, value in keys.model_dump(by_alias=True).items()})
 
     def build(self, spec: Spec) -> Made:
         """Return a new object of the class that `spec` names."""
@@ -146,6 +146,6 @@ class Registry(Generic[Made]):
             ) from None
 
 
-def _text(value: object) -> str:
+def as_text(value: object) -> str:
     """Return a key's value as one writes it in a SPEC."""
     return {True: "yes", False: "no"}[value] if isinstance(value, bool) else str(value)

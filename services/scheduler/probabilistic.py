@@ -12,7 +12,7 @@ from services.scheduler.expected_end import Column, expected_ends
 from services.scheduler.job_table import Queue, Running
 from services.scheduler.policy import FITS_NOW, Policy, backfilled, start
 from services.scheduler.terminations import refined_edges
-from shared.events import Decision, Evaluated, Event, JobStarted, ProbablyHarmless, Reason, Risk
+from shared.events import Decision, Evaluated, Event, JobStarted, JobSubmitted, ProbablyHarmless, Reason, Risk
 from shared.predictions import DIGITS
 from shared.spec import SpecKeys
 
@@ -44,7 +44,9 @@ class ProbabilisticKeys(SpecKeys):
         1.0, ge=0, le=1, description="the probability of having been delayed that one head is put to; then plain EASY"
     )
     patience: Annotated[float, Field(ge=0)] = Field(
-        math.inf, description="seconds; no start puts a head at risk of waiting longer, or longer than promised first"
+        math.inf,
+        description="no start puts a head at risk of waiting longer than this many times the longest wait so far, or "
+        "than it was first promised; candidates that have waited for half as long are tried before all others",
     )
     points: int = Field(1, ge=1, le=16, description="instants in each bin at which a job may end; the paper has one")
     mass: Literal["truncate", "censor"] = Field(
@@ -86,6 +88,9 @@ class Probabilistic(Policy):
         """Of each waiting job that was head: the probability, so far, that it has been delayed."""
         self.promises: dict[int, int] = {}
         """And its shadow time on the requests when it came to be head."""
+        self.submit_times: dict[int, int] = {}
+        """Of each waiting job."""
+        self.longest_wait = 0
 
     def schedule(self, now: int, queue: Queue, running: Running, free: int) -> list[Decision | Evaluated]:
         """Return the starts of one pass: heads that fit, then candidates, with what was found of each."""
@@ -98,16 +103,18 @@ class Probabilistic(Policy):
         rows = heads + 1 + np.flatnonzero(processors[heads + 1 :] <= free)
         if not len(rows):
             return decisions
-        rows = self._in_order(queue, rows)
         busy = _Busy(now, queue, running)
         for row in range(heads):
             busy.add(row)
         head, size = int(queue.job_number[heads]), int(processors[heads])
         deadline = math.inf
+        aged = np.zeros(len(rows), dtype=np.bool_)
         if self.keys.patience < math.inf:
+            limit = self.keys.patience * self.longest_wait
             promise, _ = shadow_of(size, free, busy.processors, busy.requested_ends())
-            promise = self.promises.setdefault(head, promise)
-            deadline = max(promise, int(queue.submit_time[heads]) + self.keys.patience)
+            deadline = max(self.promises.setdefault(head, promise), int(queue.submit_time[heads]) + limit)
+            aged = now - queue.submit_time[rows] > limit / 2
+        rows = np.concatenate((rows[aged], self._in_order(queue, rows[~aged])))
         while len(rows):
             spent = self.spent.get(head, 0.0)
             plain, shadow_time, extra = spent >= self.keys.budget, 0, -1  # just what nothing is safe by
@@ -154,18 +161,24 @@ class Probabilistic(Policy):
         return decisions
 
     def observe(self, event: Event) -> None:
-        """Forget the risk of a head that has started, and what it was promised."""
-        if isinstance(event, JobStarted):
+        """Keep the longest wait; forget the risk of a head that has started, and what it was promised."""
+        if isinstance(event, JobSubmitted):
+            self.submit_times[event.job_number] = event.time
+        elif isinstance(event, JobStarted):
+            submit_time = self.submit_times.pop(event.job_number, event.time)  # a requeued job counts once
+            self.longest_wait = max(self.longest_wait, event.time - submit_time)
             self.spent.pop(event.job_number, None)
             self.promises.pop(event.job_number, None)
 
     def snapshot(self) -> Any:
-        """Return the risk that each head has been put to, and what it was promised."""
-        return {"spent": list(self.spent.items()), "promises": list(self.promises.items())}
+        """Return what is known of the waiting jobs, and the longest wait."""
+        tables = {name: list(getattr(self, name).items()) for name in ("spent", "promises", "submit_times")}
+        return {**tables, "longest_wait": self.longest_wait}
 
     def restore(self, state: Any) -> None:
         """Take on what `snapshot` returned."""
         self.spent, self.promises = dict(state["spent"]), dict(state["promises"])
+        self.submit_times, self.longest_wait = dict(state["submit_times"]), state["longest_wait"]
 
     def _in_order(self, queue: Queue, rows: Column) -> Column:
         """Return the candidates in the order in which they are tried."""

@@ -6,6 +6,7 @@ from collections.abc import Callable
 from functools import partial
 from typing import Any
 
+from tests.benchmarks.frontier import BENCHMARKS as FRONTIERS
 from tests.benchmarks.logs import SIZES
 from tests.benchmarks.memory import memory
 from tests.benchmarks.replay import replay
@@ -17,6 +18,7 @@ BENCHMARKS: dict[str, Callable[[], dict[str, Any] | list[dict[str, Any]]]] = {
     "memory-hpc2n": partial(memory, "HPC2N"),
     **{f"scheduling-pass-{policy}": partial(scheduling_pass, policy) for policy in ("fcfs", "easy", "easy-sjbf")},
     "queue-changes": queue_changes,
+    **FRONTIERS,
     "stream": stream,
 }
 

@@ -22,9 +22,9 @@ SIZES = {
 }
 
 
-def log(trace: str) -> tuple[str, Workload]:
-    """Return where the jobs come from, `archive` or `generated`, and the jobs."""
+def log(trace: str, jobs: int | None = None) -> tuple[str, Workload]:
+    """Return where the jobs come from, `archive` or `generated`, and the jobs, or the first so many."""
     size = SIZES[trace]
     if TRACES.is_dir():
-        return "archive", workload(trace, size.processors)
-    return "generated", prepare(Trace(trace, *generate(size.jobs, size.processors, seed=1)))
+        return "archive", workload(trace, size.processors, limit=jobs)
+    return "generated", prepare(Trace(trace, *generate(size.jobs, size.processors, seed=1)), limit=jobs)

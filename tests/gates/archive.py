@@ -3,6 +3,7 @@
 import csv
 import gzip
 from functools import lru_cache
+from io import BytesIO
 from pathlib import Path
 from typing import NamedTuple
 
@@ -11,6 +12,7 @@ import pytest
 from numpy.typing import NDArray
 
 from replayer.comparison import Plan, Result, carry_out
+from replayer.records import Schedule
 from replayer.swf import Requests, Workload, prepare, read_swf
 from services.catalogue import configure
 from shared.events import Envelope, JobStarted
@@ -42,6 +44,14 @@ def plan(trace: str, processors: int, policy: str, requests: Requests = "as-logg
 def replayed(trace: str, processors: int, policy: str, requests: Requests) -> Result:
     """Return the scores of a full log under a policy."""
     return carry_out(plan(trace, processors, policy, requests))
+
+
+def schedule(run: Plan) -> bytes:
+    """Return the schedule file of a run."""
+    rows, file = Schedule(), BytesIO()
+    carry_out(run, [rows])
+    rows.write(file)
+    return file.getvalue()
 
 
 def start_times(run: Plan) -> NDArray[np.int64]:

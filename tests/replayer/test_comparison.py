@@ -11,6 +11,7 @@ from replayer.comparison import Plan, Result, as_json, carry_out
 from replayer.comparison_table import comparison_table, duration
 from services.catalogue import configure
 from shared.events import ClusterOpened, Envelope
+from shared.scores import CalibrationScores
 from tests.replayer.small_logs import generated, job, plan_of, workload_of
 
 # The design fixes these: tools outside the project read them.
@@ -45,6 +46,7 @@ POLICY = [
     "scheduling_points",
     "elapsed_seconds",
     "cpu_seconds",
+    "calibration",
 ]
 RUN_TIME = ["predictor", "jobs", "predictions", "mean_absolute_error", "mean_run_time", "log_score", "crps", "pit"]
 ADJUSTMENT = [
@@ -84,6 +86,18 @@ def test_rows_keep_the_order_of_the_command_line_and_repeat_the_spec() -> None:
         "last-two(fallback=request)",
         "requested",
     ]
+
+
+def test_policies_that_weigh_probabilities_have_their_calibration_in_the_row() -> None:
+    """Whoever compares policies wants to know by the same file whether the probabilities behind them were right."""
+    rows = as_json(results_of("easy", "probabilistic:runtime=empirical"))["policies"]
+    assert rows[0]["calibration"] is None
+    calibration = orjson.loads(orjson.dumps(rows[1]["calibration"]))
+    assert set(calibration) == set(CalibrationScores.model_fields)
+    exact = calibration["exact"]
+    assert exact["candidates"] == sum(each["candidates"] for each in exact["bins"]) > 0
+    assert exact["candidates"] == sum(calibration[f"exact_{part}"]["candidates"] for part in ("started", "not_started"))
+    assert 0 <= exact["calibration_error"] <= 1
 
 
 def test_scores_by_hand() -> None:
