@@ -11,6 +11,7 @@ from tests.benchmarks.memory import memory
 from tests.benchmarks.replay import replay
 from tests.benchmarks.scheduling_pass import queue_changes, scheduling_pass
 from tests.benchmarks.stream import stream
+from tests.benchmarks.stream_memory import stream_memory
 
 BENCHMARKS: dict[str, Callable[[], dict[str, Any] | list[dict[str, Any]]]] = {
     **{f"replay-{trace.lower()}": partial(replay, trace) for trace in SIZES},
@@ -18,6 +19,7 @@ BENCHMARKS: dict[str, Callable[[], dict[str, Any] | list[dict[str, Any]]]] = {
     **{f"scheduling-pass-{policy}": partial(scheduling_pass, policy) for policy in ("fcfs", "easy", "easy-sjbf")},
     "queue-changes": queue_changes,
     "stream": stream,
+    "memory-stream": partial(stream_memory, "HPC2N", 200_000),
 }
 
 
