@@ -61,7 +61,6 @@ def test_two_workers_per_stage_and_a_rebalance_in_mid_run(kafka: Kafka, redis_se
     assert_complete(Settings(kafka_bootstrap=kafka.address), "rebalance")
 
 
-@pytest.mark.archive  # minutes of outages; not in every run
 def test_the_same_while_everything_is_being_killed(tmp_path: Path) -> None:
     """Every stage and the replayer by SIGKILL, one stage stopped until its partition has moved, Redis and Kafka."""
     chaos(tmp_path, ["--jobs", "400"], kills=1, pause=1.0, seconds=400)
