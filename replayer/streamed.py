@@ -132,11 +132,10 @@ class StreamedReplay:
 
     async def _tell_all(self) -> Envelope:
         await self._tell(self._opened)
-        began = self._source.next_time()
         time = self._opened.time
         while (due := self._source.next_time()) is not None:
-            if self._pace is not None and began is not None:
-                await asyncio.sleep(max(0.0, self._pace.ahead(due - began)))
+            if self._pace is not None and self._sequence >= len(self._published):  # what was told is not told again
+                await asyncio.sleep(max(0.0, self._pace.ahead(due)))
             time = due
             events = self._source.next_instant()
             point = -1
