@@ -64,6 +64,7 @@ class StreamedReplay:
         self._sequence = 0
         self._published: list[Envelope] = []  # what an earlier process of this run has published
         self._seen = -1
+        self._heard = 0
         self._closed: asyncio.Future[Envelope] = asyncio.get_running_loop().create_future()
         self._decided: dict[int, Decided] = {}
         self._awaited: dict[int, asyncio.Future[Decided]] = {}
@@ -131,11 +132,10 @@ class StreamedReplay:
 
     async def _tell_all(self) -> Envelope:
         await self._tell(self._opened)
-        began = self._source.next_time()
         time = self._opened.time
         while (due := self._source.next_time()) is not None:
-            if self._pace is not None and began is not None:
-                await asyncio.sleep(max(0.0, self._pace.ahead(due - began)))
+            if self._pace is not None and self._sequence >= len(self._published):  # what was told is not told again
+                await asyncio.sleep(max(0.0, self._pace.ahead(due)))
             time = due
             events = self._source.next_instant()
             point = -1
@@ -161,14 +161,17 @@ class StreamedReplay:
         return await self._patiently(awaited, f"the decision at sequence {point}")
 
     async def _patiently(self, awaited: "asyncio.Future[Answer]", what: str) -> Answer:
-        try:
-            async with asyncio.timeout(self._settings.barrier_seconds):
-                return await awaited
-        except TimeoutError:
-            raise ReplayError(
-                f"run {self.run!r}: {what} did not come within {self._settings.barrier_seconds:.0f} s; are all stages "
-                f"running? See: python -m services watch dead-letters --beginning. Resume with --run {self.run}"
-            ) from None
+        """Wait for an answer as long as anything is answered: stages may be far behind a recorded replay."""
+        patience = self._settings.barrier_seconds
+        while not awaited.done():
+            heard = self._heard
+            await asyncio.wait({awaited}, timeout=patience)
+            if not awaited.done() and self._heard == heard:
+                raise ReplayError(
+                    f"run {self.run!r}: {what} did not come within {patience:.0f} s; are all stages running? See: "
+                    f"python -m services watch dead-letters --beginning. Resume with --run {self.run}"
+                )
+        return awaited.result()
 
     async def _tell(self, event: Event) -> None:
         """Publish the next event of the run, unless the log has it already."""
@@ -201,6 +204,7 @@ class StreamedReplay:
             envelope = Envelope.read(record.value)
             if envelope is None:
                 continue
+            self._heard += 1
             if record.topic == SCORES:
                 if isinstance(envelope.event, ClusterClosed) and not self._closed.done():
                     self._closed.set_result(envelope)

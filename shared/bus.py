@@ -9,11 +9,21 @@ from zlib import crc32
 
 from aiokafka import AIOKafkaConsumer, AIOKafkaProducer, TopicPartition
 from aiokafka.admin import AIOKafkaAdminClient, NewTopic
-from aiokafka.errors import KafkaError, TopicAlreadyExistsError
+from aiokafka.conn import collect_hosts, create_conn
+from aiokafka.errors import (
+    AuthenticationFailedError,
+    KafkaError,
+    SaslAuthenticationFailed,
+    TopicAlreadyExistsError,
+    UnsupportedSaslMechanismError,
+)
 
 from shared.errors import BusError
 from shared.settings import Settings
 from shared.topics import DEAD_LETTERS, FLOW
+
+REFUSALS = (ssl.SSLError, AuthenticationFailedError, SaslAuthenticationFailed, UnsupportedSaslMechanismError)
+"""What no patience cures: a certificate that is not trusted, a password that is not right."""
 
 
 def partition_of(run: str, partitions: int) -> int:
@@ -110,6 +120,7 @@ async def _administer(settings: Settings, work: Callable[[AIOKafkaAdminClient], 
     """Do `work` with an administrator; a broker that is not there yet is asked again for `connect_seconds`."""
     loop = asyncio.get_running_loop()
     until = loop.time() + settings.connect_seconds
+    await _reach(settings, until)
     while True:
         admin = AIOKafkaAdminClient(**connection(settings), request_timeout_ms=int(settings.connect_seconds * 1000))
         try:
@@ -122,6 +133,25 @@ async def _administer(settings: Settings, work: Callable[[AIOKafkaAdminClient], 
                 raise BusError(f"Kafka at {settings.kafka_bootstrap} cannot be used: {what}") from None
         finally:
             await admin.close()
+        await asyncio.sleep(0.5)
+
+
+async def _reach(settings: Settings, until: float) -> None:
+    """Wait for a broker that lets us in: a bare connection tells why one does not, where a client only logs it."""
+    arguments = connection(settings)
+    hosts = collect_hosts(arguments.pop("bootstrap_servers"))
+    while True:
+        for host, port, _ in hosts:
+            try:
+                async with asyncio.timeout_at(until):
+                    (await create_conn(host, port, **arguments)).close()
+                    return
+            except (KafkaError, OSError, TimeoutError) as error:
+                why = error
+        refused = isinstance(why, REFUSALS)
+        if refused or asyncio.get_running_loop().time() + 0.5 > until:
+            what = str(why) or type(why).__name__
+            raise BusError(f"Kafka at {settings.kafka_bootstrap} cannot be used: {what}") from None
         await asyncio.sleep(0.5)
 
 

@@ -10,24 +10,21 @@ import logging
 import os
 import tempfile
 import time
-from collections.abc import Sequence
+from contextlib import suppress
 from pathlib import Path
 from typing import Any
 
 import faust
 import uvloop
-from aiokafka import AIOKafkaProducer
-from aiokafka.errors import KafkaError
 from faust.web import Request, Response, View
 from prometheus_client import CONTENT_TYPE_LATEST, generate_latest
 
 from shared import bus
-from shared.errors import BusError
+from shared.kafka_stream import KafkaStream
 from shared.redis_store import RedisStore, connect
 from shared.settings import Settings
 from shared.stage import Stage
-from shared.stage_worker import Record, StageWorker
-from shared.topics import DEAD_LETTERS
+from shared.stage_worker import StageWorker
 from shared.worker_metrics import WorkerMetrics
 
 log = logging.getLogger("shadowtime.runner")
@@ -38,54 +35,11 @@ STALLED = 75
 UNASSIGNED_SECONDS = 20
 """How long a worker goes without a partition; so there should not be more workers of a stage than partitions."""
 
+GATHER_SECONDS = 0.02
+"""How long a batch waits for events that Kafka has and faust has not handed over yet."""
+
 QUEUED = 4
 """Batches that may wait between faust and the stage."""
-
-
-class KafkaStream:
-    """The outputs and the dead letters of a stage."""
-
-    def __init__(self, stage: Stage, producer: AIOKafkaProducer, settings: Settings) -> None:
-        self._stage = stage
-        self._producer = producer
-        self._settings = settings
-
-    async def publish(self, partition: int, run: str, values: Sequence[bytes]) -> None:
-        """Deliver outputs in order."""
-        key = run.encode()
-        try:
-            sent = [await self._producer.send(self._stage.writes, value, key, partition) for value in values]
-            for delivery in sent:
-                await delivery
-        except (KafkaError, OSError, TimeoutError) as error:
-            raise BusError(f"Kafka does not take outputs: {error or type(error).__name__}") from error
-
-    async def bury(self, record: Record, reason: str) -> None:
-        """Deliver a record to the dead letters, with where it came from and why in the headers."""
-        raw = record.value or b""
-        headers = {
-            "stage": self._stage.name,
-            "topic": record.topic,
-            "partition": str(record.partition),
-            "offset": str(record.offset),
-            "reason": reason,
-            "bytes": str(len(raw)),
-        }
-        try:
-            await self._producer.send_and_wait(
-                DEAD_LETTERS,
-                raw[: self._settings.max_message_bytes],
-                headers=[(name, value.encode()) for name, value in headers.items()],
-            )
-        except (KafkaError, OSError, TimeoutError) as error:
-            raise BusError(f"Kafka does not take dead letters: {error or type(error).__name__}") from error
-
-    async def reread(self, partition: int, start: int, stop: int) -> Sequence[Record]:
-        """Return the records of the stage's input from offset `start` up to `stop`."""
-        try:
-            return await bus.read_log(self._settings, self._stage.reads, partition, start, stop)
-        except (KafkaError, OSError, TimeoutError) as error:
-            raise BusError(f"Kafka does not give records: {error or type(error).__name__}") from error
 
 
 def run_stage(stage: Stage, settings: Settings) -> None:
@@ -206,9 +160,7 @@ class _Runner:
         worker = StageWorker(self._stage, store, stream, self._settings, self._metrics)
         try:
             while True:
-                events = [await self.queue.get()]
-                while len(events) < self._settings.batch_size and not self.queue.empty():
-                    events.append(self.queue.get_nowait())
+                events = await self._next_batch()
                 self._busy = True
                 began = time.perf_counter()
                 while self._new_partitions:
@@ -230,6 +182,26 @@ class _Runner:
         finally:
             await producer.stop()
             await client.aclose()
+
+    async def _next_batch(self) -> list[Any]:
+        """Wait for an event, and for those behind it that are known to lie in Kafka.
+
+        Faust hands over one event at a time. Whoever begins with the first splits what was published as one batch, and
+        the next stage splits it again: each part costs a transaction and a delivery in every stage from there on.
+        """
+        events = [await self.queue.get()]
+        with suppress(TimeoutError):
+            async with asyncio.timeout(GATHER_SECONDS):
+                while len(events) < self._settings.batch_size and (self.queue.qsize() or self._has_more(events[-1])):
+                    events.append(await self.queue.get())
+        return events
+
+    def _has_more(self, event: Any) -> bool:
+        """Return whether more is known to lie behind an event."""
+        if event is None:  # a wake-up
+            return False
+        high: int | None = self._app.consumer.highwater(event.message.tp)
+        return high is not None and event.message.offset + 1 < high
 
     async def watch_progress(self) -> None:
         """End the process when there is work and nothing moves: the supervisor starts it again.

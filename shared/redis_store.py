@@ -7,7 +7,7 @@ from typing import Any, cast
 from redis.asyncio import Redis
 from redis.asyncio.retry import Retry
 from redis.backoff import NoBackoff
-from redis.exceptions import RedisError
+from redis.exceptions import AuthenticationError, RedisError
 
 from shared.errors import Fenced, StoreError
 from shared.settings import Settings
@@ -146,8 +146,8 @@ class RedisStore:
             try:
                 await self._ask(self._client.ping())
                 return
-            except StoreError:
-                if loop.time() + 0.5 > until:
+            except StoreError as error:
+                if isinstance(error.__cause__, AuthenticationError) or loop.time() + 0.5 > until:
                     raise
             await asyncio.sleep(0.5)
 

@@ -55,7 +55,7 @@ class Settings(BaseSettings):
     batch_size: Annotated[int, Field(ge=1)] = Field(200, description="most events in one transaction")
     connect_seconds: Annotated[float, Field(gt=0)] = Field(8.0, description="patience with a server at the start")
     barrier_seconds: Annotated[float, Field(gt=0)] = Field(
-        120.0, description="patience of a closed replay with the scheduler's answer"
+        120.0, description="patience of a replay while nothing is answered"
     )
     watchdog_seconds: Annotated[float, Field(gt=0)] = Field(
         60.0, description="a worker that is behind and makes no progress for so long ends itself"

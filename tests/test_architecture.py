@@ -18,11 +18,17 @@ SERVICES = sorted(path.parent.name for path in (ROOT / "services").glob("*/__ini
 WIRING = {"services/pipeline.py", "services/catalogue.py"}
 BROKER_FILES = {
     "faust": {"shared/faust_runner.py"},
-    "aiokafka": {"shared/bus.py", "shared/faust_runner.py", "shared/subscribe.py", "replayer/streamed.py"},
+    "aiokafka": {"shared/bus.py", "shared/kafka_stream.py", "shared/subscribe.py", "replayer/streamed.py"},
     "redis": {"shared/redis_store.py"},
 }
 CLOCKS_AND_CHANCE = {"time", "datetime", "random", "secrets", "uuid"}
-RUNNERS = {"shared/faust_runner.py", "shared/bus.py", "shared/redis_store.py", "services/__main__.py"}
+RUNNERS = {
+    "shared/faust_runner.py",
+    "shared/kafka_stream.py",
+    "shared/bus.py",
+    "shared/redis_store.py",
+    "services/__main__.py",
+}
 """Files that meet the world outside, where time passes; no algorithm imports them."""
 
 

@@ -12,6 +12,7 @@ from tests.benchmarks.memory import memory
 from tests.benchmarks.replay import replay
 from tests.benchmarks.scheduling_pass import queue_changes, scheduling_pass
 from tests.benchmarks.stream import stream
+from tests.benchmarks.stream_memory import stream_memory
 
 BENCHMARKS: dict[str, Callable[[], dict[str, Any] | list[dict[str, Any]]]] = {
     **{f"replay-{trace.lower()}": partial(replay, trace) for trace in SIZES},
@@ -20,6 +21,7 @@ BENCHMARKS: dict[str, Callable[[], dict[str, Any] | list[dict[str, Any]]]] = {
     "queue-changes": queue_changes,
     **FRONTIERS,
     "stream": stream,
+    "memory-stream": partial(stream_memory, "HPC2N", 200_000),
 }
 
 

@@ -14,8 +14,6 @@ from types import MappingProxyType
 from typing import Any
 
 import uvloop
-from aiokafka import TopicPartition
-from aiokafka.admin import AIOKafkaAdminClient, NewTopic
 
 from replayer.comparison import Plan
 from replayer.recorded import Recorded
@@ -26,8 +24,9 @@ from services.pipeline import STAGES
 from shared import bus
 from shared.events import ClusterClosed, Decided, Envelope, Event
 from shared.settings import Settings
-from shared.topics import JOBS
+from shared.topics import FLOW, JOBS
 from stack.servers import Kafka, Redis
+from tests.benchmarks.bare_stream import bare_aiokafka, bare_faust, drained, fill, spread
 from tests.benchmarks.logs import log
 from tests.parity.workers import ROOT
 
@@ -42,12 +41,14 @@ class Timed(StreamedReplay):
 
     def __init__(self, *arguments: Any, **options: Any) -> None:
         super().__init__(*arguments, **options)
+        self.awaited: list[int] = []
         self.latencies: list[float] = []
 
     async def _answer(self, point: int) -> Decided:
         began = time.perf_counter()
         decided = await super()._answer(point)
         self.latencies.append(time.perf_counter() - began)
+        self.awaited.append(point)
         return decided
 
 
@@ -57,7 +58,8 @@ def stream() -> list[dict[str, Any]]:
         folder = Path(name)
         with Kafka(folder / "kafka") as kafka, Redis(folder / "redis") as redis:
             settings = Settings(kafka_bootstrap=kafka.address, redis_url=redis.url, web_port=0)
-            lines = [uvloop.run(bare_aiokafka(settings)), bare_faust(settings, folder)]
+            values = envelopes("bare", JOBS_RECORDED)
+            lines = [uvloop.run(bare_aiokafka(settings, values)), bare_faust(settings, values, folder)]
             lines += each_stage_alone(settings)
             with workers(settings):
                 lines += [uvloop.run(closed(settings)), uvloop.run(recorded(settings))]
@@ -102,108 +104,6 @@ def envelopes(run: str, jobs: int) -> list[bytes]:
     return [Envelope(run=run, sequence=number, event=event).to_bytes() for number, event in enumerate(events)]
 
 
-async def make_topics(settings: Settings, *names: str) -> None:
-    admin = AIOKafkaAdminClient(**bus.connection(settings))
-    await admin.start()
-    await admin.create_topics([NewTopic(name, 1, 1) for name in names])
-    await admin.close()
-    await asyncio.sleep(1)
-
-
-async def fill(settings: Settings, topic: str, partition: int, key: bytes, values: list[bytes]) -> float:
-    """Publish and return messages per second."""
-    producer = bus.producer(settings)
-    await producer.start()
-    began = time.perf_counter()
-    for value in values:
-        await producer.send(topic, value, key, partition)
-    await producer.flush()
-    took = time.perf_counter() - began
-    await producer.stop()
-    return len(values) / took
-
-
-async def drained(settings: Settings, topic: str, partition: int, count: int) -> float:
-    """Wait until a topic has `count` messages; return messages per second, from the first on."""
-    consumer = bus.reader(settings)
-    await consumer.start()
-    place = TopicPartition(topic, partition)
-    began, first = 0.0, 0
-    while True:
-        end = (await consumer.end_offsets([place]))[place]
-        if end and not first:
-            began, first = time.perf_counter(), end
-        if end >= count:
-            break
-        await asyncio.sleep(0.02)
-    await consumer.stop()
-    return (count - first) / (time.perf_counter() - began)
-
-
-async def round_trips(settings: Settings, out: str, back: str, count: int = 300) -> list[float]:
-    """Return the times from publishing on one topic to hearing on another, one message at a time."""
-    producer, consumer = bus.producer(settings), bus.reader(settings)
-    await producer.start()
-    await consumer.start()
-    place = TopicPartition(back, 0)
-    consumer.assign([place])
-    await consumer.seek_to_end(place)
-    await consumer.position(place)
-    times = []
-    for number in range(count):
-        began = time.perf_counter()
-        await producer.send(out, b"%d" % number, partition=0)
-        await consumer.getone()
-        times.append(time.perf_counter() - began)
-    await producer.stop()
-    await consumer.stop()
-    return times
-
-
-async def bare_aiokafka(settings: Settings) -> dict[str, Any]:
-    await bus.prepare_topics(settings)
-    await make_topics(settings, "echo-in", "echo-out")
-    values = envelopes("bare", JOBS_RECORDED)
-    rate = await fill(settings, "echo-in", 0, b"bare", values)
-    consumer, producer = bus.reader(settings), bus.producer(settings)
-    await consumer.start()
-    await producer.start()
-    consumer.assign([TopicPartition("echo-in", 0)])
-    began = time.perf_counter()
-    for _ in values:
-        await consumer.getone()
-    read = len(values) / (time.perf_counter() - began)
-
-    async def echo() -> None:
-        async for record in consumer:
-            await producer.send("echo-out", record.value, partition=0)
-
-    echoing = asyncio.ensure_future(echo())
-    times = await round_trips(settings, "echo-in", "echo-out")
-    echoing.cancel()
-    await consumer.stop()
-    await producer.stop()
-    return {"part": "bare-aiokafka", "produced_per_second": round(rate), "consumed_per_second": round(read)} | spread(
-        times
-    )
-
-
-def bare_faust(settings: Settings, folder: Path) -> dict[str, Any]:
-    async def measure() -> dict[str, Any]:
-        await make_topics(settings, "bare-in", "bare-out")
-        values = envelopes("bare", JOBS_RECORDED)
-        await fill(settings, "bare-in", 0, b"bare", values)
-        command = [sys.executable, "-m", "tests.benchmarks.bare_faust", settings.kafka_bootstrap, str(folder / "faust")]
-        process = subprocess.Popen(command, cwd=ROOT, stderr=subprocess.DEVNULL)
-        rate = await drained(settings, "bare-out", 0, len(values))
-        times = await round_trips(settings, "bare-in", "bare-out")
-        process.terminate()
-        process.wait()
-        return {"part": "bare-faust", "per_second": round(rate)} | spread(times)
-
-    return uvloop.run(measure())
-
-
 def each_stage_alone(settings: Settings) -> list[dict[str, Any]]:
     """Fill `jobs`, then run one stage after another until it has forwarded everything."""
 
@@ -235,7 +135,29 @@ async def closed(settings: Settings) -> dict[str, Any]:
         "jobs": JOBS_CLOSED,
         "scheduling_points_per_second": round(points / took, 1),
         "awaited_share": round(len(replay.latencies) / points, 3),
+        "hops_ms": await hops(settings, replay),
     } | spread(replay.latencies)
+
+
+async def hops(settings: Settings, replay: Timed) -> dict[str, float]:
+    """Return where the mean latency goes: from each stage's input to its output, and from there back to the replayer.
+
+    Topics note their times in whole milliseconds, so means tell more than medians.
+    """
+    partition = bus.partition_of(replay.run, settings.partitions)
+    published: dict[str, dict[int, int]] = {}
+    for topic in FLOW:
+        records = await bus.read_log(settings, topic, partition)
+        envelopes = [(Envelope.from_bytes(record.value), record.timestamp) for record in records]
+        published[topic] = {envelope.sequence: time for envelope, time in envelopes if envelope.run == replay.run}
+    means = {
+        stage.name: statistics.mean(
+            published[stage.writes][each] - published[stage.reads][each] for each in replay.awaited
+        )
+        for stage in STAGES[:-1]
+    }
+    means["replayer"] = 1000 * statistics.mean(replay.latencies) - sum(means.values())
+    return {name: round(mean, 2) for name, mean in means.items()}
 
 
 async def recorded(settings: Settings) -> dict[str, Any]:
@@ -269,12 +191,3 @@ async def warm_up(settings: Settings) -> None:
 def timed(settings: Settings, run: str, jobs: int) -> Timed:
     made = plan("closed", jobs)
     return Timed(made.opened(), made.source(), [], run, settings, starts_only=True)
-
-
-def spread(seconds: list[float]) -> dict[str, float]:
-    """Return median and 99th percentile in milliseconds."""
-    ordered = sorted(seconds)
-    return {
-        "median_ms": round(1000 * statistics.median(ordered), 2),
-        "p99_ms": round(1000 * ordered[int(0.99 * (len(ordered) - 1))], 2),
-    }

@@ -61,20 +61,24 @@ def test_two_workers_per_stage_and_a_rebalance_in_mid_run(kafka: Kafka, redis_se
     assert_complete(Settings(kafka_bootstrap=kafka.address), "rebalance")
 
 
-@pytest.mark.archive  # minutes of outages; not in every run
 def test_the_same_while_everything_is_being_killed(tmp_path: Path) -> None:
     """Every stage and the replayer by SIGKILL, one stage stopped until its partition has moved, Redis and Kafka."""
-    chaos(tmp_path, ["--jobs", "400"], kills=1, pause=1.0, seconds=400)
+    chaos(tmp_path, ["--jobs", "400"], speed=10_000, kills=1, pause=1.0, seconds=400, share=0.5)
 
 
 @pytest.mark.archive
 @pytest.mark.skipif(not KTH.exists(), reason="needs ../shared/traces")
 def test_the_first_5000_jobs_of_kth_while_everything_is_being_killed(tmp_path: Path) -> None:
-    chaos(tmp_path, [str(KTH), "--jobs", "5000"], kills=5, pause=6.0, seconds=1500)
+    chaos(tmp_path, [str(KTH), "--jobs", "5000"], speed=12_000, kills=5, pause=6.0, seconds=1500, share=1.0)
 
 
-def chaos(folder: Path, arguments: list[str], kills: int, pause: float, seconds: float) -> None:
-    """Replay while killing; at the end the decisions must be those of the embedded pipeline."""
+def chaos(
+    folder: Path, arguments: list[str], *, speed: int, kills: int, pause: float, seconds: float, share: float
+) -> None:
+    """Replay while killing; at the end the decisions must be those of the embedded pipeline.
+
+    The pace, `speed`, keeps the replay from ending before at least a `share` of everything was done to it.
+    """
     require(Kafka)
     require(Redis)
     expected = embedded(folder, *arguments)
@@ -86,16 +90,18 @@ def chaos(folder: Path, arguments: list[str], kills: int, pause: float, seconds:
         Workers(kafka, redis, folder, per_stage=2) as workers,
     ):
         run, path = "chaos", folder / "kafka.jsonl"
+        arguments = [*arguments, "--speed", str(speed)]
         replay = workers.replay(run, path, *arguments)
         workers.wait_for_decisions(run)
         victims = [name for name in [*workers.names, "replay"] for _ in range(kills)]
         chance.shuffle(victims)
         acts: list[str] = [*victims, "stop", "kafka", "redis"]
         chance.shuffle(acts)
-        for act in acts:
+        for done, act in enumerate(acts):
+            if replay.poll() is not None:
+                assert done >= share * len(acts), f"the replay ended after {done} of {len(acts)}\n{workers.logs()}"
+                break
             if act == "replay":
-                if replay.poll() is not None:
-                    break
                 replay.kill()
                 replay.wait()
                 replay = workers.replay(run, path, *arguments)
