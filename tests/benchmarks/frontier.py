@@ -4,6 +4,7 @@
 """
 
 import json
+import math
 from collections.abc import Iterator, Sequence
 from functools import partial
 from itertools import product
@@ -25,19 +26,19 @@ JOBS = 10_000
 
 
 class Grid(NamedTuple):
-    """Values of the keys of `probabilistic` that are varied; patience in hours, infinity for none."""
+    """Values of the keys of `probabilistic` that are varied; infinite patience bounds nothing."""
 
     criteria: Sequence[str] = ("exact", "gain")
     taus: Sequence[float] = (0.05, 0.2, 0.5, 1.0)
     budgets: Sequence[float] = (0.9, 1.0)
-    patiences: Sequence[float] = (24.0, 48.0, float("inf"))
+    patiences: Sequence[float] = (0.5, 0.75, 1.0, math.inf)
 
     def policies(self, keys: str) -> Iterator[tuple[str, dict[str, Any]]]:
         """Yield each SPEC with the values that it has."""
-        for criterion, tau, budget, hours in product(self.criteria, self.taus, self.budgets, self.patiences):
-            varied = {"criterion": criterion, "tau": tau, "budget": budget, "patience": hours * 3600}
+        for criterion, tau, budget, patience in product(*self):
+            varied = {"criterion": criterion, "tau": tau, "budget": budget, "patience": patience}
             spec = ",".join(f"{key}={value}" for key, value in varied.items())
-            yield f"probabilistic:{keys},{spec}", varied | {"patience": None if hours == float("inf") else hours * 3600}
+            yield f"probabilistic:{keys},{spec}", varied | {"patience": None if patience == math.inf else patience}
 
 
 def undominated(points: Sequence[tuple[float, float]]) -> list[bool]:
@@ -78,7 +79,7 @@ def main(
     criterion: Annotated[list[str] | None, typer.Option()] = None,
     tau: Annotated[list[float] | None, typer.Option()] = None,
     budget: Annotated[list[float] | None, typer.Option()] = None,
-    patience: Annotated[list[float] | None, typer.Option(help="hours")] = None,
+    patience: Annotated[list[float] | None, typer.Option(help="`inf` for none")] = None,
 ) -> None:
     """Print the table of each log as a JSON line."""
     whole, documents = Grid(), []

@@ -104,12 +104,12 @@ def _name(point: Point) -> str:
     """Return what a person calls a point.
 
     >>> _name({"criterion": "gain", "tau": 1.0, "budget": 0.9, "patience": None})
-    'gain, tau 1, budget 0.9, no patience bound'
+    'gain, tau 1, budget 0.9, endless patience'
     """
     if "policy" in point:
         return str(point["policy"])
     patience = point["patience"]
-    bound = "no patience bound" if patience is None else f"patience {duration(patience)}"
+    bound = "endless patience" if patience is None else f"patience {patience:g}"
     return f"{point['criterion']}, tau {point['tau']:g}, budget {point['budget']:g}, {bound}"
 
 

@@ -46,6 +46,18 @@ def test_kafka_gives_the_decisions_of_the_embedded_pipeline(
     assert_complete(Settings(kafka_bootstrap=kafka.address), f"plain/{policy}")
 
 
+def test_risk_that_heads_were_put_to_is_the_same_over_kafka(kafka: Kafka, redis_server: Redis, tmp_path: Path) -> None:
+    """Budget and patience are remembered from pass to pass, distributions from submission to end."""
+    policy = "probabilistic:tau=0.3,order=expected,accept_easy_safe=yes,budget=0.9,patience=1,runtime=experts"
+    arguments = ["--jobs", "100", "--policy", policy]
+    expected = embedded(tmp_path, *arguments)
+    assert b'"kind":"ProbablyHarmless"' in expected
+    with Workers(kafka, redis_server, tmp_path) as workers:
+        workers.finish(workers.replay("risk", tmp_path / "kafka.jsonl", *arguments), 120)
+        assert (tmp_path / "kafka.jsonl").read_bytes() == expected, workers.logs()
+    assert_complete(Settings(kafka_bootstrap=kafka.address), "risk")
+
+
 def test_two_workers_per_stage_and_a_rebalance_in_mid_run(kafka: Kafka, redis_server: Redis, tmp_path: Path) -> None:
     arguments = ["--jobs", str(2 * JOBS)]
     expected = embedded(tmp_path, *arguments)

@@ -303,13 +303,10 @@ class Promises:
     def promise(self, decided: Decided) -> None:
         heads = [self.waiting[each.job_number] for each in decided.starts if each.reason == FitsNow()]
         free = self.free - sum(job.requested_processors for job in heads)
-        head, *others = [job for job in self.waiting.values() if job not in heads] or [None]
-        if (
-            head is None
-            or head.job_number in self.promises
-            or not any(0 < j.requested_processors <= free for j in others)
-        ):
+        left = [job for job in self.waiting.values() if job not in heads]
+        if not any(0 < job.requested_processors <= free for job in left[1:]) or left[0].job_number in self.promises:
             return
+        head = left[0]
         ends = [(decided.time + (job.requested_time or 0), job.requested_processors) for job in heads]
         for end, processors in sorted([*self.running.values(), *ends]):
             free += processors

@@ -1,0 +1,52 @@
+"""The frontier: every policy of the grid is replayed, and the page needs nothing but itself."""
+
+import json
+import math
+from pathlib import Path
+from xml.etree import ElementTree
+
+import pytest
+
+import tests.benchmarks.logs as logs
+from tests.benchmarks.frontier import BASELINES, Grid, frontier, main
+from tests.benchmarks.frontier_page import page
+
+SMALL = Grid(criteria=("exact", "gain"), taus=(0.2, 1.0), budgets=(1.0,), patiences=(1.0, math.inf))
+
+
+@pytest.fixture(autouse=True)
+def _generated_log(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(logs, "TRACES", Path("nowhere"))
+    monkeypatch.setitem(logs.SIZES, "KTH", logs.Size(120, 16))
+
+
+def test_a_row_for_each_policy_of_the_grid_and_each_to_be_measured_by() -> None:
+    document = frontier("KTH", SMALL, jobs=100)
+    points = document["points"]
+    assert (document["jobs"], len(points)) == (100, len(BASELINES) + 8)
+    assert [each["policy"] for each in points[: len(BASELINES)]] == list(BASELINES)
+    assert {(each["criterion"], each["tau"], each["patience"]) for each in points[len(BASELINES) :]} == {
+        (criterion, tau, patience) for criterion in ("exact", "gain") for tau in (0.2, 1.0) for patience in (1.0, None)
+    }
+    assert any(each["undominated"] for each in points)
+
+
+def test_page_is_self_contained_and_shows_every_point() -> None:
+    document = frontier("KTH", SMALL, jobs=100)
+    text = page([document])
+    assert "src=" not in text
+    assert "http" not in text
+    svg = ElementTree.fromstring(text[text.index("<svg") : text.index("</svg>") + 6])
+    marks = [each for each in svg.iter("circle") if each.find("title") is not None]
+    assert len(marks) == len(document["points"])
+    for each in marks:  # within the axes
+        assert 60 <= float(each.attrib["cx"]) <= 570
+        assert 20 <= float(each.attrib["cy"]) <= 370
+    assert text.count("<tr") == 1 + len(document["points"])
+
+
+def test_command_prints_a_line_and_writes_the_page(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
+    main(["KTH"], tmp_path / "f.html", 50, criterion=["exact"], tau=[0.5], budget=[1.0], patience=[0.5])
+    [line] = capsys.readouterr().out.splitlines()
+    assert json.loads(line)["benchmark"] == "frontier-kth"
+    assert (tmp_path / "f.html").read_text().startswith("<!doctype html>")
