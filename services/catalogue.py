@@ -37,7 +37,7 @@ def canonical(option: str, spec: str) -> str:
 def configure(policy: str, runtime: str = "requested", adjustment: str = "none") -> Configuration:
     """Return what a policy's SPEC stands for; `runtime` and `adjustment` apply where it names none itself.
 
-    >>> configure("best").runtime
+    >>> configure("easy-sjbf:runtime=last-two").runtime
     'last-two(fallback=request)'
     """
     spec = parse(policy)

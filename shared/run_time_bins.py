@@ -14,7 +14,7 @@ from shared.message import LONGEST
 
 RATIO: Final = 1.8
 BINS: Final = 1 + math.ceil(math.log(LONGEST) / math.log(RATIO))
-EDGES: Final = np.concatenate(([0.0], RATIO ** np.arange(BINS)))
+EDGES: Final = np.array([0.0, *(RATIO**j for j in range(BINS))])
 """Seconds, shape (BINS + 1,); reaches past the longest time that a message can carry (P0, section 4.1)."""
 
 Masses = npt.NDArray[np.float64]

@@ -8,7 +8,7 @@ from services.scheduler.conditioning import condition
 from services.scheduler.delay_probability import Floats, Table, in_order
 from services.scheduler.expected_end import Column
 from shared.kernel import kernel
-from shared.run_time_bins import BINS, EDGES, RATIO
+from shared.run_time_bins import BINS, RATIO
 
 
 @cache
@@ -18,7 +18,7 @@ def refined_edges(points: int) -> Floats:
     >>> refined_edges(2)[:5].round(3).tolist()
     [0.0, 1.0, 1.342, 1.8, 2.415]
     """
-    return np.concatenate((EDGES[:1], EDGES[1] * RATIO ** (np.arange((BINS - 1) * points + 1) / points)))
+    return np.array([0.0, *(RATIO ** (j / points) for j in range((BINS - 1) * points + 1))])
 
 
 @kernel(

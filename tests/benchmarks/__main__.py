@@ -7,8 +7,10 @@ from functools import partial
 from typing import Any
 
 from tests.benchmarks.frontier import BENCHMARKS as FRONTIERS
+from tests.benchmarks.large_machine import coarsening, large_machine
 from tests.benchmarks.logs import SIZES
 from tests.benchmarks.memory import memory
+from tests.benchmarks.probabilistic_pass import probabilistic_pass
 from tests.benchmarks.replay import replay
 from tests.benchmarks.scheduling_pass import queue_changes, scheduling_pass
 from tests.benchmarks.stream import stream
@@ -19,6 +21,9 @@ BENCHMARKS: dict[str, Callable[[], dict[str, Any] | list[dict[str, Any]]]] = {
     "memory-hpc2n": partial(memory, "HPC2N"),
     **{f"scheduling-pass-{policy}": partial(scheduling_pass, policy) for policy in ("fcfs", "easy", "easy-sjbf")},
     "queue-changes": queue_changes,
+    "probabilistic-pass": probabilistic_pass,
+    "large-machine": large_machine,
+    "large-machine-coarsening": coarsening,
     **FRONTIERS,
     "stream": stream,
     "memory-stream": partial(stream_memory, "HPC2N", 200_000),

@@ -48,10 +48,10 @@ def test_kafka_gives_the_decisions_of_the_embedded_pipeline(
 
 def test_risk_that_heads_were_put_to_is_the_same_over_kafka(kafka: Kafka, redis_server: Redis, tmp_path: Path) -> None:
     """Budget and patience are remembered from pass to pass, distributions from submission to end."""
-    policy = "probabilistic:tau=0.3,order=expected,accept_easy_safe=yes,budget=0.9,patience=1,runtime=experts"
-    arguments = ["--jobs", "100", "--policy", policy]
+    policy = "probabilistic:tau=0.5,budget=0.9,patience=1,runtime=experts"
+    arguments = ["--jobs", "80", "--policy", policy]
     expected = embedded(tmp_path, *arguments)
-    assert b'"kind":"ProbablyHarmless"' in expected
+    assert expected.count(b"probably-harmless") > 10
     with Workers(kafka, redis_server, tmp_path) as workers:
         workers.finish(workers.replay("risk", tmp_path / "kafka.jsonl", *arguments), 120)
         assert (tmp_path / "kafka.jsonl").read_bytes() == expected, workers.logs()

@@ -83,7 +83,7 @@ def test_rows_keep_the_order_of_the_command_line_and_repeat_the_spec() -> None:
     assert [row["runtime"] for row in rows] == [
         "last-two(fallback=request)",
         "requested",
-        "last-two(fallback=request)",
+        configure("best").runtime,
         "requested",
     ]
 
@@ -153,7 +153,7 @@ def test_settings_of_a_run_are_in_its_opening() -> None:
 
     carry_out(plan_of(generated(), "best", seed=11), [note])
     [event] = opened
-    assert (event.policy, event.runtime, event.seed) == ("easy-sjbf", "last-two(fallback=request)", 11)
+    assert (event.policy, event.runtime, event.seed) == (*configure("best")[:2], 11)
     assert (event.adjustment, event.wait_bound, event.mode, event.processors) == ("none", "none", "closed", 16)
 
 

@@ -21,8 +21,8 @@ from shared.scores import Scores
 from tests.replayer.small_logs import generated, plan_of
 
 ROOT = Path(__file__).parents[2]
-POLICIES = ("fcfs", "easy", "easy-sjbf", "best")
-PREDICTORS = ("requested", "last-two(fallback=request)", "last-two(fallback=incremental)")
+POLICIES = ("fcfs", "easy", "easy-sjbf", "probabilistic:budget=0.5,patience=1,points=2", "best")
+PREDICTORS = ("requested", "last-two(fallback=request)", "last-two(fallback=incremental)", "experts")
 
 
 class Whole(NamedTuple):
@@ -107,6 +107,7 @@ def test_seeds_are_in_the_log() -> None:
         ("easy", "requested", 1, 0.5),
         ("easy-sjbf", "last-two(fallback=incremental)", 2, 0.25),
         ("best", "requested", 3, 0.9),
+        ("probabilistic:tau=0.3", "hmm", 5, 0.6),
         ("fcfs", "last-two(fallback=request)", 4, 0.02),
     ],
 )
