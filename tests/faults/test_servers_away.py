@@ -13,6 +13,7 @@ from services.pipeline import STAGES
 from shared.bus import partition_of
 from shared.redis_store import connect
 from shared.settings import Settings
+from shared.stage import SNAPSHOT_SCHEMA
 from stack.servers import Kafka, Redis
 from tests.parity.test_parity import embedded
 from tests.parity.topic_logs import sequences, without_duplicates
@@ -168,10 +169,11 @@ def test_a_snapshot_of_another_schema_is_refused_with_the_remedy(kafka: Kafka, t
             key = "shadowtime:scheduler:state:old"
             snapshot = await client.hget(key, "snapshot")
             assert isinstance(snapshot, bytes)
-            await client.hset(key, "snapshot", snapshot.replace(b'"schema":1', b'"schema":0'))
+            older = snapshot.replace(f'"schema":{SNAPSHOT_SCHEMA}'.encode(), b'"schema":0')
+            await client.hset(key, "snapshot", older)
             await client.aclose()
 
         asyncio.run(age())
         ended = worker(f"--kafka-bootstrap={kafka.address}", f"--redis-url={redis.url}")
     assert ended.returncode != 0
-    assert "snapshot has schema 0, expected 1; rebuild" in ended.stderr
+    assert f"snapshot has schema 0, expected {SNAPSHOT_SCHEMA}; rebuild" in ended.stderr

@@ -20,7 +20,7 @@ from shared.events import (
     Rejected,
     SchedulingPoint,
 )
-from shared.stage import Stage, StageRun, fingerprint
+from shared.stage import SNAPSHOT_SCHEMA, Stage, StageRun, fingerprint
 
 OPENED = ClusterOpened(time=100, cluster="c", processors=10, runtime="last-two(fallback=request)")
 
@@ -204,8 +204,11 @@ def test_what_is_not_open_has_no_snapshot() -> None:
 @pytest.mark.parametrize(
     ("change", "complaint"),
     [
-        ({"schema": 0}, "the snapshot has schema 0, expected 1; rebuild the stage from the beginning of its topic"),
-        ({"schema": 2}, "the snapshot has schema 2, expected 1"),
+        (
+            {"schema": 0},
+            f"the snapshot has schema 0, expected {SNAPSHOT_SCHEMA}; rebuild the stage from the beginning of its topic",
+        ),
+        ({"schema": 99}, f"the snapshot has schema 99, expected {SNAPSHOT_SCHEMA}"),
         ({"stage": "scoreboard"}, "the snapshot has stage 'scoreboard', expected 'scheduler'"),
         ({"settings": "0123"}, "the snapshot has settings '0123', expected '[0-9a-f]{16}'"),
     ],
