@@ -23,6 +23,7 @@ from replayer.arguments import configurations, parse_capacity, parse_factor, par
 from replayer.comparison import Plan, Result, as_json, carry_out, carry_out_paced, carry_out_streamed
 from replayer.comparison_table import comparison_table, prediction_table
 from replayer.embedded import Observer
+from replayer.interruption import Interruption
 from replayer.output import STANDARD_OUTPUT, result_file
 from replayer.pace import Pace
 from replayer.records import DecisionLog, Schedule
@@ -103,7 +104,8 @@ def main(
     chosen = configurations(mode, policy or ["easy"], runtime, adjustment)
     bound = parse_wait_bound(wait_bound or ["none"])
     changes = tuple(sorted(map(parse_capacity, capacity or ()), key=lambda change: change.time))
-    pace = None if speed == "max" else Pace(parse_factor(speed))
+    interruption = Interruption()
+    pace = None if speed == "max" else Pace(parse_factor(speed), sleep=interruption.sleep)
     if not 0 <= seed <= LARGEST_SEED:
         raise SettingsError(f"--seed {seed}: expected 0 to {LARGEST_SEED}")
     if transport == "embedded" and (run is not None or setting):
@@ -146,6 +148,7 @@ def main(
             carry_out_all = partial(stream, settings=settings, run=run, pace=pace)
         else:
             carry_out_all = partial(replay, pace=pace)
+            observers.append(files.enter_context(interruption))
         try:
             results = with_progress(plans, observers, carry_out_all, exact=pace is not None)
         except KeyboardInterrupt:

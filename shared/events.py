@@ -12,7 +12,7 @@ All times are whole seconds on the cluster's own time line.
 
 from typing import Annotated, Final, Literal
 
-from pydantic import Field, ValidationError
+from pydantic import Field, ValidationError, model_validator
 
 from shared.message import Count, Frozen, Request, Seconds, Whole
 from shared.predictions import Probability, RunTimePrediction, WaitBound, WalltimeAdjustment
@@ -137,8 +137,8 @@ class ProbablyHarmless(Frozen):
     """Started ahead of a blocked head, as what it does to it (`criterion` says by which measure) is below `tau`.
 
     `probability` is the exact one of delaying the head, `bound` the paper's bound on it from below; `cost_of_gain` the
-    slowdown that the head is expected to lose for each unit that the job gains. `budget_left` is the risk that this
-    head may still be put to after this start; `riskiest` are the up to three terminations that carry most of the
+    slowdown that the head is expected to lose at most for each unit that the job gains. `budget_left` is the risk that
+    this head may still be put to after this start; `riskiest` are the up to three terminations that carry most of the
     probability. Where the machine was too large for a walk over single processors, `resolution` is the processors
     per unit.
     """
@@ -189,6 +189,14 @@ class Evaluated(Frozen):
     probabilities: tuple[Probability, ...]
     bounds: tuple[Probability, ...]
     accepted: bool
+
+    @model_validator(mode="after")
+    def _one_of_each(self) -> "Evaluated":
+        if not len(self.job_numbers) == len(self.probabilities) == len(self.bounds) >= self.accepted:
+            raise ValueError(
+                f"{len(self.job_numbers)} candidates of head {self.head}, but other counts of probabilities"
+            )
+        return self
 
 
 Decision = Start | Kill

@@ -19,13 +19,33 @@ UNITS = 4000
 MEASURES = ("exact", "paper", "gain")
 """What is found of each candidate, in this order.
 
-Exact probability of delaying the head; the paper's bound on it from below; and what it costs the head for each unit
-that it gains: the delay expected of the head, over the head's expected run time, to the time expected until the head
-can start, over the candidate's. Both are slowdowns; run times count as at least ten seconds.
+Exact probability of delaying the head; the paper's bound on it from below; and what it costs the head at most for each
+unit that it gains: the delay expected of the head if that lasts until the candidate ends, over the head's expected run
+time, to the time expected until the head can start, over the candidate's. Both are slowdowns; run times count as at
+least ten seconds.
 """
+
+GAIN = MEASURES.index("gain")
 
 SHORTEST = 10.0
 """Seconds; a shorter run time counts as this, as in bounded slowdown."""
+
+
+@kernel("int64[::1](int64[::1], int64)")
+def in_units(processors: Column, unit: int) -> Column:
+    """Return sizes in units, rounded so that any first few of them add up to what they hold, rounded up.
+
+    >>> in_units(np.array([1, 1, 1, 1, 5]), 2).tolist()
+    [1, 0, 1, 0, 3]
+    """
+    rounded = np.empty_like(processors)
+    held, before = 0, 0
+    for job in range(len(processors)):
+        held += processors[job]
+        so_far = -(-held // unit)
+        rounded[job] = so_far - before
+        before = so_far
+    return rounded
 
 
 class Tried(NamedTuple):
@@ -97,6 +117,8 @@ def try_candidates(
         events[c] = len(times)
         ends[c, : events[c]], weights[c, : events[c]] = times, probabilities
         horizon = max(horizon, times[-1])
+    if measure == GAIN:
+        horizon = np.inf  # its time counts until the head can start, whatever the candidates do
     unit = 0
     for size in running_processors:
         unit = np.gcd(unit, size)
@@ -110,11 +132,13 @@ def try_candidates(
     kinds = np.unique(sizes)
     at, by, ready, delays, bounds = walk(
         lacking,
-        running_processors // unit,
+        in_units(running_processors, unit),
         *terminations(now, horizon, start_times, expected, running_requested, running_slots, histograms, edges, censor),
         kinds,
     )
-    until_ready = (ready * (at - now)).sum() + (1.0 - ready.sum()) * (horizon - now)
+    until_ready = (ready * (at - now)).sum()
+    if len(at):
+        until_ready += max(1.0 - ready.sum(), 0.0) * (at[-1] - now)
     measures = np.zeros((count, 3))
     risks = np.empty(len(at))
     for c in range(count):

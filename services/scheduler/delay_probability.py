@@ -274,7 +274,7 @@ def _delay(
     if needed < 1:
         raise ValueError(f"the head needs {needed} more processors: it is not blocked")
     for job, (size, ends) in enumerate([*running, candidate]):
-        if size < 1 or abs(sum(ends.values()) - 1) > 1e-9 or min(ends.values()) < 0:
+        if size < 1 or not abs(sum(ends.values()) - 1) <= 1e-9 or min(ends.values()) < 0:
             name = "the candidate" if job == len(running) else f"running job {job}"
             raise ValueError(f"{name} has {size} processors and ends with probability {sum(ends.values())}")
     size, ends = candidate

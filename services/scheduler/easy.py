@@ -9,6 +9,9 @@ from shared.events import Start
 from shared.kernel import kernel
 from shared.spec import SpecKeys
 
+BEYOND = 1 << 60
+"""A time beyond any other: the shadow time of a head that cannot start."""
+
 
 @kernel("Tuple((int64, int64))(int64, int64, int64[::1], int64[::1])")
 def shadow_of(needed: int, free: int, processors: Column, ends: Column) -> tuple[int, int]:
@@ -28,7 +31,7 @@ def shadow_of(needed: int, free: int, processors: Column, ends: Column) -> tuple
         shadow_time = ends[by_end[ended]]
         ended += 1
     if free < needed:
-        return 1 << 60, free
+        return BEYOND, free
     while ended < len(ends) and ends[by_end[ended]] == shadow_time:
         free += processors[by_end[ended]]
         ended += 1

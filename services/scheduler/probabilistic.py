@@ -7,9 +7,9 @@ import numpy as np
 from pydantic import Field
 
 from services.scheduler.candidates import MEASURES, Flags, Tried, try_candidates
-from services.scheduler.easy import shadow_of
+from services.scheduler.easy import BEYOND, shadow_of
 from services.scheduler.expected_end import Column, expected_ends
-from services.scheduler.job_table import Queue, Running
+from services.scheduler.job_table import NEVER, Queue, Running
 from services.scheduler.policy import FITS_NOW, Policy, backfilled, start
 from services.scheduler.terminations import refined_edges
 from shared.events import Decision, Evaluated, Event, JobStarted, JobSubmitted, ProbablyHarmless, Reason, Risk
@@ -32,7 +32,7 @@ class ProbabilisticKeys(SpecKeys):
     criterion: Literal["exact", "paper", "gain"] = Field(
         "exact",
         description="compare tau with the exact probability, with the paper's bound on it from below, or with the "
-        "slowdown that the head is expected to lose for each unit that the candidate gains",
+        "slowdown that the head is expected to lose at most for each unit that the candidate gains",
     )
     order: Literal["fcfs", "sjbf", "expected"] = Field(
         "fcfs", description="try candidates as submitted, by shortest request, or by shortest expected run time"
@@ -67,8 +67,8 @@ class Probabilistic(Policy):
     """Start the head while it fits; then whatever delays the first job that does not with a probability below tau.
 
     A candidate's probability is of what was predicted of its run time and of those of the running jobs, at most their
-    requests. Without predictions this is EASY, start for start, at any tau. Each start but the first of a pass counts
-    as running for the candidates after it.
+    requests. Without predictions this is EASY, start for start, at any tau and by either probability. What a pass has
+    started counts as running for the candidates after it.
 
     O(candidates * terminations + terminations * log(jobs) * processors) for each job that starts; terminations are
     about ten a running job.
@@ -87,7 +87,7 @@ class Probabilistic(Policy):
         self.spent: dict[int, float] = {}
         """Of each waiting job that was head: the probability, so far, that it has been delayed."""
         self.promises: dict[int, int] = {}
-        """And its shadow time on the requests when it came to be head."""
+        """And its shadow time on the requests when a candidate first fitted ahead of it."""
         self.submit_times: dict[int, int] = {}
         """Of each waiting job."""
         self.longest_wait = 0
@@ -112,12 +112,14 @@ class Probabilistic(Policy):
         if self.keys.patience < math.inf:
             limit = self.keys.patience * self.longest_wait
             promise, _ = shadow_of(size, free, busy.processors, busy.requested_ends())
-            deadline = max(self.promises.setdefault(head, promise), int(queue.submit_time[heads]) + limit)
+            if self.promises.get(head, now + NEVER) - now >= NEVER:  # none yet, or none that could be kept
+                self.promises[head] = promise
+            deadline = max(self.promises[head], int(queue.submit_time[heads]) + limit)
             aged = now - queue.submit_time[rows] > limit / 2
         rows = np.concatenate((rows[aged], self._in_order(queue, rows[~aged])))
         while len(rows):
             spent = self.spent.get(head, 0.0)
-            plain, shadow_time, extra = spent >= self.keys.budget, 0, -1  # just what nothing is safe by
+            plain, shadow_time, extra = spent >= self.keys.budget, -BEYOND, -1  # nothing is safe by that
             if plain or self.keys.accept_easy_safe or deadline < math.inf:
                 ends = busy.requested_ends()
                 shadow_time, extra = shadow_of(size, free, busy.processors, ends)

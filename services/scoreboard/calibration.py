@@ -104,8 +104,12 @@ class Calibration:
         self.seen_by: dict[int, int] = {}
         """Of each running job, the first attempt that counts it among the running ones."""
         self.run_times: dict[int, int] = {}
-        """Of jobs that have ended since the last batch, or have candidates left over from it."""
+        """Of jobs that have ended and have candidates without outcome."""
+        self.followed: set[int] = set()
+        """Jobs with candidates without outcome."""
         self.last_end = 0
+        self.unknowable = 0
+        """Candidates of heads that could not start when all jobs that ran then had ended: no outcome."""
 
     def decide(self, decided: Decided, waiting: Mapping[int, JobSubmitted], *, obeyed: bool) -> None:
         """Take in the candidates of a pass, and the jobs that waited at it.
@@ -120,6 +124,7 @@ class Calibration:
                 before = sum(each.after <= number for each in kept)
                 self.seen_by[start.job_number] = self.next_attempt + before
         for each in kept:
+            self.followed.update(each.job_numbers)
             self.new_attempts.append((self.next_attempt, decided.time, each.needed, 0, -1))
             last = len(each.job_numbers) - 1 if each.accepted else -1
             for row, job_number in enumerate(each.job_numbers):
@@ -143,7 +148,7 @@ class Calibration:
         first = int(np.searchsorted(self.attempts["id"], self.seen_by.pop(job_number)))
         seen = self.attempts[first:]
         seen["released"][seen["ready_after"] < 0] += processors
-        if run_time is not None:
+        if run_time is not None and job_number in self.followed:
             self.run_times[job_number] = run_time
 
     def scores(self) -> CalibrationScores | None:
@@ -159,7 +164,7 @@ class Calibration:
             bound=self.bound.reliability(),
             bound_started=self.bound.reliability(1),
             bound_not_started=self.bound.reliability(0),
-            open_candidates=len(self.candidates),
+            open_candidates=len(self.candidates) + self.unknowable,
         )
 
     def _merge_attempts(self) -> None:
@@ -191,15 +196,18 @@ class Calibration:
         scored = candidates[known]
         self.exact.add(scored["exact"], scored["started"], delayed)
         self.bound.add(scored["bound"], scored["started"], delayed)
-        self.candidates = candidates[~known]
+        oldest = min(self.seen_by.values(), default=self.next_attempt)
+        never = ~ready & (attempts["id"] < oldest)  # all that ran then has ended, and the head could not start
+        self.unknowable += int((never & ~known).sum())
+        self.candidates = candidates[~known & ~never]
         waiting = np.unique(self.candidates["attempt"])
         self.attempts = self.attempts[np.isin(self.attempts["id"], waiting)]
-        needed = set(self.candidates["job_number"].tolist())
-        self.run_times = {number: run_time for number, run_time in self.run_times.items() if number in needed}
+        self.followed = set(self.candidates["job_number"].tolist())
+        self.run_times = {number: each for number, each in self.run_times.items() if number in self.followed}
 
     def snapshot(self) -> dict[str, Any]:
         """Return the whole state as plain values."""
-        plain = ("next_attempt", "new_candidates", "new_attempts", "last_end")
+        plain = ("next_attempt", "new_candidates", "new_attempts", "last_end", "unknowable")
         return {name: getattr(self, name) for name in plain} | {
             "exact": self.exact.snapshot(),
             "bound": self.bound.snapshot(),
@@ -217,5 +225,8 @@ class Calibration:
         self.candidates = np.array([tuple(row) for row in state["candidates"]], self.CANDIDATE)
         self.new_candidates = [tuple(row) for row in state["new_candidates"]]
         self.new_attempts = [tuple(row) for row in state["new_attempts"]]
-        self.next_attempt, self.last_end = state["next_attempt"], state["last_end"]
+        self.next_attempt, self.last_end, self.unknowable = (
+            state[name] for name in ("next_attempt", "last_end", "unknowable")
+        )
+        self.followed = {*self.candidates["job_number"].tolist(), *(row[1] for row in self.new_candidates)}
         self.seen_by, self.run_times = dict(state["seen_by"]), dict(state["run_times"])

@@ -8,6 +8,7 @@ from services.scoreboard.run_time_distribution import RunTimeDistributionScores
 from services.scoreboard.run_time_errors import RunTimeErrors
 from services.scoreboard.waits import WaitScores
 from services.scoreboard.walltime_accuracy import WalltimeAccuracy
+from shared.errors import RuleBroken
 from shared.events import (
     CapacityChanged,
     ClusterClosed,
@@ -86,6 +87,12 @@ class Scoreboard(StageHandler):
 
     def on_decided(self, envelope: Envelope, decided: Decided) -> Envelope:
         """Count the pass, and take in what it weighed."""
+        for number in (
+            *(number for each in decided.evaluated for number in each.job_numbers),
+            *(each.job_number for each in decided.starts),
+        ):
+            if number not in self.jobs.waiting:
+                raise RuleBroken(f"job {number} was weighed or started at {decided.time}, but does not wait")
         self.scheduling_points += 1
         if decided.evaluated or decided.starts:
             self.calibration.decide(decided, self.jobs.waiting, obeyed=self.opened.mode == "closed")

@@ -17,10 +17,10 @@ from services.scheduler.candidates import Tried, try_candidates
 
 PROCESSORS, JOBS, LIMIT = 80_000, 300_000, 600.0
 POLICY = "probabilistic:runtime=empirical"
-COMPARED = 20_000
+COMPARED = 10_000
 """Jobs over which decisions are compared."""
 
-EVERY = 20
+EVERY = 4
 """Of so many evaluations in larger units, one is repeated in single processors: that is what takes the time."""
 
 

@@ -1,40 +1,64 @@
-"""Tables 2 and 3 of P0 beside ours: geometric mean wait under EASY and backfilling by probability, tau 0.05, FCFS."""
+"""Tables 2 and 3 of P0 beside ours: mean and geometric mean wait under EASY and by probability, tau 0.05, FCFS."""
 
 import json
+import math
 
 import pytest
 
+from shared.scores import PolicyScores
 from tests.gates.archive import needs_archive, replayed
 
 pytestmark = [pytest.mark.archive, needs_archive]
 
-LITERAL = "hmm(state=argmax,learning=em,evidence=ended)"
-"""The model as the paper's text has it; `hmm` alone predicts better, and so is more careful at this tau."""
-
 SIZES = {"KTH": 100, "SDSC-SP2": 128, "CTC": 512}
 PAPER = {"KTH": (181.0, 147.0), "SDSC-SP2": (639.0, 635.0), "CTC": (28.2, 25.3)}
-# Where the paper's improvement is reached by its own criterion; the exact one, which is never below, starts fewer jobs.
-REACHED = {("KTH", LITERAL), ("SDSC-SP2", LITERAL), ("CTC", "hmm")}
+SEEDS = range(3)
 
 
-@pytest.mark.parametrize("criterion", ["paper", "exact"])
-@pytest.mark.parametrize("runtime", [LITERAL, "hmm"], ids=["literal", "default"])
-@pytest.mark.parametrize("trace", SIZES)
-def test_geometric_mean_wait(trace: str, runtime: str, criterion: str, capsys: pytest.CaptureFixture[str]) -> None:
-    policy = f"probabilistic:tau=0.05,criterion={criterion},runtime={runtime}"
-    easy, ours = (replayed(trace, SIZES[trace], each, "as-logged").scores.policy for each in ("easy", policy))
+def scores_of(trace: str, policy: str) -> PolicyScores:
+    return replayed(trace, SIZES[trace], policy, "as-logged").scores.policy
+
+
+def literal(seed: int) -> str:
+    """Return the model as the paper's text has it: hard EM, the likeliest state, jobs that have ended."""
+    return f"hmm(state=argmax,learning=em,evidence=ended,seed={seed})"
+
+
+def changes(
+    trace: str, criterion: str, runtimes: list[str], capsys: pytest.CaptureFixture[str]
+) -> tuple[list[float], float]:
+    """Return the change of the geometric mean wait from EASY with each predictor, and the paper's; print them."""
+    easy = scores_of(trace, "easy")
     assert easy.geometric_mean_wait is not None
-    assert ours.geometric_mean_wait is not None
-    change = ours.geometric_mean_wait / easy.geometric_mean_wait - 1
-    published = PAPER[trace][1] / PAPER[trace][0] - 1
-    figures = {
-        "mean_wait": (easy.mean_wait, ours.mean_wait),
-        "geometric_mean_wait": (easy.geometric_mean_wait, ours.geometric_mean_wait),
-        "change": round(change, 4),
-        "published": round(published, 4),
-    }
-    with capsys.disabled():
-        print("\n" + json.dumps({"gate": "P0", "trace": trace, "policy": policy} | figures))
-    assert easy.geometric_mean_wait == pytest.approx(PAPER[trace][0], rel=0.12)  # log and filter are the paper's
-    if criterion == "paper" and (trace, runtime) in REACHED:
-        assert change <= published
+    assert easy.geometric_mean_wait == pytest.approx(PAPER[trace][0], rel=0.12), "log and filter are the paper's"
+    published, found = PAPER[trace][1] / PAPER[trace][0] - 1, []
+    for runtime in runtimes:
+        policy = f"probabilistic:tau=0.05,criterion={criterion},runtime={runtime}"
+        ours = scores_of(trace, policy)
+        assert ours.geometric_mean_wait is not None
+        found.append(ours.geometric_mean_wait / easy.geometric_mean_wait - 1)
+        figures = {
+            "mean_wait": (easy.mean_wait, ours.mean_wait),
+            "geometric_mean_wait": (easy.geometric_mean_wait, ours.geometric_mean_wait),
+            "change": round(found[-1], 4),
+            "published": round(published, 4),
+        }
+        with capsys.disabled():
+            print("\n" + json.dumps({"gate": "P0", "trace": trace, "policy": policy} | figures))
+    return found, published
+
+
+@pytest.mark.parametrize("trace", SIZES)
+def test_the_model_of_the_paper_shortens_waits_as_the_paper_says(
+    trace: str, capsys: pytest.CaptureFixture[str]
+) -> None:
+    """On average over seeds: one seed alone says little, on KTH between -6 and -42 %."""
+    found, published = changes(trace, "paper", [literal(seed) for seed in SEEDS], capsys)
+    assert math.prod(1 + change for change in found) ** (1 / len(found)) - 1 <= published
+
+
+@pytest.mark.parametrize(("runtime", "criterion"), [(literal(0), "exact"), ("hmm", "paper"), ("hmm", "exact")])
+@pytest.mark.parametrize("trace", SIZES)
+def test_others_beside_it(trace: str, runtime: str, criterion: str, capsys: pytest.CaptureFixture[str]) -> None:
+    """Nothing to reach: at this tau the sharper the forecast and the truer the probability, the fewer the starts."""
+    changes(trace, criterion, [runtime], capsys)

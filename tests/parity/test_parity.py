@@ -84,6 +84,18 @@ def test_the_first_5000_jobs_of_kth_while_everything_is_being_killed(tmp_path: P
     chaos(tmp_path, [str(KTH), "--jobs", "5000"], speed=12_000, kills=5, pause=6.0, seconds=1500, share=1.0)
 
 
+@pytest.mark.archive
+@pytest.mark.skipif(not KTH.exists(), reason="needs ../shared/traces")
+@pytest.mark.parametrize("runtime", ["hmm", "empirical"])
+def test_probabilities_for_the_first_3000_jobs_of_kth_while_everything_is_being_killed(
+    tmp_path: Path, runtime: str
+) -> None:
+    """Long enough for the first hidden Markov models, which are learned in memory and must survive the kills."""
+    policy = f"probabilistic:tau=0.2,order=expected,accept_easy_safe=yes,budget=0.9,patience=1,runtime={runtime}"
+    arguments = [str(KTH), "--jobs", "3000", "--policy", policy]
+    chaos(tmp_path, arguments, speed=12_000, kills=3, pause=4.0, seconds=1200, share=1.0)
+
+
 def chaos(
     folder: Path, arguments: list[str], *, speed: int, kills: int, pause: float, seconds: float, share: float
 ) -> None:

@@ -389,7 +389,7 @@ def test_interrupt_leaves_no_result_file(tmp_path: Path, speed: str) -> None:
         time.sleep(0.2)
         process.send_signal(signal.SIGINT)
         out, err = process.communicate(timeout=30)
-    assert process.returncode == 128 + signal.SIGINT
+    assert process.returncode == 128 + signal.SIGINT, err
     assert out == ""
     assert "Traceback" not in err
     assert os.listdir(results) == []

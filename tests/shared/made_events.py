@@ -82,15 +82,17 @@ STARTS = st.builds(
         resolution=st.none() | COUNTS,
     ),
 )
-EVALUATED = st.builds(
-    Evaluated,
-    head=COUNTS,
-    needed=COUNTS,
-    after=COUNTS,
-    job_numbers=some(COUNTS),
-    probabilities=some(PROBABILITIES),
-    bounds=some(PROBABILITIES),
-    accepted=st.booleans(),
+EVALUATED = st.lists(st.tuples(COUNTS, PROBABILITIES, PROBABILITIES), min_size=1, max_size=3).flatmap(
+    lambda rows: st.builds(
+        Evaluated,
+        head=COUNTS,
+        needed=COUNTS,
+        after=COUNTS,
+        job_numbers=st.just(tuple(row[0] for row in rows)),
+        probabilities=st.just(tuple(row[1] for row in rows)),
+        bounds=st.just(tuple(row[2] for row in rows)),
+        accepted=st.booleans(),
+    )
 )
 KILLS = st.builds(Kill, job_number=COUNTS, requeue=st.booleans(), reason=WORDS)
 

@@ -12,7 +12,7 @@ from replayer.embedded import EmbeddedReplay
 from replayer.machine import Machine
 from replayer.swf import Workload
 from services.catalogue import configure
-from services.scheduler.candidates import UNITS, try_candidates
+from services.scheduler.candidates import UNITS, in_units, try_candidates
 from services.scheduler.conditioning import conditional
 from services.scheduler.delay_probability import delay_bound, delay_probability
 from services.scheduler.job_table import NEVER, Queue, Running
@@ -273,6 +273,27 @@ def test_the_cost_of_a_gain() -> None:
     assert not decide(policy_of(criterion="gain", tau=below), instance._replace(queue=[head, waiting]))[0]
 
 
+def test_the_cost_does_not_depend_on_who_else_waits() -> None:
+    first = candidate(2, histogram=(0.0,) * 6 + (1.0,))._replace(predicted_time=30)
+    other = candidate(3, processors=4, histogram=(0.0,) * 15 + (1.0,))._replace(predicted_time=3600)
+    costs = []
+    for waiting in ((first,), (first, other)):
+        (start, *_), _ = decide(policy_of(criterion="gain", tau=1.0), blocked(*waiting))
+        assert isinstance(start.reason, ProbablyHarmless)
+        costs.append(start.reason.cost_of_gain)
+    assert costs[0] == costs[1]
+
+
+def test_a_promise_that_could_not_be_kept_is_made_again() -> None:
+    """A head larger than a machine that has shrunk was promised nothing, and is patient again once it has grown."""
+    running = [StartedJob(9, 0, 6, 1000, 1000, 0, EITHER)]
+    head, long = WaitingJob(1, 0, 8, 3600, 3600), WaitingJob(2, 0, 3, 100_000, 100_000, (1.0,))
+    policy = policy_of(tau=1.0, patience=0.0)
+    decide(policy, Instance(0, 1, [head, WaitingJob(3, 0, 1, 3600, 3600)], running, ()))
+    assert decide(policy, Instance(0, 4, [head, long], running, ()))[0] == []
+    assert policy.promises == {1: 1000}
+
+
 class Promises:
     """Follows a replay: what each job could be promised when it came to be a blocked head, and the longest wait."""
 
@@ -363,6 +384,24 @@ def test_a_large_machine_is_counted_in_units_and_says_so() -> None:
     assert start.reason.probability == 0.125
     assert start.reason.resolution is not None
     assert 70 * scale / start.reason.resolution <= UNITS
+
+
+@pytest.mark.parametrize("jobs", [3990, 4096, 8192, 9001])
+def test_small_jobs_on_a_large_machine_do_not_vanish_in_a_unit(jobs: int) -> None:
+    """The head is ready once all have ended, at one instant, and the candidate is in its way then."""
+    queue = [WaitingJob(1, 0, jobs + 5, 3600, 3600), WaitingJob(2, 1, 5, 7200, 7200)]
+    running = [StartedJob(100 + number, 0, 1, 600, 600, 0) for number in range(jobs)]
+    starts, (evaluated,) = decide(policy_of(tau=1.0), Instance(0, 5, queue, running, ()))
+    assert not starts
+    assert evaluated.probabilities == (1.0,)
+
+
+@given(st.lists(st.integers(1, 60), max_size=12), st.integers(1, 9))
+def test_units_add_up_to_what_is_held(sizes: list[int], unit: int) -> None:
+    rounded = in_units(np.array(sizes, dtype=np.int64), unit)
+    assert rounded.sum() == -(-sum(sizes) // unit)
+    assert (abs(rounded - np.array(sizes) / unit) < 1).all()
+    assert rounded.tolist() == in_units.py_func(np.array(sizes, dtype=np.int64), unit).tolist()  # type: ignore[attr-defined]
 
 
 def test_sizes_with_a_common_divisor_stay_exact() -> None:

@@ -5,6 +5,7 @@ import orjson
 import pytest
 from hypothesis import assume, given, settings
 from numpy.random import PCG64, Generator
+from pydantic import ValidationError
 
 from replayer.embedded import EmbeddedReplay
 from replayer.machine import Machine
@@ -14,7 +15,17 @@ from replayer.swf import BUNDLED, Workload, prepare, read_swf
 from services.catalogue import configure
 from services.scoreboard.calibration import Calibration, ReliabilityTable
 from services.scoreboard.handler import Scoreboard
-from shared.events import ClusterOpened, Decided, Envelope, Evaluated, JobEnded, JobStarted, JobSubmitted
+from shared.errors import RuleBroken
+from shared.events import (
+    CapacityChanged,
+    ClusterOpened,
+    Decided,
+    Envelope,
+    Evaluated,
+    JobEnded,
+    JobStarted,
+    JobSubmitted,
+)
 from shared.run_time_bins import EDGES, RATIO
 from shared.scores import Reliability
 from tests.checks.workloads import TraceRow, workload, workloads
@@ -128,7 +139,7 @@ def test_outcomes_of_the_bundled_log_in_several_batches(mode: str, monkeypatch: 
 
 
 def test_probabilities_that_are_right_are_calibrated() -> None:
-    """Run times of one known distribution, independent of each other."""
+    """Run times of one known distribution, independent of each other; with one instant a bin the error is 0.09."""
     chance = Generator(PCG64([5]))
     bins = chance.choice([9, 11, 12, 13, 14], size=6000, p=[0.3, 0.2, 0.2, 0.2, 0.1])
     lengths = EDGES[bins] * RATIO ** chance.random(6000)
@@ -139,7 +150,7 @@ def test_probabilities_that_are_right_are_calibrated() -> None:
         for number, (time, size, length) in enumerate(zip(times, sizes, lengths, strict=True), 1)
     ]
     jobs = workload(16, rows)
-    policy, runtime, adjustment = configure("probabilistic:runtime=empirical")
+    policy, runtime, adjustment = configure("probabilistic:points=16,runtime=empirical")
     opened = ClusterOpened(time=0, cluster="c", processors=16, policy=policy, runtime=runtime, adjustment=adjustment)
     scores = EmbeddedReplay(opened, Machine(jobs)).run_to_end().scores
     assert scores is not None
@@ -148,7 +159,7 @@ def test_probabilities_that_are_right_are_calibrated() -> None:
     assert exact.candidates > 5000
     assert exact.calibration_error is not None
     assert bound.calibration_error is not None
-    assert exact.calibration_error < 0.02
+    assert exact.calibration_error < 0.04
     assert bound.calibration_error > exact.calibration_error
 
 
@@ -178,3 +189,57 @@ def test_a_table_knows_those_that_were_started() -> None:
     assert table.reliability(1).calibration_error == pytest.approx(0.95)
     assert table.reliability(0).brier_score == pytest.approx(0.55**2 / 2)
     assert ReliabilityTable().reliability() == Reliability(candidates=0)
+
+
+@pytest.mark.parametrize("policy", ["easy", "probabilistic:runtime=empirical", "best"])
+def test_nothing_is_left_of_jobs_that_have_ended(policy: str) -> None:
+    jobs = prepare(read_swf(BUNDLED), limit=400)
+    spec, runtime, adjustment = configure(policy)
+    opened = ClusterOpened(
+        time=0, cluster="c", processors=jobs.processors, policy=spec, runtime=runtime, adjustment=adjustment
+    )
+    seen: list[Envelope] = []
+    EmbeddedReplay(opened, Machine(jobs), [seen.append]).run_to_end()
+    scoreboard = Scoreboard(opened)
+    for envelope in seen[1:]:
+        scoreboard.handle(envelope.model_copy(update={"scores": None}))
+    state = scoreboard.calibration.snapshot()
+    left = ("attempts", "candidates", "new_candidates", "seen_by", "run_times")
+    assert {name: len(state[name]) for name in left} == dict.fromkeys(left, 0)
+
+
+def test_candidates_of_a_head_that_could_not_start_are_let_go() -> None:
+    """The machine shrinks below the head for a while, and small jobs pass it by."""
+    rows = [TraceRow(1, 0, 8, 60, 60), TraceRow(2, 1, 8, 60, 60)]
+    rows += [TraceRow(number, 70 + number * 20, 1, 15, 15) for number in range(3, 60)]
+    jobs = workload(8, rows)
+    changes = (CapacityChanged(time=30, processors=4), CapacityChanged(time=5000, processors=8))
+    policy, runtime, adjustment = configure("probabilistic:runtime=empirical")
+    opened = ClusterOpened(time=0, cluster="c", processors=8, policy=policy, runtime=runtime, adjustment=adjustment)
+    scores = EmbeddedReplay(opened, Machine(jobs, changes)).run_to_end().scores
+    assert scores is not None
+    assert scores.calibration is not None
+    assert scores.calibration.open_candidates > 20
+    assert scores.calibration.exact.candidates == 0
+
+
+@pytest.mark.parametrize("number", [99, 1])
+def test_a_decision_about_a_job_that_does_not_wait_is_rejected(number: int) -> None:
+    """A forged message ends no worker, and leaves nothing behind."""
+    opened = ClusterOpened(time=0, cluster="c", processors=8)
+    scoreboard = Scoreboard(opened)
+    job = JobSubmitted(time=0, job_number=1, requested_processors=1)
+    for sequence, event in enumerate([job, JobStarted(time=0, job_number=1, processors=1)], 1):
+        scoreboard.handle(Envelope(run="r", sequence=sequence, event=event))
+    before = orjson.dumps(scoreboard.snapshot(), option=orjson.OPT_SERIALIZE_NUMPY)
+    weighed = Evaluated(
+        head=7, needed=1, after=0, job_numbers=(number,), probabilities=(0.5,), bounds=(0.5,), accepted=False
+    )
+    with pytest.raises(RuleBroken, match=f"job {number} was weighed or started at 5, but does not wait"):
+        scoreboard.handle(Envelope(run="r", sequence=3, event=Decided(time=5, evaluated=(weighed,))))
+    assert orjson.dumps(scoreboard.snapshot(), option=orjson.OPT_SERIALIZE_NUMPY) == before
+
+
+def test_candidates_without_probabilities_are_no_message() -> None:
+    with pytest.raises(ValidationError, match="2 candidates of head 7, but other counts of probabilities"):
+        Evaluated(head=7, needed=1, after=0, job_numbers=(1, 2), probabilities=(0.5,), bounds=(0.5,), accepted=False)
