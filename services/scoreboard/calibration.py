@@ -144,12 +144,15 @@ class Calibration:
         if time > self.last_end:
             self._settle()
         self.last_end = time
-        self._merge_attempts()
-        first = int(np.searchsorted(self.attempts["id"], self.seen_by.pop(job_number)))
-        seen = self.attempts[first:]
-        seen["released"][seen["ready_after"] < 0] += processors
+        seen_by = self.seen_by.pop(job_number)
         if run_time is not None and job_number in self.followed:
             self.run_times[job_number] = run_time
+        self._merge_attempts()
+        if not len(self.attempts):
+            return
+        first = int(np.searchsorted(self.attempts["id"], seen_by))
+        seen = self.attempts[first:]
+        seen["released"][seen["ready_after"] < 0] += processors
 
     def scores(self) -> CalibrationScores | None:
         """Return what is known by now; None if no candidate was ever evaluated."""
@@ -175,6 +178,8 @@ class Calibration:
     def _settle(self) -> None:
         """Note which heads could have started at the last instant at which jobs ended: all of it is known now."""
         attempts = self.attempts
+        if not len(attempts):
+            return
         ready = (attempts["ready_after"] < 0) & (attempts["released"] >= attempts["needed"])
         attempts["ready_after"][ready] = self.last_end - attempts["time"][ready]
 
