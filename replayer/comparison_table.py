@@ -51,11 +51,12 @@ def prediction_table(results: Sequence[Result]) -> Table:
     table = Table(
         title=f"{escape(plan.cluster)}, as recorded: {len(plan.workload):,} jobs, "
         f"mean wait {duration(scores.mean_wait)}, longest {duration(scores.max_wait)}",
-        caption="error: mean absolute error of run times, the request standing in where nothing was predicted",
+        caption="error: mean absolute error of run times, the request standing in where nothing was predicted; "
+        "accuracy: of requests as adjusted; 30 min short: jobs that ran so much longer than adjusted",
     )
     for heading in ("run times", "adjustment"):
         table.add_column(heading, overflow="fold")
-    for heading in ("predicted", "error", "mean run", "accuracy"):
+    for heading in ("predicted", "error", "mean run", "accuracy", "30 min short"):
         table.add_column(heading, justify="right", no_wrap=True)
     for result in results:
         run_time, adjustment = result.scores.run_time, result.scores.adjustment
@@ -66,6 +67,7 @@ def prediction_table(results: Sequence[Result]) -> Table:
             duration(run_time.mean_absolute_error),
             duration(run_time.mean_run_time),
             _share(adjustment.mean_accuracy),
+            _share(adjustment.bad),
         )
     return table
 

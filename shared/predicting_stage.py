@@ -2,8 +2,7 @@
 
 from typing import Any, ClassVar
 
-from shared.events import ClusterOpened, Envelope, JobEnded, JobSubmitted
-from shared.jobs_in_system import RunningJob
+from shared.events import ClusterOpened, Envelope, JobSubmitted
 from shared.predictor import Predictor
 from shared.stage import StageHandler
 
@@ -11,13 +10,12 @@ from shared.stage import StageHandler
 class PredictingStage(StageHandler):
     """One run of one predictor; `field` is the part of the envelope that it fills.
 
-    It learns run times at the end of each job; a stage that learns something else overrides `on_started` and
-    `on_ended`.
+    A subclass lets the predictor learn, in `on_started` or `on_ended`.
     """
 
     field: ClassVar[str]
 
-    def __init__(self, opened: ClusterOpened, predictor: Predictor[JobSubmitted, int, Any]) -> None:
+    def __init__(self, opened: ClusterOpened, predictor: Predictor[JobSubmitted, Any, Any]) -> None:
         super().__init__(opened)
         self.predictor = predictor
 
@@ -31,12 +29,6 @@ class PredictingStage(StageHandler):
         """Add the prediction, where there is one."""
         prediction = self.predictor.predict_one(job)
         return envelope if prediction is None else envelope.model_copy(update={self.field: prediction})
-
-    def on_ended(self, envelope: Envelope, ended: JobEnded, job: RunningJob) -> Envelope:
-        """Learn the run time, unless the scheduler cut the job short, which tells nothing of its length."""
-        if not ended.requeued and ended.outcome != "killed":
-            self.predictor.learn_one(job.submitted, ended.run_time)
-        return envelope
 
     def snapshot(self) -> dict[str, Any]:
         """Return the whole state as plain values."""

@@ -7,6 +7,7 @@ from pydantic import Field
 
 from shared.message import Count, Frozen, Request, Seconds
 from shared.run_time_bins import BINS, Masses, mean_run_time
+from shared.walltime_accuracy import AdjustmentClass
 
 Probability = Annotated[float, Field(ge=0, le=1, allow_inf_nan=False)]
 
@@ -52,10 +53,27 @@ class RunTimePrediction(Frozen):
 
 
 class WalltimeAdjustment(Frozen):
-    """A requested time as it would have been, had its owner asked as the record says."""
+    """A requested time as it would have been, had its owner asked as the record says.
+
+    Parameters
+    ----------
+    adjusted_time
+        Seconds, at most the request; the request itself where the record says too little.
+    observations
+        Number of ended jobs behind it.
+    key, window, percentile
+        What those jobs have in common with this one, how far back they ended, and the percentile of their run times'
+        shares of their requests that was taken; None where nothing was adjusted.
+    outcome
+        What the adjustment turned out to be, once the job has ended: none, an over-, under- or bad under-estimate.
+    """
 
     adjusted_time: Request
     observations: Count
+    key: str | None = None
+    window: str | None = None
+    percentile: Annotated[int, Field(ge=1, le=100)] | None = None
+    outcome: AdjustmentClass | None = None
 
 
 class WaitBound(Frozen):

@@ -30,7 +30,7 @@ from shared.events import (
 )
 from shared.jobs_in_system import JobsInSystem, RunningJob
 
-SNAPSHOT_SCHEMA = 2
+SNAPSHOT_SCHEMA = 3
 
 
 class StageHandler:

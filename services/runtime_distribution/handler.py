@@ -6,7 +6,8 @@ from services.runtime_distribution.experts import Experts
 from services.runtime_distribution.hmm import Hmm
 from services.runtime_distribution.last_two import LastTwo
 from services.runtime_distribution.requested import Requested
-from shared.events import ClusterOpened, JobSubmitted
+from shared.events import ClusterOpened, Envelope, JobEnded, JobSubmitted
+from shared.jobs_in_system import RunningJob
 from shared.predicting_stage import PredictingStage
 from shared.predictions import RunTimePrediction
 from shared.predictor import Predictor
@@ -27,3 +28,9 @@ class RuntimeDistribution(PredictingStage):
 
     def __init__(self, opened: ClusterOpened) -> None:
         super().__init__(opened, PREDICTORS.build(parse(opened.runtime)))
+
+    def on_ended(self, envelope: Envelope, ended: JobEnded, job: RunningJob) -> Envelope:
+        """Learn the run time, unless the scheduler cut the job short, which tells nothing of its length."""
+        if not ended.requeued and ended.outcome != "killed":
+            self.predictor.learn_one(job.submitted, ended.run_time)
+        return envelope

@@ -71,11 +71,11 @@ def try_candidates(
     running_processors: Column,
     start_times: Column,
     expected: Column,
-    running_requested: Column,
+    running_limits: Column,
     running_slots: Column,
     processors: Column,
     predicted: Column,
-    requested: Column,
+    limits: Column,
     slots: Column,
     free_pass: Flags,
     histograms: Table,
@@ -91,10 +91,10 @@ def try_candidates(
     ----------
     needed, head_run_time
         Processors that running jobs must release for the head, and its expected run time in seconds.
-    running_processors, start_times, expected, running_requested, running_slots
-        Of each running job: size, start, expected end if it has no distribution, request, slot of its distribution.
-    processors, predicted, requested, slots, free_pass
-        Of each candidate; one with a free pass may start whatever it does.
+    running_processors, start_times, expected, running_limits, running_slots
+        Of each running job: size, start, expected end if it has no distribution, upper end and slot of the one it has.
+    processors, predicted, limits, slots, free_pass
+        Of each candidate, likewise; one with a free pass may start whatever it does.
     measure, tau, most
         A candidate may start if this one of the `MEASURES`, rounded to six digits, is below `tau` and its exact
         probability is at most `most`.
@@ -113,7 +113,7 @@ def try_candidates(
     events = np.empty(count, dtype=np.int64)
     horizon = 0.0
     for c in range(count):
-        times, probabilities = ends_of(now, now, now + predicted[c], requested[c], slots[c], histograms, edges, censor)
+        times, probabilities = ends_of(now, now, now + predicted[c], limits[c], slots[c], histograms, edges, censor)
         events[c] = len(times)
         ends[c, : events[c]], weights[c, : events[c]] = times, probabilities
         horizon = max(horizon, times[-1])
@@ -133,7 +133,7 @@ def try_candidates(
     at, by, ready, delays, bounds = walk(
         lacking,
         in_units(running_processors, unit),
-        *terminations(now, horizon, start_times, expected, running_requested, running_slots, histograms, edges, censor),
+        *terminations(now, horizon, start_times, expected, running_limits, running_slots, histograms, edges, censor),
         kinds,
     )
     until_ready = (ready * (at - now)).sum()

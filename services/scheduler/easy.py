@@ -1,5 +1,7 @@
 """EASY backfilling: one reservation, for the first job that does not fit."""
 
+from collections.abc import Sequence
+
 import numpy as np
 
 from services.scheduler.expected_end import Column, expected_ends
@@ -40,7 +42,8 @@ def shadow_of(needed: int, free: int, processors: Column, ends: Column) -> tuple
 
 @kernel(
     "Tuple((int64, int64, int64, int64[::1]))"
-    "(int64, int64, int64[::1], int64[::1], int64[::1], int64[::1], int64[::1], int64[::1], int64[::1], int64[::1])"
+    "(int64, int64, int64[::1], int64[::1], int64[::1], int64[::1], int64[::1], int64[::1], int64[::1], int64[::1],"
+    " int64[::1])"
 )
 def easy_pass(
     now: int,
@@ -51,6 +54,7 @@ def easy_pass(
     running_processors: Column,
     start_times: Column,
     predicted_times: Column,
+    adjusted_times: Column,
     requested_times: Column,
     corrections: Column,
 ) -> tuple[int, int, int, Column]:
@@ -61,7 +65,7 @@ def easy_pass(
     processors, run_times, order
         Of each waiting job, in order of the queue: size, expected run time in seconds, and the rank by which
         candidates are tried (least first, ties in order of the queue).
-    running_processors, start_times, predicted_times, requested_times, corrections
+    running_processors, start_times, predicted_times, adjusted_times, requested_times, corrections
         Of each running job: size, and what `expected_ends` takes.
 
     Returns
@@ -83,7 +87,7 @@ def easy_pass(
     if fitting == 0:
         return heads, 0, 0, rows[:0]
     sizes = np.concatenate((running_processors, processors[:heads]))
-    running_ends = expected_ends(now, start_times, predicted_times, requested_times, corrections)
+    running_ends = expected_ends(now, start_times, predicted_times, adjusted_times, requested_times, corrections)
     ends = np.concatenate((running_ends, now + run_times[:heads]))
     shadow_time, extra = shadow_of(processors[heads], free, sizes, ends)
     # What fails now fails later in the pass too, for free and extra processors only shrink: sort the rest alone.
@@ -130,30 +134,43 @@ class Easy(Policy):
         """Return the rank of each waiting job as a candidate."""
         return np.arange(len(queue))
 
+    def rows(self, now: int, queue: Queue) -> Column | None:
+        """Return the rows of the queue in the order in which all are served, candidates too; None: as submitted."""
+        return None
+
     def schedule(self, now: int, queue: Queue, running: Running, free: int) -> list[Start]:
         """Return the starts of one pass: heads that fit, then backfilled candidates."""
         if free <= 0 or not len(queue):
             return []
-        run_times = queue.predicted_time
-        heads, shadow_time, extra, rows = easy_pass(
+        processors, run_times, order = queue.processors, queue.predicted_time, self.order(queue)
+        rows = self.rows(now, queue)
+        served: Sequence[int] = range(len(queue))
+        if rows is not None:
+            processors, run_times, order = processors[rows], run_times[rows], np.arange(len(queue))
+            served = rows.tolist()
+        heads, shadow_time, extra, accepted = easy_pass(
             now,
             free,
-            queue.processors,
+            processors,
             run_times,
-            self.order(queue),
+            order,
             running.processors,
             running.start_time,
             running.predicted_time,
+            running.adjusted_time,
             running.requested_time,
             running.corrections,
         )
-        starts = [start(queue, row, FITS_NOW) for row in range(heads)]
-        for row in rows.tolist():
-            expected_end = now + int(run_times[row])
-            reason = backfilled(int(queue.job_number[heads]), shadow_time, extra, now, expected_end)
-            starts.append(start(queue, row, reason))
+        starts = [start(queue, row, FITS_NOW) for row in served[:heads]]
+        if not len(accepted):
+            return starts
+        head = int(queue.job_number[served[heads]])
+        for place in accepted.tolist():
+            expected_end = now + int(run_times[place])
+            reason = backfilled(head, shadow_time, extra, now, expected_end)
+            starts.append(start(queue, served[place], reason))
             if not reason.ends_by_shadow_time:
-                extra -= int(queue.processors[row])
+                extra -= int(processors[place])
         return starts
 
 
@@ -169,5 +186,5 @@ class EasySjbf(Easy):
     name = "easy-sjbf"
 
     def order(self, queue: Queue) -> Column:
-        """Return the predicted run times."""
-        return queue.predicted_time
+        """Return the run times that order the queue."""
+        return queue.order_time

@@ -16,19 +16,33 @@ CORRECTIONS: dict[str, tuple[int, ...]] = {
 Gaussier et al. 2015. When they are used up, the job is assumed to run to its request."""
 
 
-@kernel("int64[::1](int64, int64[::1], int64[::1], int64[::1], int64[::1])")
+GRACE = 300
+"""Seconds that a running job past its adjusted request is assumed to need still, each time anew.
+
+So does Cobalt, the scheduler of Tang et al. (spec 5.3).
+"""
+
+
+@kernel("int64[::1](int64, int64[::1], int64[::1], int64[::1], int64[::1], int64[::1])")
 def expected_ends(
-    now: int, start_times: Column, predicted_times: Column, requested_times: Column, corrections: Column
+    now: int,
+    start_times: Column,
+    predicted_times: Column,
+    adjusted_times: Column,
+    requested_times: Column,
+    corrections: Column,
 ) -> Column:
     """Return the time at which each running job is expected to end, in seconds.
 
-    A job is expected to run as predicted; if it has outlived that, as the corrections say, at most to its request; if
-    it has outlived its request too, for one more second (spec G9: the lower limit wins). O(jobs).
+    A job is expected to run as predicted; if it has outlived that, as the corrections say; then to its adjusted
+    request, and past that, for `GRACE` more seconds from now. It is never expected to run beyond its request, and once
+    it has, for one more second (spec G9: the lower limit wins). O(jobs).
 
     >>> import numpy as np
     >>> none = np.array([], dtype=np.int64)
-    >>> expected_ends(100, np.array([0, 0]), np.array([150, 60]), np.array([300, 300]), none).tolist()
-    [150, 300]
+    >>> starts, adjusted, requested = np.array([0, 0, 0]), np.array([300, 300, 90]), np.array([300, 300, 800])
+    >>> expected_ends(100, starts, np.array([150, 60, 90]), adjusted, requested, none).tolist()
+    [150, 300, 400]
     """
     ends = np.empty_like(start_times)
     for job in range(len(start_times)):
@@ -39,6 +53,6 @@ def expected_ends(
                 break
             run_time = predicted_times[job] + correction
         if run_time <= elapsed:
-            run_time = requested_times[job]
+            run_time = adjusted_times[job] if adjusted_times[job] > elapsed else elapsed + GRACE
         ends[job] = start_times[job] + max(min(run_time, requested_times[job]), elapsed + 1)
     return ends

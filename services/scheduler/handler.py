@@ -6,6 +6,8 @@ was decided is true once the machine has said so.
 
 from typing import Any
 
+from services.scheduler.adjusted_prior import reweighted
+from services.scheduler.adjusted_times import Uses, planned_times
 from services.scheduler.expected_end import CORRECTIONS
 from services.scheduler.job_table import NEVER, Histograms, Queue, Running
 from services.scheduler.policies import POLICIES
@@ -34,11 +36,12 @@ class Scheduler(StageHandler):
         super().__init__(opened)
         self.policy = POLICIES.build(parse(opened.policy))
         self.histograms = Histograms()
-        self.queue = Queue(self.histograms)
+        self.uses = Uses.of(opened.adjustment)
+        self.queue = Queue(self.histograms, self.uses)
         fallback = parse(opened.runtime).keys.get("fallback", "request")
         if fallback not in CORRECTIONS:
             raise SettingsError(f"unknown fallback {fallback!r} of {opened.runtime!r}; known: {', '.join(CORRECTIONS)}")
-        self.running = Running(CORRECTIONS[fallback], self.histograms)
+        self.running = Running(CORRECTIONS[fallback], self.histograms, self.uses)
         self.used = 0
 
     def handle(self, envelope: Envelope) -> Envelope:
@@ -48,12 +51,15 @@ class Scheduler(StageHandler):
         return answer
 
     def on_submitted(self, envelope: Envelope, job: JobSubmitted) -> Envelope:
-        """Queue the job with what is predicted of it."""
+        """Queue the job with what is predicted of it, and with its adjusted request."""
         requested_time = NEVER if job.requested_time is None else job.requested_time
-        prediction = envelope.run_time
-        predicted_time = requested_time if prediction is None else min(max(int(prediction.point), 1), requested_time)
-        slot = self.histograms.add(() if prediction is None else prediction.histogram)
-        self.queue.add((job.job_number, job.time, job.requested_processors, requested_time, predicted_time, slot))
+        prediction, adjustment = envelope.run_time, envelope.adjustment
+        histogram = () if prediction is None else prediction.histogram
+        if self.uses.distribution == "prior":
+            histogram = reweighted(histogram, requested_time, adjustment)
+        times = planned_times(requested_time, prediction, adjustment)
+        slot = self.histograms.add(histogram)
+        self.queue.add((job.job_number, job.time, job.requested_processors, *times, slot))
         return envelope
 
     def on_started(self, envelope: Envelope, started: JobStarted, job: JobSubmitted) -> Envelope:

@@ -6,6 +6,7 @@ from typing import Any, Literal
 import numpy as np
 import numpy.typing as npt
 
+from services.scheduler.adjusted_times import PlannedTimes, Uses
 from services.scheduler.expected_end import Column
 from shared.kernel import kernel
 from shared.run_time_bins import BINS
@@ -15,6 +16,13 @@ NEVER = 1 << 40
 
 UNKNOWN = -1
 """Stands for the histogram of a job whose run time has none."""
+
+FIRST = 3
+"""Column of the first of a job's `PlannedTimes`."""
+
+REQUESTED, ADJUSTED, PREDICTED, SHORTENED = range(FIRST, FIRST + len(PlannedTimes._fields))
+SLOT = SHORTENED + 1
+START = SLOT + 1
 
 SIDES: tuple[Literal["left"], Literal["right"]] = ("left", "right")
 
@@ -26,8 +34,9 @@ def remove_row(table: npt.NDArray[np.int64], size: int, job_number: int) -> None
     while table[0, at] != job_number:
         at += 1
     for column in range(len(table)):
-        for row in range(at, size - 1):
-            table[column, row] = table[column, row + 1]
+        gap, after = table[column, at : size - 1], table[column, at + 1 : size]
+        for row in range(len(gap)):  # over slices from 0 on, which compiles to a memory move
+            gap[row] = after[row]
 
 
 class Histograms:
@@ -86,13 +95,26 @@ class JobTable:
     """Jobs in order of (submit time, job number), one row each.
 
     Adding a job at the end costs O(1) amortised, anywhere else or removing one O(jobs) of a memory move. Columns are
-    views: valid until the next change, and not to be written to.
+    views: valid until the next change, and not to be written to. A row has the times of a job both as they are and as
+    its adjusted request has them, so that it keeps them wherever it goes; `predicted_time` and `limit_time` are those
+    that the run's `Uses` of adjusted requests choose for the jobs of this table.
+
+    Parameters
+    ----------
+    histograms
+        Run-time distributions, by slot.
+    shorten
+        Whether the predicted times of these jobs are at most their adjusted requests.
+    limit
+        Whether adjusted requests are the upper ends of their run-time distributions.
     """
 
-    COLUMNS: tuple[str, ...] = ("job_number", "submit_time", "processors", "requested_time", "predicted_time", "slot")
+    COLUMNS: tuple[str, ...] = ("job_number", "submit_time", "processors", *PlannedTimes._fields, "slot")
 
-    def __init__(self, histograms: Histograms | None = None) -> None:
+    def __init__(self, histograms: Histograms | None, *, shorten: bool, limit: bool) -> None:
         self.histograms = Histograms() if histograms is None else histograms
+        self._predicted = SHORTENED if shorten else PREDICTED
+        self._limit = ADJUSTED if limit else REQUESTED
         self._table = np.zeros((len(self.COLUMNS), 64), dtype=np.int64)
         self._size = 0
         self._rows: dict[int, tuple[int, ...]] = {}
@@ -118,17 +140,22 @@ class JobTable:
     @property
     def requested_time(self) -> Column:
         """Requested run times in seconds; `NEVER` where none was made."""
-        return self._table[3, : self._size]
+        return self._table[REQUESTED, : self._size]
 
     @property
     def predicted_time(self) -> Column:
         """Predicted run times in seconds, at least 1 and at most the request; the request where none is known."""
-        return self._table[4, : self._size]
+        return self._table[self._predicted, : self._size]
+
+    @property
+    def limit_time(self) -> Column:
+        """Upper ends of run-time distributions in seconds, at most the request; `NEVER` where none was made."""
+        return self._table[self._limit, : self._size]
 
     @property
     def slot(self) -> Column:
         """Where `histograms` has the job's run-time distribution; `UNKNOWN` where there is none."""
-        return self._table[5, : self._size]
+        return self._table[SLOT, : self._size]
 
     def add(self, row: tuple[int, ...]) -> None:
         """Insert a job where it belongs; `row` has a number per column."""
@@ -163,7 +190,29 @@ class JobTable:
 
 
 class Queue(JobTable):
-    """The waiting jobs."""
+    """The waiting jobs; see `JobTable`.
+
+    Parameters
+    ----------
+    uses
+        What is made of adjusted requests.
+    """
+
+    def __init__(self, histograms: Histograms | None = None, uses: Uses | None = None) -> None:
+        uses = uses or Uses()
+        super().__init__(histograms, shorten=uses.candidates, limit=uses.candidates and uses.distribution == "limit")
+        self._order_time = SHORTENED if uses.queue else PREDICTED
+        self._order_request = ADJUSTED if uses.queue else REQUESTED
+
+    @property
+    def order_time(self) -> Column:
+        """Run times in seconds by which jobs are put in order: predictions, or requests where none is known."""
+        return self._table[self._order_time, : self._size]
+
+    @property
+    def order_request(self) -> Column:
+        """Requests in seconds by which jobs are put in order."""
+        return self._table[self._order_request, : self._size]
 
 
 class Running(JobTable):
@@ -173,15 +222,26 @@ class Running(JobTable):
     ----------
     corrections
         Seconds by which each correction of an outlived prediction exceeds it, rising; see `expected_ends`.
+    uses
+        What is made of adjusted requests.
     """
 
     COLUMNS = (*JobTable.COLUMNS, "start_time")
 
-    def __init__(self, corrections: tuple[int, ...] = (), histograms: Histograms | None = None) -> None:
-        super().__init__(histograms)
+    def __init__(
+        self, corrections: tuple[int, ...] = (), histograms: Histograms | None = None, uses: Uses | None = None
+    ) -> None:
+        uses = uses or Uses()
+        super().__init__(histograms, shorten=uses.running, limit=uses.running and uses.distribution == "limit")
         self.corrections: Column = np.array(corrections, dtype=np.int64)
+        self._adjusted = ADJUSTED if uses.running else REQUESTED
+
+    @property
+    def adjusted_time(self) -> Column:
+        """Requests in seconds past which `GRACE` is given: adjusted ones, where running jobs are planned with them."""
+        return self._table[self._adjusted, : self._size]
 
     @property
     def start_time(self) -> Column:
         """Times of start, in seconds."""
-        return self._table[6, : self._size]
+        return self._table[START, : self._size]

@@ -4,10 +4,11 @@ from services.scheduler.easy import Easy, EasySjbf
 from services.scheduler.fcfs import Fcfs
 from services.scheduler.policy import Policy
 from services.scheduler.probabilistic import Probabilistic
+from services.scheduler.wfp import Wfp
 from shared.spec import Registry
 
 POLICIES: Registry[Policy] = Registry(
-    "policy", [Fcfs, Easy, EasySjbf, Probabilistic], aliases=["best"], common=["runtime", "adjustment"]
+    "policy", [Fcfs, Easy, EasySjbf, Wfp, Probabilistic], aliases=["best"], common=["runtime", "adjustment"]
 )
 
 BEST = (

@@ -67,8 +67,9 @@ class Probabilistic(Policy):
     """Start the head while it fits; then whatever delays the first job that does not with a probability below tau.
 
     A candidate's probability is of what was predicted of its run time and of those of the running jobs, at most their
-    requests. Without predictions this is EASY, start for start, at any tau and by either probability. What a pass has
-    started counts as running for the candidates after it.
+    requests, or their adjusted requests where those limit distributions; what is safe, promised or due at a deadline
+    is so on the requests themselves. Without predictions this is EASY, start for start, at any tau and by either
+    probability. What a pass has started counts as running for the candidates after it.
 
     O(candidates * terminations + terminations * log(jobs) * processors) for each job that starts; terminations are
     about ten a running job.
@@ -186,7 +187,7 @@ class Probabilistic(Policy):
         """Return the candidates in the order in which they are tried."""
         if self.keys.order == "fcfs":
             return rows
-        times = queue.requested_time if self.keys.order == "sjbf" else queue.predicted_time
+        times = queue.order_request if self.keys.order == "sjbf" else queue.order_time
         return rows[np.argsort(times[rows], kind="stable")]
 
     def _try(self, busy: "_Busy", rows: Column, needed: int, head_run_time: float, safe: Flags, spent: float) -> Tried:
@@ -200,11 +201,11 @@ class Probabilistic(Policy):
                 busy.processors,
                 busy.start_times,
                 busy.expected_ends,
-                busy.requested_times,
+                busy.limit_times,
                 busy.slots,
                 queue.processors[rows],
                 queue.predicted_time[rows],
-                queue.requested_time[rows],
+                queue.limit_time[rows],
                 queue.slot[rows],
                 safe,
                 queue.histograms.masses,
@@ -253,9 +254,11 @@ class _Busy:
         self.start_times = running.start_time
         self.requested_times = running.requested_time
         self.slots = running.slot
+        starts, requested, limits = running.start_time, running.requested_time, running.limit_time
         self.expected_ends = expected_ends(
-            now, running.start_time, running.predicted_time, running.requested_time, running.corrections
+            now, starts, running.predicted_time, running.adjusted_time, requested, running.corrections
         )
+        self.limit_times = expected_ends(now, starts, limits, limits, requested, NO_CORRECTIONS) - starts
 
     def add(self, row: int) -> None:
         """Take in a waiting job as started now."""
@@ -265,9 +268,11 @@ class _Busy:
         self.processors = np.append(self.processors, queue.processors[row])
         self.start_times = np.append(self.start_times, self.now)
         self.requested_times = np.append(self.requested_times, queue.requested_time[row])
+        self.limit_times = np.append(self.limit_times, queue.limit_time[row])
         self.slots = np.append(self.slots, queue.slot[row])
         self.expected_ends = np.append(self.expected_ends, self.now + queue.predicted_time[row])
 
     def requested_ends(self) -> Column:
         """Return when each job ends at the latest; one that has outlived its request, in a second."""
-        return expected_ends(self.now, self.start_times, self.requested_times, self.requested_times, NO_CORRECTIONS)
+        requested = self.requested_times
+        return expected_ends(self.now, self.start_times, requested, requested, requested, NO_CORRECTIONS)

@@ -4,37 +4,10 @@ from collections import Counter
 from typing import Any
 
 from shared.scores import AdjustmentScores
-
-BAD_GAP = 1800
-"""Seconds; a job that runs this much longer than its adjusted request is badly under-estimated (P4, section 5)."""
+from shared.walltime_accuracy import AdjustmentClass, accuracy, adjustment_class
 
 STEPS = 10_000
 """Resolution of the median: accuracies are counted in steps of 1/10,000, so memory does not grow with the jobs."""
-
-
-def accuracy(run_time: int, estimate: int) -> float:
-    """Return the smaller over the larger of run time and estimate, in 0 to 1 (P4, section 3.1).
-
-    >>> accuracy(1800, 3600), accuracy(3600, 2880)
-    (0.5, 0.8)
-    """
-    return min(run_time, estimate) / max(run_time, estimate, 1)
-
-
-def adjustment_class(run_time: int, requested_time: int, adjusted_time: int) -> str:
-    """Return `none`, `over`, `under` or `bad`: what an adjustment turned out to be (P4, section 5; times in seconds).
-
-    A gap of exactly 30 minutes is bad (spec 5.3).
-
-    >>> [adjustment_class(3600, 7200, each) for each in (7200, 5000, 3000)], adjustment_class(6900, 7200, 3600)
-    (['none', 'over', 'under'], 'bad')
-    """
-    if adjusted_time == requested_time:
-        return "none"
-    gap = run_time - adjusted_time
-    if gap <= 0:
-        return "over"
-    return "under" if gap < BAD_GAP else "bad"
 
 
 class WalltimeAccuracy:
@@ -44,7 +17,7 @@ class WalltimeAccuracy:
         self.jobs = 0
         self.accuracy = 0.0
         self.accuracy_requested = 0.0
-        self.classes: Counter[str] = Counter()
+        self.classes: Counter[AdjustmentClass] = Counter()
         self.steps: Counter[int] = Counter()
 
     def add(self, run_time: int, requested_time: int, adjusted_time: int) -> None:

@@ -1,8 +1,7 @@
 """The stage: adds bounds on the wait to every submission, and learns from every start."""
 
 from services.wait_bound.unbounded import Unbounded
-from shared.events import ClusterOpened, Envelope, JobEnded, JobStarted, JobSubmitted
-from shared.jobs_in_system import RunningJob
+from shared.events import ClusterOpened, Envelope, JobStarted, JobSubmitted
 from shared.predicting_stage import PredictingStage
 from shared.predictions import WaitBound
 from shared.predictor import Predictor
@@ -24,8 +23,4 @@ class WaitBounds(PredictingStage):
     def on_started(self, envelope: Envelope, started: JobStarted, job: JobSubmitted) -> Envelope:
         """Learn the wait, which is known from now on."""
         self.predictor.learn_one(job, started.time - job.time)
-        return envelope
-
-    def on_ended(self, envelope: Envelope, ended: JobEnded, job: RunningJob) -> Envelope:
-        """Learn nothing: the wait ended long ago."""
         return envelope

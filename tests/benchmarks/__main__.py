@@ -6,6 +6,7 @@ from collections.abc import Callable
 from functools import partial
 from typing import Any
 
+from tests.benchmarks.adjusted_requests import BENCHMARKS as ADJUSTMENTS
 from tests.benchmarks.frontier import BENCHMARKS as FRONTIERS
 from tests.benchmarks.large_machine import coarsening, large_machine
 from tests.benchmarks.logs import SIZES
@@ -24,6 +25,7 @@ BENCHMARKS: dict[str, Callable[[], dict[str, Any] | list[dict[str, Any]]]] = {
     "probabilistic-pass": probabilistic_pass,
     "large-machine": large_machine,
     "large-machine-coarsening": coarsening,
+    **ADJUSTMENTS,
     **FRONTIERS,
     "stream": stream,
     "memory-stream": partial(stream_memory, "HPC2N", 200_000),

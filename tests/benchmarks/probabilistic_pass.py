@@ -7,6 +7,7 @@ from typing import Any, NamedTuple
 
 import numpy as np
 
+from services.scheduler.adjusted_times import planned_times
 from services.scheduler.delay_probability import walk
 from services.scheduler.job_table import Histograms, Queue, Running
 from services.scheduler.probabilistic import Probabilistic, ProbabilisticKeys
@@ -46,14 +47,17 @@ def tables(size: Size) -> tuple[Queue, Running, int]:
     head = size.processors - busy // 8
     histograms = Histograms()
     queue, running = Queue(histograms), Running(histograms=histograms)
-    queue.add((1, 1, head, DAY, DAY, histograms.add(histogram(rng, 10, 18))))
+    queue.add((1, 1, head, *planned_times(DAY, None, None), histograms.add(histogram(rng, 10, 18))))
     for number in range(2, size.candidates + 2):  # longer than running jobs, so that none may start and all are tried
         processors = int(rng.integers(free // 2, free)) + 1
-        queue.add((number, number, processors, 2 * DAY, 2 * DAY, histograms.add(histogram(rng, 18, 22))))
+        queue.add(
+            (number, number, processors, *planned_times(2 * DAY, None, None), histograms.add(histogram(rng, 18, 22)))
+        )
     cuts = np.sort(rng.choice(np.arange(1, busy), min(size.running, busy) - 1, replace=False))
     for number, processors in enumerate(np.diff(cuts, prepend=0, append=busy).tolist(), size.candidates + 2):
         slot = histograms.add(histogram(rng, 8, 18))
-        running.add((number, number, processors, DAY, DAY, slot, NOW - int(rng.integers(1, 600))))
+        times = planned_times(DAY, None, None)
+        running.add((number, number, processors, *times, slot, NOW - int(rng.integers(1, 600))))
     return queue, running, free
 
 

@@ -7,6 +7,7 @@ from typing import Any
 
 import numpy as np
 
+from services.scheduler.adjusted_times import planned_times
 from services.scheduler.job_table import UNKNOWN, Queue, Running
 from services.scheduler.policies import POLICIES
 from shared.spec import parse
@@ -25,7 +26,7 @@ def queue_of(jobs: int) -> Queue:
     processors[0] = 10_000
     queue = Queue()
     for number, (size, request) in enumerate(zip(processors, requested, strict=True), 1):
-        queue.add((number, number, size, request, request, UNKNOWN))
+        queue.add((number, number, size, *planned_times(request, None, None), UNKNOWN))
     return queue
 
 
@@ -36,7 +37,8 @@ def running_of(jobs: int) -> Running:
     elapsed = (rng.random(jobs) * requested).astype(int).tolist()
     running = Running()
     for number, (request, age) in enumerate(zip(requested, elapsed, strict=True)):
-        running.add((10_000_000 + number, number, max(8, 10_000 // jobs), request, request, UNKNOWN, NOW - age))
+        times = planned_times(request, None, None)
+        running.add((10_000_000 + number, number, max(8, 10_000 // jobs), *times, UNKNOWN, NOW - age))
     return running
 
 

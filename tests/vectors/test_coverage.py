@@ -8,7 +8,6 @@ from tests.vectors.vector import vectors
 TESTS = Path(__file__).parents[1]
 
 PENDING = {
-    # Probabilistic backfilling
     # Run-time predictions and wait times from them
     "p3_template_prediction": "issue 5",
     "p3_node_range": "issue 5",
@@ -19,9 +18,6 @@ PENDING = {
     "p3_downey_fit": "issue 5",
     "p3_gibbons_wls": "issue 5",
     "p3_fcfs_wait_sim": "issue 5",
-    # Adjusted requests
-    "p4_adjustment": "issue 6",
-    "p4_selective_window": "issue 6",
     # Bounds on waits
     "p2_min_history": "issue 7",
     "p2_binomial_index_q95_C95": "issue 7",

@@ -6,11 +6,14 @@ import numpy as np
 import pytest
 
 from services.scheduler.easy import easy_pass, shadow_of
+from services.scheduler.expected_end import expected_ends
 from services.scheduler.policies import POLICIES
 from services.scheduler.probabilistic import add_risk
+from services.scheduler.wfp import by_score, scores
 from shared.events import Backfilled, Evaluated, Start
 from shared.spec import Spec
 from tests.services.scheduler.instances import Instance, StartedJob, WaitingJob
+from tests.services.scheduler.told import REGULAR, SELECTIVE, Told
 from tests.vectors.vector import vector
 
 CASES = ["cand_ends_exactly_at_shadow", "cand_ends_after", "cand_uses_extra"]
@@ -50,7 +53,8 @@ def test_easy_degenerate_by_kernel(name: str) -> None:
     queue, running = instance_of(example, case).tables()
     heads, shadow_time, extra, rows = easy_pass(
         *(0, example["idle"], queue.processors, queue.predicted_time, np.arange(2), running.processors),
-        *(running.start_time, running.predicted_time, running.requested_time, running.corrections),
+        *(running.start_time, running.predicted_time, running.adjusted_time, running.requested_time),
+        running.corrections,
     )
     assert (heads, rows.tolist()) == (0, [1] if case["backfill"] else [])
     if case["backfill"]:
@@ -84,3 +88,50 @@ def test_risk_to_one_head_adds_up() -> None:
         spent = add_risk(spent, example["tau"])
         found[decision] = spent
     assert [found[n] for n in example["decisions"]] == pytest.approx(example["prob_at_least_one_delay"], abs=1e-6)
+
+
+ADJUSTMENTS = {"baseline": "none", "regular": REGULAR, "selective": SELECTIVE}
+
+
+@pytest.mark.parametrize("policy", ["easy", "easy-sjbf", "wfp", "probabilistic"])
+@pytest.mark.parametrize("candidate", ["", "2"])
+@pytest.mark.parametrize("scheme", ADJUSTMENTS)
+def test_regular_and_selective_adjustment(scheme: str, candidate: str, policy: str) -> None:
+    example = vector("p4_selective_window")
+    expected = example[scheme + candidate]
+    held, head, waiting = example["running"], example["head"], example["cand" + candidate]
+    now, head_request = held["elapsed"], 1000
+    told = Told(processors=example["machine"], policy=policy, adjustment=ADJUSTMENTS[scheme])
+    told.submit(1, held["n"], held["t_req"], adjusted=int(held["A"] * held["t_req"]))
+    told.start(1, held["n"], limit=held["t_req"])
+    told.submit(2, head["n"], head_request)
+    told.submit(3, waiting["n"], waiting["t_req"], time=now, adjusted=int(waiting["A"] * waiting["t_req"]))
+    queue, running = told.scheduler.queue, told.scheduler.running
+    ends = expected_ends(
+        *(now, running.start_time, running.predicted_time, running.adjusted_time, running.requested_time),
+        running.corrections,
+    )
+    shadow_time, extra = shadow_of(head["n"], example["machine"] - held["n"], running.processors, ends)
+    assert shadow_time - now == expected.get("shadow", example[scheme]["shadow"])
+    assert extra < waiting["n"]
+    assert queue.predicted_time.tolist() == [head_request, expected["cand_end"]]
+    starts = told.starts(now)
+    assert [each.job_number for each in starts] == ([3] if expected["backfill"] else [])
+    for start in starts:
+        assert start.limit == waiting["t_req"]
+        if isinstance(start.reason, Backfilled):
+            assert (start.reason.shadow_time, start.reason.expected_end) == (shadow_time, now + expected["cand_end"])
+
+
+def test_wfp_scores() -> None:
+    """The vector weighs waits by them; the policy orders its queue so."""
+    example = vector("p4_wfp_weighted_wait")
+    now = 7200
+    jobs = [
+        WaitingJob(number, now - job["w"], job["n"], job["req"], job["req"])
+        for number, job in enumerate(example["jobs"])
+    ]
+    queue, _ = Instance(now, 0, jobs, [], ()).tables()
+    by_number = dict(zip(queue.job_number.tolist(), scores(now, queue).tolist(), strict=True))
+    assert [by_number[number] for number in range(len(jobs))] == example["P"]
+    assert queue.job_number[by_score(now, queue)].tolist() == [1, 2, 0, 3]

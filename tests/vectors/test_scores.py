@@ -6,7 +6,8 @@ import pytest
 
 from services.scoreboard.slowdown import bounded_slowdown
 from services.scoreboard.waits import WAIT_FLOOR, WaitScores, geometric_term, wfp_priority
-from services.scoreboard.walltime_accuracy import WalltimeAccuracy, accuracy, adjustment_class
+from services.scoreboard.walltime_accuracy import WalltimeAccuracy
+from shared.walltime_accuracy import accuracy, adjustment_class
 from tests.vectors.vector import vector
 
 

@@ -5,11 +5,12 @@ from typing import NamedTuple
 import numpy as np
 from hypothesis import strategies as st
 
+from services.scheduler.adjusted_times import PlannedTimes, Uses
 from services.scheduler.job_table import NEVER, Histograms, Queue, Running
 
 
 class WaitingJob(NamedTuple):
-    """A row of the queue; times in seconds."""
+    """A row of the queue; times in seconds; an adjusted time of None stands for the request."""
 
     job_number: int
     submit_time: int
@@ -17,10 +18,11 @@ class WaitingJob(NamedTuple):
     requested_time: int
     predicted_time: int
     histogram: tuple[float, ...] = ()
+    adjusted_time: int | None = None
 
 
 class StartedJob(NamedTuple):
-    """A row of the running jobs; times in seconds."""
+    """A row of the running jobs; times in seconds; an adjusted time of None stands for the request."""
 
     job_number: int
     submit_time: int
@@ -29,6 +31,14 @@ class StartedJob(NamedTuple):
     predicted_time: int
     start_time: int
     histogram: tuple[float, ...] = ()
+    adjusted_time: int | None = None
+
+
+def times_of(job: WaitingJob | StartedJob) -> PlannedTimes:
+    """Return the times of a job as its row has them."""
+    adjusted_time = job.requested_time if job.adjusted_time is None else job.adjusted_time
+    predicted_time = job.predicted_time
+    return PlannedTimes(job.requested_time, adjusted_time, predicted_time, min(predicted_time, adjusted_time))
 
 
 class Instance(NamedTuple):
@@ -39,31 +49,36 @@ class Instance(NamedTuple):
     queue: list[WaitingJob]
     running: list[StartedJob]
     corrections: tuple[int, ...]
+    uses: Uses = Uses()
 
     def tables(self) -> tuple[Queue, Running]:
         """Return the same as tables."""
         histograms = Histograms()
-        queue, running = Queue(histograms), Running(self.corrections, histograms)
-        for *row, histogram in self.queue:
-            queue.add((*row, histograms.add(histogram)))
-        for *row, start_time, histogram in self.running:
-            running.add((*row, histograms.add(histogram), start_time))
+        queue, running = Queue(histograms, self.uses), Running(self.corrections, histograms, self.uses)
+        for each in self.queue:
+            queue.add((*each[:3], *times_of(each), histograms.add(each.histogram)))
+        for job in self.running:
+            running.add((*job[:3], *times_of(job), histograms.add(job.histogram), job.start_time))
         return queue, running
+
+    def on_requests(self) -> "Instance":
+        """Return the same with nothing predicted and nothing adjusted."""
+        return self._replace(
+            queue=[each._replace(predicted_time=each.requested_time) for each in self.queue],
+            running=[each._replace(predicted_time=each.requested_time) for each in self.running],
+            uses=Uses(),
+        )
 
 
 def contents(queue: Queue, running: Running) -> list[list[float]]:
-    """Return copies of all columns of both tables."""
-    columns = [
-        *(queue.job_number, queue.submit_time, queue.processors, queue.requested_time, queue.predicted_time),
-        *(running.job_number, running.submit_time, running.processors, running.requested_time),
-        *(running.predicted_time, running.start_time, running.corrections, queue.slot, running.slot),
-        *queue.histograms.masses.tolist(),
-    ]
-    return [np.asarray(column).tolist() for column in columns]
+    """Return copies of all that is in both tables."""
+    rows = [*queue.snapshot(), *running.snapshot()]
+    columns = [running.corrections, *queue.histograms.masses.tolist()]
+    return [*rows, *(np.asarray(column).tolist() for column in columns)]
 
 
 TIMES = st.integers(1, 30)
-PREDICTIONS = st.tuples(TIMES, st.one_of(TIMES, TIMES, st.just(NEVER)), st.booleans()).map(
+PREDICTIONS = st.tuples(TIMES, st.one_of(TIMES, TIMES, st.sampled_from([400, NEVER])), st.booleans()).map(
     lambda drawn: (drawn[1] if drawn[2] else min(drawn[:2]), drawn[1])
 )
 """Predicted and requested time: the prediction is at most the request, and half the time equal to it."""
@@ -77,18 +92,35 @@ HISTOGRAMS = st.one_of(
 )
 """Distributions of run times up to a minute; often none."""
 
+USES = st.one_of(
+    st.just(Uses()),
+    st.builds(
+        Uses,
+        queue=st.booleans(),
+        candidates=st.booleans(),
+        running=st.booleans(),
+        distribution=st.sampled_from(["ignore", "limit"]),
+    ),
+)
+"""What is made of adjusted requests; half the time nothing. A prior is weighed before there is an instance."""
+
 
 @st.composite
 def instances(draw: st.DrawFn, max_waiting: int = 8, max_running: int = 6) -> Instance:
-    """Return instances in which little fits: small machines, many ties, missing requests, outlived predictions."""
+    """Return instances in which little fits.
+
+    Small machines, many ties, missing requests, outlived predictions and adjusted requests.
+    """
     now = draw(st.integers(0, 60))
     numbers = draw(st.permutations(range(1, max_waiting + max_running + 1)))
-    queue = [
-        WaitingJob(number, draw(st.integers(0, now)), draw(st.integers(1, 8)), requested, predicted, draw(HISTOGRAMS))
-        for number, (predicted, requested) in zip(
-            numbers, draw(st.lists(PREDICTIONS, max_size=max_waiting)), strict=False
-        )
-    ]
+
+    def adjusted(requested: int) -> int | None:
+        return draw(st.none() | TIMES.map(lambda time: min(time, requested)))
+
+    queue = []
+    for number, (predicted, requested) in zip(numbers, draw(st.lists(PREDICTIONS, max_size=max_waiting)), strict=False):
+        submit_time, size, histogram = draw(st.integers(0, now)), draw(st.integers(1, 8)), draw(HISTOGRAMS)
+        queue.append(WaitingJob(number, submit_time, size, requested, predicted, histogram, adjusted(requested)))
     running = []
     for number, (predicted, requested) in zip(
         numbers[max_waiting:], draw(st.lists(PREDICTIONS, max_size=max_running)), strict=False
@@ -96,11 +128,13 @@ def instances(draw: st.DrawFn, max_waiting: int = 8, max_running: int = 6) -> In
         start_time = draw(st.integers(0, now))
         submit_time = draw(st.integers(0, start_time))
         size, histogram = draw(st.integers(1, 6)), draw(HISTOGRAMS)
-        running.append(StartedJob(number, submit_time, size, requested, predicted, start_time, histogram))
+        job = StartedJob(number, submit_time, size, requested, predicted, start_time, histogram, adjusted(requested))
+        running.append(job)
     return Instance(
         now,
         draw(st.integers(-3, 12)),
         sorted(queue, key=lambda job: (job.submit_time, job.job_number)),
         sorted(running, key=lambda job: (job.submit_time, job.job_number)),
         draw(st.sampled_from([(), (2, 5, 9), (60, 300, 900)])),
+        draw(USES),
     )

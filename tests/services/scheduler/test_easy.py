@@ -19,7 +19,7 @@ from shared.spec import Spec
 from tests.checks.chain import Chain
 from tests.checks.workloads import workloads
 from tests.services.scheduler.instances import Instance, StartedJob, WaitingJob, instances
-from tests.services.scheduler.textbook_easy import easy, expected_end, shadow
+from tests.services.scheduler.textbook_easy import easy, expected_ends_of, run_time, shadow
 
 EASY, SJBF = POLICIES.build(Spec("easy")), POLICIES.build(Spec("easy-sjbf"))
 BEYOND = 1 << 60
@@ -58,16 +58,19 @@ def test_a_candidate_starts_just_if_it_does_not_delay_the_head(policy: Policy, i
     waiting = instance.queue[len(heads) :]
     if not waiting:
         return
-    ends = [(expected_end(job, instance.now, instance.corrections), job.processors) for job in instance.running]
-    ends += [(instance.now + jobs[each.job_number].predicted_time, each.processors) for each in heads]
+    uses = instance.uses
+    ends = expected_ends_of(instance)
+    ends += [
+        (instance.now + run_time(jobs[each.job_number], shortened=uses.candidates), each.processors) for each in heads
+    ]
     free = instance.free - sum(each.processors for each in heads)
     head, *candidates = waiting
     assert head.processors > free
     if policy is SJBF:
-        candidates.sort(key=lambda job: (job.predicted_time, job.submit_time, job.job_number))
+        candidates.sort(key=lambda job: (run_time(job, shortened=uses.queue), job.submit_time, job.job_number))
     accepted = []
     for job in candidates:
-        with_job = [*ends, (instance.now + job.predicted_time, job.processors)]
+        with_job = [*ends, (instance.now + run_time(job, shortened=uses.candidates), job.processors)]
         planned, _ = shadow(head.processors, free, ends)
         delayed, _ = shadow(head.processors, free - job.processors, with_job)
         if job.processors <= free and (planned is None or delayed == planned):
@@ -104,7 +107,7 @@ def test_easy_pass_is_its_uncompiled_self(instance: Instance, data: st.DataObjec
         instance.now,
         max(instance.free, 0),
         *(queue.processors, queue.predicted_time, order, running.processors, running.start_time),
-        *(running.predicted_time, running.requested_time, running.corrections),
+        *(running.predicted_time, running.adjusted_time, running.requested_time, running.corrections),
     )
     *compiled, rows = easy_pass(*arguments)
     *plain, plain_rows = easy_pass.py_func(*arguments)  # type: ignore[attr-defined]

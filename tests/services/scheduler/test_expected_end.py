@@ -7,7 +7,7 @@ from hypothesis import strategies as st
 
 from services.scheduler.expected_end import CORRECTIONS, expected_ends
 from services.scheduler.job_table import NEVER
-from tests.services.scheduler.instances import Instance, StartedJob, instances
+from tests.services.scheduler.instances import Instance, instances
 from tests.services.scheduler.textbook_easy import expected_end
 
 
@@ -15,19 +15,23 @@ from tests.services.scheduler.textbook_easy import expected_end
 @settings(max_examples=400, deadline=None)
 def test_expected_ends_is_its_plain_twin(instance: Instance, now: int) -> None:
     _, running = instance.tables()
-    arguments = (now, running.start_time, running.predicted_time, running.requested_time, running.corrections)
+    columns = (running.start_time, running.predicted_time, running.adjusted_time, running.requested_time)
+    arguments = (now, *columns, running.corrections)
     ends = expected_ends(*arguments).tolist()
-    assert ends == [expected_end(job, now, instance.corrections) for job in instance.running]
+    shortened = instance.uses.running
+    assert ends == [expected_end(job, now, instance.corrections, shortened=shortened) for job in instance.running]
     assert ends == expected_ends.py_func(*arguments).tolist()  # type: ignore[attr-defined]
     assert all(end > now for end in ends)
 
 
-def expected(fallback: str, now: int, predicted: int, requested: int, start: int = 1000) -> int:
+def expected(fallback: str, now: int, predicted: int, requested: int, adjusted: int | None = None) -> int:
     """Return seconds from the start to the expected end."""
-    _, running = Instance(0, 0, [], [StartedJob(1, 0, 1, requested, predicted, start)], CORRECTIONS[fallback]).tables()
-    ends = expected_ends(
-        start + now, running.start_time, running.predicted_time, running.requested_time, running.corrections
+    start = 1000
+    starts, predictions, limits, requests = (
+        np.array([each]) for each in (start, predicted, adjusted or requested, requested)
     )
+    corrections = np.array(CORRECTIONS[fallback], dtype=np.int64)
+    ends = expected_ends(start + now, starts, predictions, limits, requests, corrections)
     assert ends.dtype == np.int64
     return int(ends[0]) - start
 
@@ -64,6 +68,26 @@ def test_when_the_corrections_are_used_up_the_request_counts() -> None:
     assert expected("incremental", longest - 1, 100, 10**7) == longest
     assert expected("incremental", longest, 100, 10**7) == 10**7
     assert expected("incremental", longest, 100, NEVER) == NEVER
+
+
+@pytest.mark.parametrize(
+    ("now", "end"),
+    [(0, 100), (99, 100), (100, 400), (101, 401), (399, 699), (599, 899), (600, 900), (899, 900), (900, 901)],
+)
+def test_five_minutes_are_given_again_and_again_up_to_the_request(now: int, end: int) -> None:
+    assert expected("request", now, 100, 900, adjusted=100) == end
+
+
+@pytest.mark.parametrize(("now", "end"), [(99, 100), (100, 500), (499, 500), (500, 800)])
+def test_an_outlived_prediction_falls_back_to_the_adjusted_request(now: int, end: int) -> None:
+    assert expected("request", now, 100, 900, adjusted=500) == end
+
+
+@pytest.mark.parametrize(("now", "end"), [(100, 160), (400, 1000), (999, 1000)])
+def test_five_minutes_come_after_the_corrections(now: int, end: int) -> None:
+    assert expected("incremental", now, 100, 5000, adjusted=100) == end
+    longest = 100 + CORRECTIONS["incremental"][-1]
+    assert expected("incremental", longest, 100, NEVER, adjusted=100) == longest + 300
 
 
 def test_corrections_rise() -> None:

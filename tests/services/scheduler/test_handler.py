@@ -1,76 +1,10 @@
 """The scheduler's picture of the machine: what moves it, and what each pass makes of it."""
 
-from collections.abc import Sequence
-
 import pytest
 
-from services.pipeline import STAGES
-from services.scheduler.handler import Scheduler
 from services.scheduler.job_table import NEVER
-from shared.events import (
-    Backfilled,
-    CapacityChanged,
-    ClusterOpened,
-    Decided,
-    Envelope,
-    Event,
-    FitsNow,
-    JobEnded,
-    JobStarted,
-    JobSubmitted,
-    SchedulingPoint,
-    Start,
-)
-from shared.predictions import RunTimePrediction
-from shared.stage import StageRun
-
-
-class Told:
-    """A scheduler that is told events one by one."""
-
-    def __init__(self, processors: int = 10, policy: str = "easy", runtime: str = "requested") -> None:
-        self.run = StageRun(next(stage for stage in STAGES if stage.name == "scheduler"))
-        self.tell(ClusterOpened(time=0, cluster="c", processors=processors, policy=policy, runtime=runtime))
-
-    @property
-    def scheduler(self) -> Scheduler:
-        assert isinstance(self.run.handler, Scheduler)
-        return self.run.handler
-
-    @property
-    def queue(self) -> list[int]:
-        numbers: list[int] = self.scheduler.queue.job_number.tolist()
-        return numbers
-
-    def tell(self, event: Event, point: float | None = None) -> Event:
-        prediction = None if point is None else RunTimePrediction(point=point, observations=2)
-        envelope = Envelope(run="r", sequence=self.run.sequence + 1, event=event, run_time=prediction)
-        answer = self.run.push(envelope)
-        assert answer is not None
-        assert answer.run_time == prediction
-        return answer.event
-
-    def submit(
-        self, job_number: int, processors: int, seconds: int | None, time: int = 0, point: float | None = None
-    ) -> None:
-        job = JobSubmitted(time=time, job_number=job_number, requested_processors=processors, requested_time=seconds)
-        assert self.tell(job, point) == job
-
-    def start(self, job_number: int, processors: int, time: int = 0, limit: int | None = None) -> None:
-        self.tell(JobStarted(time=time, job_number=job_number, processors=processors, limit=limit))
-
-    def end(self, job_number: int, time: int, *, requeued: bool = False) -> None:
-        self.tell(JobEnded(time=time, job_number=job_number, run_time=0, requeued=requeued))
-
-    def starts(self, time: int) -> Sequence[Start]:
-        decided = self.tell(SchedulingPoint(time=time))
-        assert isinstance(decided, Decided)
-        assert decided.time == time
-        assert decided.kills == ()
-        return decided.starts
-
-    def numbers(self, time: int) -> list[int]:
-        return [each.job_number for each in self.starts(time)]
+from shared.events import Backfilled, CapacityChanged, Decided, FitsNow, SchedulingPoint, Start
+from tests.services.scheduler.told import Told
 
 
 def test_every_scheduling_point_is_answered_also_by_nothing() -> None:

@@ -39,7 +39,7 @@ class TableOfJobs(RuleBasedStateMachine):
             self.next_number = (self.next_number + 7) % 997
             if any(row[0] == self.next_number for row in self.rows):
                 continue
-            row = (self.next_number, submit_time, processors, 60, 30, UNKNOWN)
+            row = (self.next_number, submit_time, processors, 60, 50, 30, 20, UNKNOWN)
             self.table.add(row)
             self.rows.append(row)
 
@@ -53,7 +53,7 @@ class TableOfJobs(RuleBasedStateMachine):
     @rule()
     def restore(self) -> None:
         again = Queue()
-        again.add((1, 1, 1, 1, 1, UNKNOWN))
+        again.add((1, 1, 1, 1, 1, 1, 1, UNKNOWN))
         again.restore(self.table.snapshot())
         self.table = again
 
@@ -72,21 +72,21 @@ TestTableOfJobs.settings = settings(max_examples=30, stateful_step_count=15, dea
 
 def test_running_jobs_have_a_start_and_corrections() -> None:
     running = Running((60, 300))
-    running.add((3, 20, 4, 100, 90, UNKNOWN, 25))
-    running.add((2, 10, 1, 200, 80, UNKNOWN, 15))
+    running.add((3, 20, 4, 100, 95, 90, 90, UNKNOWN, 25))
+    running.add((2, 10, 1, 200, 70, 80, 70, UNKNOWN, 15))
     assert running.start_time.tolist() == [15, 25]
     assert running.corrections.tolist() == [60, 300]
     again = Running((60, 300))
     again.restore(running.snapshot())
     assert again.start_time.tolist() == [15, 25]
-    assert again.remove(3) == (3, 20, 4, 100, 90, UNKNOWN, 25)
+    assert again.remove(3) == (3, 20, 4, 100, 95, 90, 90, UNKNOWN, 25)
 
 
 @pytest.mark.parametrize("jobs", [64, 65, 1000])
 def test_a_table_grows(jobs: int) -> None:
     queue = Queue()
     for number in range(jobs, 0, -1):
-        queue.add((number, 0, 1, 1, 1, UNKNOWN))
+        queue.add((number, 0, 1, 1, 1, 1, 1, UNKNOWN))
     assert queue.job_number.tolist() == list(range(1, jobs + 1))
 
 

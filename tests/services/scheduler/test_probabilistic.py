@@ -38,7 +38,7 @@ from shared.run_time_bins import EDGES
 from shared.spec import parse
 from tests.checks.workloads import workloads
 from tests.services.scheduler.instances import Instance, StartedJob, WaitingJob, instances
-from tests.services.scheduler.textbook_easy import easy, expected_end
+from tests.services.scheduler.textbook_easy import easy, expected_ends_of, run_time
 
 Ends = dict[float, float]
 
@@ -56,40 +56,52 @@ def decide(policy: Policy, instance: Instance) -> tuple[list[Start], list[Evalua
 # The twin
 
 
-def ends_of(job: WaitingJob | StartedJob, start_time: int, now: int, end: float, mass: str) -> Ends:
+def ends_of(
+    job: WaitingJob | StartedJob, start_time: int, now: int, end: float, mass: str, *, limited: bool = False
+) -> Ends:
     if not job.histogram:
         return {end: 1.0}
-    request = math.inf if job.requested_time >= NEVER else float(job.requested_time)
-    times, left = conditional(np.array(job.histogram), now - start_time, request, censor=mass == "censor")
+    elapsed, limit = now - start_time, job.requested_time
+    if limited and job.adjusted_time is not None:
+        limit = job.adjusted_time if job.adjusted_time > elapsed else min(elapsed + 300, limit)
+    upper = math.inf if limit >= NEVER else float(limit)
+    times, left = conditional(np.array(job.histogram), elapsed, upper, censor=mass == "censor")
     return dict(zip((start_time + times).tolist(), left.tolist(), strict=True))
 
 
 def twin(instance: Instance, keys: ProbabilisticKeys) -> list[tuple[int, float]]:
     """Return the starts with their probabilities; those of heads are -1."""
-    now, free = instance.now, instance.free
+    now, free, uses = instance.now, instance.free, instance.uses
+    limit, shortened = uses.distribution == "limit", uses.candidates
     running = [
-        (job.processors, ends_of(job, job.start_time, now, expected_end(job, now, instance.corrections), keys.mass))
-        for job in instance.running
+        (job.processors, ends_of(job, job.start_time, now, end, keys.mass, limited=limit and uses.running))
+        for job, (end, _) in zip(instance.running, expected_ends_of(instance), strict=True)
     ]
+
+    def started(job: WaitingJob) -> tuple[int, Ends]:
+        end = now + run_time(job, shortened=shortened)
+        return job.processors, ends_of(job, now, now, end, keys.mass, limited=limit and shortened)
+
     waiting, starts = list(instance.queue), []
     while waiting and waiting[0].processors <= free:
         job = waiting.pop(0)
         starts.append((job.job_number, -1.0))
         free -= job.processors
-        running.append((job.processors, ends_of(job, now, now, now + job.predicted_time, keys.mass)))
+        running.append(started(job))
     if not waiting:
         return starts
     head, *candidates = waiting
     if keys.order != "fcfs":
-        candidates.sort(key=lambda job: job.requested_time if keys.order == "sjbf" else job.predicted_time)
+        base = [job._replace(predicted_time=job.requested_time) if keys.order == "sjbf" else job for job in candidates]
+        order = {job.job_number: run_time(job, shortened=uses.queue) for job in base}
+        candidates.sort(key=lambda job: order[job.job_number])
     spent = 0.0
     for job in candidates:
         if spent >= keys.budget:  # plain EASY from here on, which is not the twin's business
             break
         if job.processors > free:
             continue
-        ends = ends_of(job, now, now, now + job.predicted_time, keys.mass)
-        case = head.processors - free, running, (job.processors, ends)
+        case = head.processors - free, running, started(job)
         exact = round(delay_probability(*case), 6)
         weighed = exact if keys.criterion == "exact" else round(delay_bound(*case), 6)
         risk = 1 - (1 - spent) * (1 - exact)
@@ -97,7 +109,7 @@ def twin(instance: Instance, keys: ProbabilisticKeys) -> list[tuple[int, float]]
             spent = risk
             starts.append((job.job_number, exact))
             free -= job.processors
-            running.append((job.processors, ends))
+            running.append(started(job))
     return starts
 
 
@@ -158,10 +170,7 @@ def test_without_distributions_it_is_easy(instance: Instance, tau: float, criter
     starts, _ = decide(policy_of(tau=tau, criterion=criterion), known)
     assert [each.job_number for each in starts] == [each.job_number for each in easy(known)]
     if safe:
-        on_requests = known._replace(
-            queue=[job._replace(predicted_time=job.requested_time) for job in known.queue],
-            running=[job._replace(predicted_time=job.requested_time) for job in known.running],
-        )
+        on_requests = known.on_requests()
         starts, _ = decide(policy_of(tau=tau, criterion=criterion, accept_easy_safe=True), on_requests)
         assert [each.job_number for each in starts] == [each.job_number for each in easy(on_requests)]
 
@@ -173,12 +182,8 @@ def test_without_distributions_it_is_easy(instance: Instance, tau: float, criter
 )
 def test_a_head_without_budget_or_patience_gets_plain_easy(keys: dict[str, Any], instance: Instance) -> None:
     aged = instance._replace(queue=[job._replace(submit_time=job.submit_time - 100) for job in instance.queue])
-    on_requests = aged._replace(
-        queue=[job._replace(predicted_time=job.requested_time) for job in aged.queue],
-        running=[job._replace(predicted_time=job.requested_time) for job in aged.running],
-    )
     starts, evaluated = decide(policy_of(tau=1.0, **keys), aged)
-    assert [each.job_number for each in starts] == [each.job_number for each in easy(on_requests)]
+    assert [each.job_number for each in starts] == [each.job_number for each in easy(aged.on_requests())]
     assert not evaluated
 
 

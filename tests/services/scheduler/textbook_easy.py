@@ -1,20 +1,38 @@
-"""EASY as the textbook has it, over lists: the twin that the compiled passes must equal.
+"""EASY and WFP as the textbooks have them, over lists: the twins that the compiled passes must equal.
 
-D. G. Feitelson and A. Mu'alem, "Utilization, predictability, workloads, and user runtime estimates in scheduling the
-IBM SP2 with backfilling", IEEE TPDS 12(6), 2001, algorithm of section 2.
+EASY: D. G. Feitelson and A. Mu'alem, "Utilization, predictability, workloads, and user runtime estimates in scheduling
+the IBM SP2 with backfilling", IEEE TPDS 12(6), 2001, algorithm of section 2. WFP and adjusted requests: W. Tang et al.,
+"Job scheduling with adjusted runtime estimates on production supercomputers", JPDC 73, 2013, sections 4.3 and 4.4.
 """
+
+from fractions import Fraction
 
 from services.scheduler.job_table import NEVER
 from shared.events import Backfilled, FitsNow, Start
 from tests.services.scheduler.instances import Instance, StartedJob, WaitingJob
 
 
-def expected_end(job: StartedJob, now: int, corrections: tuple[int, ...]) -> int:
+def run_time(job: WaitingJob | StartedJob, *, shortened: bool) -> int:
+    """Return what a job is planned to run for, at most its adjusted request if that counts."""
+    if not shortened or job.adjusted_time is None:
+        return job.predicted_time
+    return min(job.predicted_time, job.adjusted_time)
+
+
+def expected_end(job: StartedJob, now: int, corrections: tuple[int, ...], *, shortened: bool = False) -> int:
     """Return when a running job is expected to end: the first guess that is not over yet, capped by the request."""
-    guesses = [job.predicted_time, *(job.predicted_time + each for each in corrections), job.requested_time]
-    elapsed = now - job.start_time
+    elapsed, first = now - job.start_time, run_time(job, shortened=shortened)
+    adjusted = job.adjusted_time if shortened and job.adjusted_time is not None else job.requested_time
+    guesses = [first, *(first + each for each in corrections), adjusted, elapsed + 300]
     still_possible = [min(guess, job.requested_time) for guess in guesses if guess > elapsed]
     return job.start_time + max(still_possible[0] if still_possible else 0, elapsed + 1)
+
+
+def expected_ends_of(instance: Instance) -> list[tuple[int, int]]:
+    """Return expected end and processors of each running job."""
+    now, corrections, shortened = instance.now, instance.corrections, instance.uses.running
+    ends = [expected_end(job, now, corrections, shortened=shortened) for job in instance.running]
+    return [(end, job.processors) for end, job in zip(ends, instance.running, strict=True)]
 
 
 def shadow(needed: int, free: int, ends: list[tuple[int, int]]) -> tuple[int | None, int]:
@@ -28,36 +46,36 @@ def shadow(needed: int, free: int, ends: list[tuple[int, int]]) -> tuple[int | N
 
 def easy(instance: Instance, *, shortest_first: bool = False) -> list[Start]:
     """Return the starts of one pass."""
-    now, free, queue, running, corrections = instance
+    now, free, queue, uses = instance.now, instance.free, instance.queue, instance.uses
     if free <= 0:
         return []
     starts = []
-    ends = [(expected_end(job, now, corrections), job.processors) for job in running]
+    ends = expected_ends_of(instance)
     waiting = list(queue)
     while waiting and waiting[0].processors <= free:
         job = waiting.pop(0)
         free -= job.processors
-        ends.append((now + job.predicted_time, job.processors))
+        ends.append((now + run_time(job, shortened=uses.candidates), job.processors))
         starts.append(_start(job, FitsNow()))
     if not waiting:
         return starts
     head, *candidates = waiting
     shadow_time, extra = shadow(head.processors, free, ends)
     if shortest_first:
-        candidates.sort(key=lambda job: job.predicted_time)
+        candidates.sort(key=lambda job: run_time(job, shortened=uses.queue))
     for job in candidates:
         if job.processors > free:
             continue
-        in_time = shadow_time is None or now + job.predicted_time <= shadow_time
+        end = now + run_time(job, shortened=uses.candidates)
+        in_time = shadow_time is None or end <= shadow_time
         if not in_time and job.processors > extra:
             continue
         told = shadow_time if shadow_time is not None and shadow_time - now < NEVER // 2 else None
-        end = now + job.predicted_time
         reason = Backfilled(
             head=head.job_number,
             shadow_time=told,
             extra_processors=extra,
-            expected_end=end if job.predicted_time < NEVER else None,
+            expected_end=end if end - now < NEVER else None,
             ends_by_shadow_time=in_time,
         )
         starts.append(_start(job, reason))
@@ -65,6 +83,17 @@ def easy(instance: Instance, *, shortest_first: bool = False) -> list[Start]:
         if not in_time:
             extra -= job.processors
     return starts
+
+
+def wfp(instance: Instance) -> list[Start]:
+    """Return the starts of one pass over the queue in order of exact scores."""
+
+    def score(job: WaitingJob) -> Fraction:
+        waited = instance.now - job.submit_time
+        return Fraction(waited, run_time(job, shortened=instance.uses.queue)) ** 3 * job.processors
+
+    in_order = sorted(instance.queue, key=lambda job: (-score(job), job.submit_time, job.job_number))
+    return easy(instance._replace(queue=in_order))
 
 
 def _start(job: WaitingJob, reason: FitsNow | Backfilled) -> Start:

@@ -10,7 +10,8 @@ from hypothesis import strategies as st
 
 from services.scoreboard.slowdown import bounded_slowdown
 from services.scoreboard.waits import geometric_term
-from services.scoreboard.walltime_accuracy import STEPS, WalltimeAccuracy, accuracy, adjustment_class
+from services.scoreboard.walltime_accuracy import STEPS, WalltimeAccuracy
+from shared.walltime_accuracy import accuracy, adjustment_class
 
 SECONDS = st.integers(1, 200_000)
 

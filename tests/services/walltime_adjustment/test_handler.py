@@ -1,5 +1,7 @@
 """The stage adds an adjusted request where its scheme has one."""
 
+import pytest
+
 from services.walltime_adjustment.handler import ADJUSTERS, WalltimeAdjustments
 from shared.events import ClusterOpened, Envelope, Event, JobEnded, JobStarted, JobSubmitted
 from shared.predictions import WalltimeAdjustment
@@ -16,8 +18,8 @@ class Halved(Silent):
     def predict_one(self, x: JobSubmitted) -> WalltimeAdjustment:  # type: ignore[override]
         return WalltimeAdjustment(adjusted_time=(x.requested_time or 2) // 2, observations=len(self.learned))
 
-    def learn_one(self, x: JobSubmitted, y: int) -> None:  # type: ignore[override]
-        self.learned.append((x.job_number, y))
+    def learn_one(self, x: JobSubmitted, y: JobEnded) -> None:  # type: ignore[override]
+        self.learned.append((x.job_number, y.run_time))
 
 
 def submitted(job_number: int) -> JobSubmitted:
@@ -43,3 +45,28 @@ def test_it_adds_the_adjustment_and_learns_run_times_at_the_end() -> None:
     assert halved.learned == []
     handle(stage, JobEnded(time=90, job_number=1, run_time=40))
     assert halved.learned == [(1, 40)]
+
+
+@pytest.mark.parametrize(
+    ("run_time", "outcome"), [(200, "over"), (300, "over"), (301, "under"), (2099, "under"), (2100, "bad")]
+)
+def test_the_end_tells_what_the_adjustment_turned_out_to_be(run_time: int, outcome: str) -> None:
+    stage = WalltimeAdjustments(ClusterOpened(time=0, cluster="c", processors=8))
+    stage.predictor = Halved()
+    handle(stage, submitted(1))
+    handle(stage, JobStarted(time=50, job_number=1, processors=1))
+    answer = handle(stage, JobEnded(time=50 + run_time, job_number=1, run_time=run_time))
+    assert answer.adjustment == WalltimeAdjustment(adjusted_time=300, observations=0, outcome=outcome)
+    assert not stage.adjustments
+
+
+def test_a_job_cut_short_by_the_scheduler_teaches_nothing() -> None:
+    stage = WalltimeAdjustments(ClusterOpened(time=0, cluster="c", processors=8))
+    stage.predictor = halved = Halved()
+    handle(stage, submitted(1))
+    for outcome, requeued in (("limit", True), ("killed", True), ("killed", False)):
+        handle(stage, JobStarted(time=50, job_number=1, processors=1))
+        end = JobEnded(time=50, job_number=1, run_time=0, outcome=outcome, requeued=requeued)
+        assert handle(stage, end).adjustment is None
+        assert bool(stage.adjustments) == requeued
+    assert halved.learned == []

@@ -1,0 +1,50 @@
+"""A run-time distribution that knows how often jobs end by their adjusted requests."""
+
+import numpy as np
+
+from shared.predictions import WalltimeAdjustment
+from shared.run_time_bins import BINS, EDGES, bin_of
+
+
+def reweighted(
+    histogram: tuple[float, ...], requested_time: int, adjustment: WalltimeAdjustment | None
+) -> tuple[float, ...]:
+    """Return a histogram by which the job ends by its adjusted request with the probability of the percentile.
+
+    What lies below the adjusted request is scaled to that probability and the rest to the remainder; the bin that
+    holds it is shared in the logarithm of the run time. If nothing lies below or above, that probability falls to
+    the bin of the adjusted request or of the request; so it does for a job without a histogram. An adjustment that
+    has no percentile or leaves the request as it is changes nothing. O(bins).
+
+    Parameters
+    ----------
+    histogram
+        Probability of each bin of `shared.run_time_bins`, from bin 0 on; empty where nothing is predicted.
+    requested_time
+        Seconds.
+
+    Examples
+    --------
+    >>> adjustment = WalltimeAdjustment(adjusted_time=10, observations=12, percentile=80)
+    >>> np.round(reweighted((0.0, 0.25, 0.25, 0.0, 0.0, 0.0, 0.5), 30, adjustment), 3).tolist()
+    [0.0, 0.4, 0.4, 0.0, 0.0, 0.0, 0.2]
+    >>> np.round(reweighted((), 30, adjustment), 3).tolist()
+    [0.0, 0.0, 0.0, 0.0, 0.8, 0.0, 0.2]
+    """
+    if adjustment is None or adjustment.percentile is None or adjustment.adjusted_time >= requested_time:
+        return histogram
+    probability, adjusted_time = adjustment.percentile / 100, float(adjustment.adjusted_time)
+    masses = np.zeros(BINS)
+    masses[: len(histogram)] = histogram
+    at = bin_of(adjusted_time)
+    share = 1.0 if at == 0 else float(np.log(adjusted_time / EDGES[at]) / np.log(EDGES[at + 1] / EDGES[at]))
+    below = masses.copy()
+    below[at] *= share
+    below[at + 1 :] = 0.0
+    above = masses - below
+    if not below.any():
+        below[at] = 1.0
+    if not above.any():
+        above[bin_of(float(requested_time))] = 1.0
+    weighed = probability * below / below.sum() + (1.0 - probability) * above / above.sum()
+    return tuple(weighed[: weighed.nonzero()[0][-1] + 1].tolist())

@@ -1,0 +1,183 @@
+"""The scheme that chooses key, window and percentile by how each has fared."""
+
+from typing import Any, NamedTuple
+
+import numpy as np
+from pydantic import Field
+
+from services.walltime_adjustment.adjustment_keys import AdjustmentKeys
+from services.walltime_adjustment.keys import WINDOWS, Traits, coarser
+from services.walltime_adjustment.percentile import ratio
+from services.walltime_adjustment.rank import positions
+from services.walltime_adjustment.scheme_scores import Floats, SchemeScores, Times
+from services.walltime_adjustment.sliding_ratios import SlidingRatios
+from shared.events import Event, JobEnded, JobSubmitted
+from shared.predictions import WalltimeAdjustment
+from shared.predictor import Predictor
+from shared.run_time_bins import bin_of
+
+CHAINS = ("user", "user+request", "user+project+request", "project")
+"""Keys tried, each with its coarser ones where it has too little history."""
+
+SPANS = ("1m", "6m")
+PERCENTILES = (50, 70, 80, 85, 90, 95, 100)
+
+NAMES = tuple(dict.fromkeys(each for chain in CHAINS for each in reversed(coarser(chain))))
+"""The keys of which ratios are kept, over every span."""
+
+COARSER = {name: [NAMES.index(each) for each in coarser(name)[1:]] for name in NAMES}
+
+Record = list[tuple[int, list[float]] | None]
+"""What a key says of a job in each span: number of like jobs, and their percentiles."""
+
+SOURCES = [[(NAMES.index(name), span) for name in coarser(chain)] for chain in CHAINS for span in range(len(SPANS))]
+"""Where a scheme looks, by position in `NAMES` and `SPANS`, the finest key first; each serves all percentiles."""
+
+SCHEMES = len(CHAINS) * len(SPANS) * len(PERCENTILES) + 1
+"""The last adjusts nothing."""
+
+
+class AutoKeys(AdjustmentKeys):
+    """Settings of `Auto`."""
+
+    bad: float = Field(0.02, ge=0, le=1, description="the highest accepted share of jobs that run half an hour longer")
+
+
+class Proposals(NamedTuple):
+    """What every scheme makes of one job: adjusted requests in seconds, shape (schemes,), and the scheme followed."""
+
+    adjusted_times: Times
+    chosen: int
+
+
+def adjusted_times(requested_time: int, shares: Floats, threshold: float) -> Times:
+    """Return a request cut to these shares of it, as `percentile.adjusted` does.
+
+    >>> adjusted_times(3600, np.array([0.8, 0.2]), 0.5).tolist()
+    [2880, 1800]
+    """
+    times: Times = np.maximum(np.ceil(requested_time * np.maximum(shares, threshold) - 1e-6), 1).astype(np.int64)
+    return times
+
+
+class Auto(Predictor[JobSubmitted, JobEnded, WalltimeAdjustment]):
+    """Follow, in each class of requests, the percentile scheme that was most accurate within a bound on bad ones.
+
+    Every scheme is scored by what it said of each job at its submission, once the job has ended; see `SchemeScores`.
+    O(schemes + histories * log n) for each submission and each end. Memory is that of the windows and, for each job
+    in the system, a number per scheme.
+
+    Examples
+    --------
+    >>> adjuster = Auto(AutoKeys())
+    >>> job = JobSubmitted(time=0, job_number=1, requested_processors=1, requested_time=3600, user_id=7)
+    >>> for _ in range(100):
+    ...     adjuster.observe(job)
+    ...     adjuster.learn_one(job, JobEnded(time=0, job_number=1, run_time=2520))
+    >>> adjuster.predict_one(job).adjusted_time
+    2520
+
+    References
+    ----------
+    Past Tang et al. (JPDC 2013), whose authors choose one scheme for a machine after the fact.
+    """
+
+    name = "auto"
+    Keys = AutoKeys
+
+    def __init__(self, keys: AutoKeys) -> None:
+        self._keys = keys
+        self._history = SlidingRatios(NAMES, [WINDOWS[span] for span in SPANS])
+        self._scores = SchemeScores(SCHEMES, keys.bad)
+        self._open: dict[int, Proposals] = {}
+        self._latest: tuple[JobSubmitted, tuple[Times, list[tuple[str, int] | None]]] | None = None
+
+    def predict_one(self, x: JobSubmitted) -> WalltimeAdjustment | None:
+        """Return the adjusted request in seconds, or None for a job without one."""
+        if x.requested_time is None:
+            return None
+        times, behind = self._propose(x, x.requested_time)
+        chosen = int(self._scores.chosen[bin_of(x.requested_time)])
+        source, which = divmod(chosen, len(PERCENTILES))
+        found = behind[source] if source < len(behind) else None
+        if found is None:
+            return WalltimeAdjustment(adjusted_time=x.requested_time, observations=0)
+        key, count = found
+        return WalltimeAdjustment(
+            adjusted_time=int(times[chosen]),
+            observations=count,
+            key=key,
+            window=SPANS[source % len(SPANS)],
+            percentile=PERCENTILES[which],
+        )
+
+    def learn_one(self, x: JobSubmitted, y: JobEnded) -> None:
+        """Score the schemes by how long the job ran, and remember what share of its request that was."""
+        if x.requested_time is None:
+            return
+        said = self._open.pop(x.job_number, None)
+        if said is not None:
+            self._scores.add(bin_of(x.requested_time), said.chosen, y.run_time, x.requested_time, said.adjusted_times)
+        self._history.add(Traits.of(x, x.requested_time), y.time, ratio(y.run_time, x.requested_time))
+        self._latest = None
+
+    def observe(self, event: Event) -> None:
+        """Keep what the schemes say of a job until it ends; let go of what is older than the windows."""
+        if isinstance(event, JobSubmitted) and event.requested_time is not None:
+            times, _ = self._propose(event, event.requested_time)
+            self._open[event.job_number] = Proposals(times, int(self._scores.chosen[bin_of(event.requested_time)]))
+        elif isinstance(event, JobEnded) and not event.requeued:
+            self._open.pop(event.job_number, None)
+        self._history.expire(event.time)
+        self._latest = None
+
+    def snapshot(self) -> Any:
+        """Return histories, scores and what was said of the jobs in the system."""
+        return {
+            "history": self._history.snapshot(),
+            "scores": self._scores.snapshot(),
+            "open": [[number, said.chosen, said.adjusted_times.tolist()] for number, said in self._open.items()],
+        }
+
+    def restore(self, state: Any) -> None:
+        """Take on what `snapshot` returned."""
+        self._history.restore(state["history"])
+        self._scores.restore(state["scores"])
+        self._open = {number: Proposals(np.array(times), chosen) for number, chosen, times in state["open"]}
+        self._latest = None
+
+    def _propose(self, x: JobSubmitted, requested_time: int) -> tuple[Times, list[tuple[str, int] | None]]:
+        """Return what every scheme says, and for each chain and span the key with enough jobs, and how many."""
+        if self._latest is not None and self._latest[0] is x:
+            return self._latest[1]
+        job = Traits.of(x, requested_time)
+        found: list[Record] = []
+        for name in NAMES:  # each after the coarser ones
+            found.append(self._look_up(name, job, x.time, [found[each] for each in COARSER[name]]))
+        shares = np.ones((len(SOURCES) + 1, len(PERCENTILES)))
+        behind: list[tuple[str, int] | None] = []
+        for row, source in enumerate(SOURCES):
+            finest = next(((name, found[name][span]) for name, span in source if found[name][span]), None)
+            if finest is None or finest[1] is None:
+                behind.append(None)
+            else:
+                count, shares[row] = finest[1]
+                behind.append((NAMES[finest[0]], count))
+        times = adjusted_times(requested_time, shares, self._keys.threshold).ravel()[:SCHEMES]
+        self._latest = x, (times, behind)
+        return self._latest[1]
+
+    def _look_up(self, name: str, job: Traits, now: int, coarser_ones: "list[Record]") -> "Record":
+        """Return the number of like jobs in each span, and their percentiles; None where there are too few."""
+        found: Record = []
+        for span in range(len(SPANS)):
+            sample = self._history.sample(name, span, job, now)
+            count = len(sample)
+            if count < self._keys.minimum:
+                found.append(None)
+                continue
+            # Of two samples of which one holds the other, those of one size are the same.
+            wider = [*found, *(each[span] for each in coarser_ones)]
+            same = next((each for each in wider if each is not None and each[0] == count), None)
+            found.append(same or (count, sample.at(positions(count, PERCENTILES, self._keys.rank))))
+        return found

@@ -1,0 +1,59 @@
+"""What a job has in common with those whose record speaks for it."""
+
+from collections.abc import Callable
+from operator import itemgetter
+from typing import NamedTuple
+
+from shared.events import JobSubmitted
+
+MONTH = 30 * 86_400
+"""Seconds."""
+
+WINDOWS = {**{f"{months}m": float(months * MONTH) for months in (1, 2, 3, 6, 12)}, "all": float("inf")}
+
+Key = tuple[int | None, ...]
+
+
+class Traits(NamedTuple):
+    """What keys are made of; a project is the group of the Standard Workload Format."""
+
+    user: int | None
+    project: int | None
+    request: int
+
+    @classmethod
+    def of(cls, job: JobSubmitted, requested_time: int) -> "Traits":
+        """Return the traits of a job with a request."""
+        return cls(job.user_id, job.group_id, requested_time)
+
+    def key(self, name: str) -> Key | None:
+        """Return the values of a key, or None where the job lacks one.
+
+        >>> Traits(user=7, project=None, request=3600).key("user+request")
+        (7, 3600)
+        >>> Traits(user=7, project=None, request=3600).key("project")
+        """
+        values = VALUES[name](self)
+        return None if None in values else values
+
+
+VALUES: dict[str, Callable[[Traits], Key]] = {
+    "user": itemgetter(slice(0, 1)),
+    "project": itemgetter(slice(1, 2)),
+    "user+project": itemgetter(slice(0, 2)),
+    "user+request": itemgetter(0, 2),
+    "project+request": itemgetter(slice(1, 3)),
+    "user+project+request": itemgetter(slice(0, 3)),
+}
+
+KEYS = tuple(VALUES)
+
+
+def coarser(name: str) -> list[str]:
+    """Return the key, then each that leaves out the last part of the one before.
+
+    >>> coarser("user+project+request")
+    ['user+project+request', 'user+project', 'user']
+    """
+    parts = name.split("+")
+    return ["+".join(parts[:length]) for length in range(len(parts), 0, -1)]

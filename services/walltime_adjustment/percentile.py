@@ -1,0 +1,115 @@
+"""Requests cut to what a percentile of one's own earlier jobs made use of."""
+
+import math
+from typing import Any, Literal
+
+from pydantic import Field
+
+from services.walltime_adjustment.adjustment_keys import AdjustmentKeys
+from services.walltime_adjustment.keys import WINDOWS, Traits, coarser
+from services.walltime_adjustment.rank import positions
+from services.walltime_adjustment.sliding_ratios import SlidingRatios
+from shared.events import Event, JobEnded, JobSubmitted
+from shared.predictions import WalltimeAdjustment
+from shared.predictor import Predictor
+
+
+class PercentileKeys(AdjustmentKeys):
+    """Settings of `Percentile`."""
+
+    key: Literal["user", "project", "user+project", "user+request", "project+request", "user+project+request"] = Field(
+        "user", description="what the jobs behind an adjustment have in common with the job; a project is a group"
+    )
+    window: Literal["1m", "2m", "3m", "6m", "12m", "all"] = Field(
+        "1m", description="how far back they ended, in months of 30 days"
+    )
+    percentile: int = Field(85, ge=1, le=100, description="of their run times' shares of their requests; 100: the most")
+    fallback: Literal["none", "coarser"] = Field(
+        "none", description="with too few jobs of the key, nothing is adjusted, or the next coarser key is asked"
+    )
+
+
+def ratio(run_time: int, requested_time: int) -> float:
+    """Return the share of its request that a job ran, at most 1 (P4, equation 1).
+
+    >>> ratio(1800, 3600), ratio(4000, 3600)
+    (0.5, 1.0)
+    """
+    return min(run_time / requested_time, 1.0)
+
+
+def adjusted(requested_time: int, share: float, threshold: float) -> int:
+    """Return a request cut to this share of it, but not below the threshold, in whole seconds, rounded up.
+
+    >>> adjusted(3600, 0.8, 0.5), adjusted(3600, 0.2, 0.5)
+    (2880, 1800)
+    """
+    return max(math.ceil(requested_time * max(share, threshold) - 1e-6), 1)
+
+
+class Percentile(Predictor[JobSubmitted, JobEnded, WalltimeAdjustment]):
+    """Cut a request to the share that a percentile of like jobs made use of, of those that ended within a window.
+
+    A job without a request gets no adjustment; one whose key has too little history, an adjustment that changes
+    nothing. O(log n) in the jobs of the window for each submission and each end; memory is that of the window.
+
+    Examples
+    --------
+    >>> adjuster = Percentile(PercentileKeys(percentile=80))
+    >>> job = JobSubmitted(time=0, job_number=1, requested_processors=1, requested_time=1000, user_id=7)
+    >>> for run_time in range(100, 1100, 100):
+    ...     adjuster.learn_one(job, JobEnded(time=2000, job_number=1, run_time=run_time))
+    >>> adjuster.predict_one(job.model_copy(update={"time": 3000, "requested_time": 3600})).adjusted_time
+    2880
+
+    References
+    ----------
+    Tang, Desai, Buettner, Lan: Job scheduling with adjusted runtime estimates on production supercomputers,
+    JPDC 73, 2013, section 3.
+    """
+
+    name = "percentile"
+    Keys = PercentileKeys
+
+    def __init__(self, keys: PercentileKeys) -> None:
+        self._keys = keys
+        self._names = coarser(keys.key) if keys.fallback == "coarser" else [keys.key]
+        self._history = SlidingRatios(self._names, [WINDOWS[keys.window]])
+
+    def predict_one(self, x: JobSubmitted) -> WalltimeAdjustment | None:
+        """Return the adjusted request in seconds, or None for a job without one."""
+        if x.requested_time is None:
+            return None
+        keys, most = self._keys, 0
+        job = Traits.of(x, x.requested_time)
+        for name in self._names:
+            sample = self._history.sample(name, 0, job, x.time)
+            count = len(sample)
+            if count >= keys.minimum:
+                (share,) = sample.at(positions(count, (keys.percentile,), keys.rank))
+                return WalltimeAdjustment(
+                    adjusted_time=adjusted(x.requested_time, share, keys.threshold),
+                    observations=count,
+                    key=name,
+                    window=keys.window,
+                    percentile=keys.percentile,
+                )
+            most = max(most, count)
+        return WalltimeAdjustment(adjusted_time=x.requested_time, observations=most)
+
+    def learn_one(self, x: JobSubmitted, y: JobEnded) -> None:
+        """Remember what share of its request the job ran."""
+        if x.requested_time is not None:
+            self._history.add(Traits.of(x, x.requested_time), y.time, ratio(y.run_time, x.requested_time))
+
+    def observe(self, event: Event) -> None:
+        """Let go of what is older than the window."""
+        self._history.expire(event.time)
+
+    def snapshot(self) -> Any:
+        """Return the ratios within the window."""
+        return self._history.snapshot()
+
+    def restore(self, state: Any) -> None:
+        """Take on what `snapshot` returned."""
+        self._history.restore(state)

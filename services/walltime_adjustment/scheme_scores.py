@@ -1,0 +1,106 @@
+"""How every scheme would have fared so far, and which to follow within a bound on bad under-estimates."""
+
+from bisect import bisect_left
+from typing import Any
+
+import numpy as np
+import numpy.typing as npt
+
+from shared.run_time_bins import BINS
+from shared.walltime_accuracy import BAD_GAP
+
+Times = npt.NDArray[np.int64]
+Floats = npt.NDArray[np.float64]
+
+PRICES = (0.0, *(1.25**step for step in range(-16, 33)))
+"""What one bad under-estimate may cost, in units of accuracy."""
+
+EVERY = 50
+"""Ended jobs after which the choice is made anew."""
+
+HORIZON = 1000
+"""Jobs, at least, over which what is left of the bound is spread; a fifth of those that have ended, if more."""
+
+RESERVE = 0.05
+"""Share of the bound that is kept for jobs that still run."""
+
+FEWEST = 20
+"""Ended jobs of a class of requests before anything is adjusted there."""
+
+
+class SchemeScores:
+    """Accuracy and bad under-estimates of each scheme, by class of request, and the scheme chosen in each class.
+
+    Requests are of a class if they fall into the same bin of run times. In each class the scheme is chosen that has
+    the highest accuracy so far less a price for each bad under-estimate. The price is the same in all classes: the
+    least that keeps their rate, over all adjustments so far and those to come, within the bound. So a short request,
+    of which no job can run half an hour longer than adjusted, is cut as accuracy says, and the bound is spent where it
+    buys most. O(schemes) for each end; O(log(prices) * classes * schemes) for each
+    `EVERY` ends.
+
+    Parameters
+    ----------
+    schemes
+        Number of schemes; the last adjusts nothing.
+    bad
+        The highest share of badly under-estimated jobs that is accepted.
+    """
+
+    def __init__(self, schemes: int, bad: float) -> None:
+        self._most = bad * (1.0 - RESERVE)
+        self._jobs = np.zeros(BINS, dtype=np.int64)
+        self._accuracy = np.zeros((BINS, schemes))
+        self._bad = np.zeros((BINS, schemes), dtype=np.int64)
+        self._own_bad = 0
+        self.chosen: Times = np.full(BINS, schemes - 1)
+
+    def add(self, class_: int, chosen: int, run_time: int, requested_time: int, adjusted_times: Times) -> None:
+        """Score what each scheme made of a job that has ended; times in seconds, shape (schemes,)."""
+        larger, smaller = np.maximum(adjusted_times, run_time), np.minimum(adjusted_times, run_time)
+        bad = (run_time - adjusted_times >= BAD_GAP) & (adjusted_times != requested_time)
+        self._jobs[class_] += 1
+        self._accuracy[class_] += smaller / larger
+        self._bad[class_] += bad
+        self._own_bad += int(bad[chosen])
+        if self._jobs.sum() % EVERY == 0:
+            self._choose()
+
+    def _choose(self) -> None:
+        """Look for the least price by halving: the higher it is, the fewer are bad."""
+        jobs = int(self._jobs.sum())
+        horizon = max(HORIZON, jobs // 5)
+        allowed = (self._most * (jobs + horizon) - self._own_bad) / horizon
+        classes = np.flatnonzero(self._jobs)
+        seen = self._jobs[classes, None]
+        accuracy, bad = self._accuracy[classes] / seen, self._bad[classes] / seen
+        accuracy[seen[:, 0] < FEWEST, :-1] = -1.0
+        weights = seen[:, 0] / jobs
+
+        def spends(price: float) -> float:
+            chosen = np.argmax(accuracy - price * bad, axis=1)
+            return float((weights * bad[np.arange(len(classes)), chosen]).sum())
+
+        self.chosen[:] = len(self._accuracy[0]) - 1
+        least = bisect_left(PRICES, True, key=lambda price: spends(price) <= allowed)
+        if least < len(PRICES):
+            self.chosen[classes] = np.argmax(accuracy - PRICES[least] * bad, axis=1)
+
+    def snapshot(self) -> Any:
+        """Return sums and choice; classes without jobs are left out."""
+        return {
+            "classes": [
+                [class_, int(self._jobs[class_]), self._accuracy[class_].tolist(), self._bad[class_].tolist()]
+                for class_ in np.flatnonzero(self._jobs).tolist()
+            ],
+            "own_bad": self._own_bad,
+            "chosen": self.chosen.tolist(),
+        }
+
+    def restore(self, state: Any) -> None:
+        """Take on what `snapshot` returned."""
+        for sums in (self._jobs, self._accuracy, self._bad):
+            sums[:] = 0
+        for class_, jobs, accuracy, bad in state["classes"]:
+            self._jobs[class_], self._accuracy[class_], self._bad[class_] = jobs, accuracy, bad
+        self._own_bad = state["own_bad"]
+        self.chosen = np.array(state["chosen"], dtype=np.int64)

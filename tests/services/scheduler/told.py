@@ -1,0 +1,105 @@
+"""A scheduler that tests tell what happens."""
+
+import copy
+from collections.abc import Sequence
+
+from services.pipeline import STAGES
+from services.scheduler.handler import Scheduler
+from shared.events import (
+    ClusterOpened,
+    Decided,
+    Envelope,
+    Event,
+    JobEnded,
+    JobStarted,
+    JobSubmitted,
+    SchedulingPoint,
+    Start,
+)
+from shared.predictions import RunTimePrediction, WalltimeAdjustment
+from shared.stage import StageRun
+
+
+def uses(**switches: str) -> str:
+    """Return the SPEC of an adjustment with these uses, and no others."""
+    off = {"queue": "no", "candidates": "no", "running": "no", "distribution": "ignore"}
+    return f"percentile({','.join(f'{key}={value}' for key, value in (off | switches).items())})"
+
+
+UNUSED = uses()
+REGULAR = uses(queue="yes", candidates="yes", running="yes", distribution="limit")
+SELECTIVE = uses(queue="yes", candidates="yes", distribution="limit")
+"""As P4 names its schemes, section 4.4."""
+
+
+class Told:
+    """A scheduler that is told events one by one."""
+
+    def __init__(
+        self, processors: int = 10, policy: str = "easy", runtime: str = "requested", adjustment: str = "none"
+    ) -> None:
+        self.run = StageRun(next(stage for stage in STAGES if stage.name == "scheduler"))
+        opened = ClusterOpened(
+            time=0, cluster="c", processors=processors, policy=policy, runtime=runtime, adjustment=adjustment
+        )
+        self.tell(opened)
+
+    @property
+    def scheduler(self) -> Scheduler:
+        assert isinstance(self.run.handler, Scheduler)
+        return self.run.handler
+
+    @property
+    def queue(self) -> list[int]:
+        numbers: list[int] = self.scheduler.queue.job_number.tolist()
+        return numbers
+
+    def tell(
+        self, event: Event, prediction: RunTimePrediction | None = None, adjustment: WalltimeAdjustment | None = None
+    ) -> Event:
+        sequence = self.run.sequence + 1
+        envelope = Envelope(run="r", sequence=sequence, event=event, run_time=prediction, adjustment=adjustment)
+        answer = self.run.push(envelope)
+        assert answer is not None
+        assert (answer.run_time, answer.adjustment) == (prediction, adjustment)
+        return answer.event
+
+    def submit(
+        self,
+        job_number: int,
+        processors: int,
+        seconds: int | None,
+        time: int = 0,
+        point: float | None = None,
+        adjusted: int | None = None,
+        histogram: tuple[float, ...] = (),
+    ) -> None:
+        job = JobSubmitted(time=time, job_number=job_number, requested_processors=processors, requested_time=seconds)
+        prediction = None if point is None else RunTimePrediction(point=point, observations=2, histogram=histogram)
+        adjustment = (
+            None if adjusted is None else WalltimeAdjustment(adjusted_time=adjusted, observations=12, percentile=80)
+        )
+        assert self.tell(job, prediction, adjustment) == job
+
+    def start(self, job_number: int, processors: int, time: int = 0, limit: int | None = None) -> None:
+        self.tell(JobStarted(time=time, job_number=job_number, processors=processors, limit=limit))
+
+    def end(self, job_number: int, time: int, *, requeued: bool = False) -> None:
+        self.tell(JobEnded(time=time, job_number=job_number, run_time=0, requeued=requeued))
+
+    def starts(self, time: int) -> Sequence[Start]:
+        decided = self.tell(SchedulingPoint(time=time))
+        assert isinstance(decided, Decided)
+        assert decided.time == time
+        assert decided.kills == ()
+        return decided.starts
+
+    def restarted(self) -> "Told":
+        """Return another scheduler, which goes on from a snapshot of this one."""
+        again = copy.copy(self)
+        again.run = StageRun(self.run.stage)
+        again.run.restore(self.run.snapshot())
+        return again
+
+    def numbers(self, time: int) -> list[int]:
+        return [each.job_number for each in self.starts(time)]

@@ -1,0 +1,57 @@
+"""Sliding windows hold what a list searched from the start would hold, at every instant."""
+
+import orjson
+from hypothesis import given
+from hypothesis import strategies as st
+
+from services.walltime_adjustment.keys import Traits
+from services.walltime_adjustment.sliding_ratios import SlidingRatios
+
+NAMES = ("user", "user+request", "project")
+
+WINDOWS = (10.0, 25.0, float("inf"))
+
+STEPS = st.lists(
+    st.tuples(st.integers(0, 12), st.integers(0, 2), st.sampled_from([0.1, 0.2, 0.5, 0.5, 1.0]), st.booleans()),
+    max_size=60,
+)
+
+
+def job(user: int) -> Traits:
+    return Traits(user=user, project=None, request=60)
+
+
+@given(steps=STEPS, restart=st.integers(0, 60))
+def test_every_window_equals_the_batch(steps: list[tuple[int, int, float, bool]], restart: int) -> None:
+    ratios, added, now = SlidingRatios(NAMES, WINDOWS), list[tuple[int, int, float]](), 0
+    for step, (gap, key, ratio, seen) in enumerate(steps):
+        now += gap
+        for at, window in enumerate(WINDOWS):
+            for each in range(3):
+                kept = sorted(r for time, k, r in added if k == each and time > now - window)
+                sample = ratios.sample("user", at, job(each), now)
+                assert len(sample) == len(kept)
+                assert sample.at(range(len(kept))) == kept
+                assert sample.at(range(0, len(kept), 3)) == kept[::3]
+        if seen:
+            ratios.expire(now)
+        ratios.add(job(key), now, ratio)
+        added.append((now, key, ratio))
+        if step == restart:
+            again = SlidingRatios(NAMES, WINDOWS)
+            again.add(job(9), 0, 0.3)  # to be forgotten
+            again.restore(orjson.loads(orjson.dumps(ratios.snapshot())))
+            assert again.snapshot() == ratios.snapshot()
+            ratios = again
+
+
+def test_what_has_aged_out_of_all_windows_is_let_go() -> None:
+    ratios = SlidingRatios(NAMES, (10.0, 20.0))
+    for time in range(1000):
+        ratios.add(job(time % 7), time, 0.5)
+        ratios.expire(time)
+        assert len(ratios.snapshot()["entries"]) <= 20
+        assert len(ratios._entries) <= 41
+    ratios.expire(2000)
+    assert ratios.snapshot() == {"entries": [], "first": [0, 0]}
+    assert not any(by_key for each in ratios._ratios for by_key in each.values())
