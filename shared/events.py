@@ -15,7 +15,14 @@ from typing import Annotated, Final, Literal
 from pydantic import Field, ValidationError, model_validator
 
 from shared.message import Count, Frozen, Request, Seconds, Whole
-from shared.predictions import Probability, RunTimePrediction, WaitBound, WalltimeAdjustment
+from shared.predictions import (
+    ChangePoint,
+    Coverage,
+    Probability,
+    RunTimePrediction,
+    WaitBound,
+    WalltimeAdjustment,
+)
 from shared.scores import Scores
 
 SCHEMA_VERSION: Final = 1
@@ -256,6 +263,8 @@ class Envelope(Frozen):
     run_time: RunTimePrediction | None = None
     adjustment: WalltimeAdjustment | None = None
     wait_bounds: tuple[WaitBound, ...] = ()
+    coverage: tuple[Coverage, ...] = ()
+    change_points: tuple[ChangePoint, ...] = ()
     scores: Scores | None = None
 
     def to_bytes(self) -> bytes:

@@ -5,7 +5,7 @@ from typing import Annotated
 
 from pydantic import Field
 
-from shared.message import Count, Frozen, Request, Seconds
+from shared.message import Count, Frozen, Request, Seconds, Whole
 from shared.run_time_bins import BINS, Masses, mean_run_time
 from shared.walltime_accuracy import AdjustmentClass
 
@@ -77,9 +77,77 @@ class WalltimeAdjustment(Frozen):
 
 
 class WaitBound(Frozen):
-    """With `confidence`, at least `quantile` of such jobs wait no longer than `bound` seconds."""
+    """With `confidence`, at least a share `quantile` of such jobs wait no longer than `bound`.
+
+    Parameters
+    ----------
+    grouping
+        How jobs are put together: plain, static, nodes, rtime, rnprod; or ensemble, conformal.
+    queue
+        The queue whose jobs are behind it; None for all of the cluster.
+    quantile, confidence
+        In 0 to 1; a conformal bound has no confidence of its own, and bears that of the others.
+    bound
+        Seconds; None where there is none, with the reason.
+    observations
+        Number of waits behind it.
+    starts_within
+        For each of some quantiles, the seconds within which the job starts with that probability, at this confidence;
+        only from the ensemble.
+    """
 
     grouping: str
-    quantile: float
-    confidence: float
+    queue: Whole | None = None
+    quantile: Annotated[float, Field(gt=0, lt=1)]
+    confidence: Annotated[float, Field(gt=0, lt=1)]
     bound: Seconds | None = None
+    observations: Count = 0
+    reason: str | None = None
+    starts_within: tuple[tuple[Probability, Seconds], ...] = ()
+
+
+class Coverage(Frozen):
+    """How many of the last revealed waits were within their bounds, told when a job starts.
+
+    Parameters
+    ----------
+    grouping, queue, quantile
+        As of the bounds.
+    revealed
+        Waits that were counted, at most the last 1,000.
+    covered
+        Share of them that were within their bounds.
+    low, high
+        The band in which that share is expected to lie.
+    """
+
+    grouping: str
+    queue: Whole | None = None
+    quantile: Probability
+    revealed: Count
+    covered: Probability
+    low: Probability
+    high: Probability
+
+
+class ChangePoint(Frozen):
+    """Too many waits in a row were longer than their bounds: the history before them was let go.
+
+    Parameters
+    ----------
+    grouping, queue
+        As of the bounds.
+    lowest, highest
+        The values of the grouping's variable that the group spans; None where it has no such end.
+    misses
+        Waits in a row beyond their bounds.
+    kept
+        Waits that are left.
+    """
+
+    grouping: str
+    queue: Whole | None = None
+    lowest: Whole | None = None
+    highest: Whole | None = None
+    misses: Count
+    kept: Count

@@ -86,6 +86,27 @@ class CalibrationScores(Frozen):
     open_candidates: int
 
 
+class WaitBoundScores(Frozen):
+    """How the bounds of one grouping fared against the waits of the jobs that started.
+
+    `queue` is None for the cluster as a whole. `predictions` counts the jobs that had a bound, `without` those that had
+    none. `over_rms` is the root mean square, in seconds, of bound less wait where the bound held (P2, section 5).
+    `windows` counts the disjoint runs of 1,000 scored jobs, `windows_within` those whose coverage was within two
+    hundredths of the quantile.
+    """
+
+    grouping: str
+    queue: int | None = None
+    quantile: float
+    confidence: float
+    predictions: int
+    without: int
+    coverage: float | None = None
+    over_rms: float | None = None
+    windows: int = 0
+    windows_within: int = 0
+
+
 class Scores(Frozen):
     """The scoreboard's answer to `ClusterClosed`; `calibration` only of policies that weigh probabilities."""
 
@@ -93,3 +114,4 @@ class Scores(Frozen):
     calibration: CalibrationScores | None = None
     run_time: RunTimeScores
     adjustment: AdjustmentScores
+    wait_bounds: tuple[WaitBoundScores, ...] = ()
