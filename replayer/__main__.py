@@ -21,7 +21,7 @@ from rich.table import Table
 from dashboards.report import page
 from replayer.arguments import configurations, parse_capacity, parse_factor, parse_wait_bound, read_cluster
 from replayer.comparison import Plan, Result, as_json, carry_out, carry_out_paced, carry_out_streamed
-from replayer.comparison_table import comparison_table, prediction_table
+from replayer.comparison_table import comparison_table, prediction_table, wait_bound_table
 from replayer.embedded import Observer
 from replayer.interruption import Interruption
 from replayer.output import STANDARD_OUTPUT, result_file
@@ -61,7 +61,10 @@ def main(
     adjustment: Annotated[
         list[str] | None, typer.Option(metavar="SPEC", help="Walltime adjustment of policies that name none.")
     ] = None,
-    wait_bound: Annotated[list[str] | None, typer.Option(metavar="SPEC", help="Bounds on the wait.")] = None,
+    wait_bound: Annotated[
+        list[str] | None,
+        typer.Option(metavar="SPEC", help="Bounds on the wait; in recorded mode all, unless told otherwise."),
+    ] = None,
     mode: Annotated[
         Literal["closed", "recorded"], typer.Option(help="Whether jobs start as decided, or as they did.")
     ] = "closed",
@@ -102,7 +105,7 @@ def main(
         print_catalogue()
         return
     chosen = configurations(mode, policy or ["easy"], runtime, adjustment)
-    bound = parse_wait_bound(wait_bound or ["none"])
+    bound = parse_wait_bound(wait_bound, mode)
     changes = tuple(sorted(map(parse_capacity, capacity or ()), key=lambda change: change.time))
     interruption = Interruption()
     pace = None if speed == "max" else Pace(parse_factor(speed), sleep=interruption.sleep)
@@ -165,9 +168,10 @@ def main(
         if report_file is not None:
             report_file.write(page(documents, sys.argv[1:]).encode())
     if Path(STANDARD_OUTPUT) not in (json, schedule, decisions, report):
-        table = prediction_table if mode == "recorded" else comparison_table
+        told = [prediction_table, *([] if bound == "none" else [wait_bound_table])]
         for each in by_cluster:
-            Console(highlight=False).print(table(each))
+            for table in told if mode == "recorded" else [comparison_table]:
+                Console(highlight=False).print(table(each))
     if report is not None:
         say(f"wrote {report}")
 

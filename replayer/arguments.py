@@ -62,11 +62,12 @@ def parse_factor(text: str) -> float:
         raise SettingsError(f"--speed {text!r}: expected max or a factor above 0") from None
 
 
-def parse_wait_bound(texts: Sequence[str]) -> str:
-    """Return the SPEC of the wait bound, every key spelled out."""
-    if len(texts) > 1:
+def parse_wait_bound(texts: Sequence[str] | None, mode: str) -> str:
+    """Return the SPEC of the wait bound, every key spelled out; recorded waits are bounded unless said otherwise."""
+    if texts and len(texts) > 1:
         raise SettingsError(f"--wait-bound is taken once: {', '.join(texts)}")
-    return canonical("wait-bound", texts[0])
+    default = "all" if mode == "recorded" else "none"
+    return canonical("wait-bound", texts[0] if texts else default)
 
 
 def configurations(

@@ -11,8 +11,10 @@ from replayer.machine import Machine
 from replayer.pace import Pace
 from replayer.recorded import Recorded
 from replayer.source import Source
+from replayer.stopwatch import Stopwatch
 from replayer.swf import Workload
 from services.catalogue import Configuration
+from services.pipeline import STAGES
 from services.scheduler.policies import POLICIES
 from shared.errors import ReplayError
 from shared.events import CapacityChanged, ClusterOpened, Envelope
@@ -57,33 +59,41 @@ class Plan(NamedTuple):
             seed=self.seed,
         )
 
-    def replay(self, observers: Sequence[Observer] = ()) -> EmbeddedReplay:
-        """Return the embedded run, at its beginning."""
-        return EmbeddedReplay(self.opened(), self.source(), observers, run=f"{self.cluster}/{self.label}")
+    def replay(self, observers: Sequence[Observer] = (), stopwatch: Stopwatch | None = None) -> EmbeddedReplay:
+        """Return the embedded run, at its beginning; a stopwatch measures its stage of wait bounds."""
+        stages = [stopwatch.around(each) if stopwatch and each.name == "wait_bound" else each for each in STAGES]
+        return EmbeddedReplay(self.opened(), self.source(), observers, f"{self.cluster}/{self.label}", stages)
+
+    def stopwatch(self) -> Stopwatch | None:
+        """Return what measures the wait bounds; None where there are none."""
+        return None if self.wait_bound == "none" else Stopwatch()
 
 
 class Result(NamedTuple):
-    """A plan, carried out."""
+    """A plan, carried out; `wait_bound_seconds` are those that its wait bounds took, where they were measured."""
 
     plan: Plan
     scores: Scores
     elapsed_seconds: float
     cpu_seconds: float
+    wait_bound_seconds: float | None = None
 
 
 def carry_out(plan: Plan, observers: Sequence[Observer] = ()) -> Result:
     """Replay one plan as fast as it goes."""
-    replay = plan.replay(observers)
+    stopwatch = plan.stopwatch()
+    replay = plan.replay(observers, stopwatch)
     wall, cpu = time.perf_counter(), time.process_time()
     replay.run_to_end()
-    return _result(plan, replay.run, replay.last, time.perf_counter() - wall, time.process_time() - cpu)
+    return _result(plan, replay.run, replay.last, time.perf_counter() - wall, time.process_time() - cpu, stopwatch)
 
 
 def carry_out_paced(
     plans: Sequence[Plan], pace: Pace, observers: Callable[[Plan], Sequence[Observer]]
 ) -> Iterator[Result]:
     """Replay several plans side by side in real time, each from its own first instant on."""
-    replays = [plan.replay(observers(plan)) for plan in plans]
+    stopwatches = [plan.stopwatch() for plan in plans]
+    replays = [plan.replay(observers(plan), each) for plan, each in zip(plans, stopwatches, strict=True)]
     began = [replay.next_time() or 0 for replay in replays]
     wall, cpu = time.perf_counter(), time.process_time()
     open_runs = set(range(len(plans)))
@@ -93,9 +103,8 @@ def carry_out_paced(
         pace.wait_for(due[run])
         if not replays[run].step():
             open_runs.remove(run)
-            yield _result(
-                plans[run], replays[run].run, replays[run].last, time.perf_counter() - wall, time.process_time() - cpu
-            )
+            spent = time.perf_counter() - wall, time.process_time() - cpu
+            yield _result(plans[run], replays[run].run, replays[run].last, *spent, stopwatches[run])
 
 
 async def carry_out_streamed(
@@ -126,10 +135,12 @@ async def carry_out_streamed(
     return [task.result() for task in tasks]
 
 
-def _result(plan: Plan, run: str, last: Envelope | None, elapsed: float, cpu: float) -> Result:
+def _result(
+    plan: Plan, run: str, last: Envelope | None, elapsed: float, cpu: float, stopwatch: Stopwatch | None = None
+) -> Result:
     if last is None or last.scores is None:
         raise ReplayError(f"run {run!r} ended without scores")
-    return Result(plan, last.scores, elapsed, cpu)
+    return Result(plan, last.scores, elapsed, cpu, None if stopwatch is None else stopwatch.seconds)
 
 
 def as_json(results: Sequence[Result], rewritten: Mapping[str, str] | None = None) -> dict[str, Any]:
@@ -139,7 +150,7 @@ def as_json(results: Sequence[Result], rewritten: Mapping[str, str] | None = Non
     """
     plan = results[0].plan
     workload = plan.workload
-    recorded = plan.mode == "recorded"
+    schedules = results[:1] if plan.mode == "recorded" else results  # the recorded one is the same in every pass
     return {
         "trace": workload.name,
         "cluster": plan.cluster,
@@ -156,7 +167,7 @@ def as_json(results: Sequence[Result], rewritten: Mapping[str, str] | None = Non
             "restartable": plan.restartable,
             "moldable": plan.moldable,
         },
-        "policies": [_policy_row(result) for result in (results[:1] if recorded else results)],
+        "policies": [_policy_row(result) for result in schedules],
         "run_time_predictions": [
             {"predictor": result.plan.configuration.runtime} | result.scores.run_time.model_dump() for result in results
         ],
@@ -164,7 +175,7 @@ def as_json(results: Sequence[Result], rewritten: Mapping[str, str] | None = Non
             {"scheme": result.plan.configuration.adjustment} | result.scores.adjustment.model_dump()
             for result in results
         ],
-        "wait_bounds": [],
+        "wait_bounds": [row for result in schedules for row in wait_bound_rows(result)],
     }
 
 
@@ -183,3 +194,30 @@ def _policy_row(result: Result) -> dict[str, Any]:
             "calibration": calibration.model_dump() if calibration else None,
         }
     )
+
+
+def wait_bound_rows(result: Result) -> list[dict[str, Any]]:
+    """Return one row per queue and grouping, the cluster as a whole first; times in seconds."""
+    scores, seconds = result.scores.wait_bounds, result.wait_bound_seconds
+    plain = {(each.queue, each.quantile): each.over_rms for each in scores if each.grouping == "plain"}
+    rows = []
+    for each in scores:
+        over_rms = plain.get((each.queue, each.quantile))
+        rows.append(
+            {
+                "queue": "all" if each.queue is None else each.queue,
+                "grouping": each.grouping,
+                "quantile": each.quantile,
+                "confidence": each.confidence,
+                "predictions": each.predictions,
+                "coverage": each.coverage,
+                "over_rms": each.over_rms,
+                "ratio_to_plain": over_rms / each.over_rms if over_rms is not None and each.over_rms else None,
+                "seconds": None if seconds is None else round(seconds, 3),
+                "without": each.without,
+                "windows": each.windows,
+                "windows_within": each.windows_within,
+                "policy": result.plan.label,
+            }
+        )
+    return rows

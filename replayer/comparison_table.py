@@ -5,7 +5,7 @@ from collections.abc import Sequence
 from rich.markup import escape
 from rich.table import Table
 
-from replayer.comparison import Result
+from replayer.comparison import Result, wait_bound_rows
 
 
 def duration(seconds: float | None) -> str:
@@ -68,6 +68,33 @@ def prediction_table(results: Sequence[Result]) -> Table:
             duration(run_time.mean_run_time),
             _share(adjustment.mean_accuracy),
             _share(adjustment.bad),
+        )
+    return table
+
+
+def wait_bound_table(results: Sequence[Result]) -> Table:
+    """Return one row per queue and grouping of the bounds on the waits of one recorded log."""
+    plan = results[0].plan
+    table = Table(
+        title=f"{escape(plan.cluster)}, bounds on the wait: {escape(plan.wait_bound)}",
+        caption="covered: waits no longer than their bounds; over: root mean square of bound less wait among those; "
+        "to plain: that of plain bounds divided by it",
+    )
+    table.add_column("queue", justify="right", no_wrap=True)
+    table.add_column("grouping", no_wrap=True)
+    for heading in ("covered", "over", "to plain", "predicted"):
+        table.add_column(heading, justify="right", no_wrap=True)
+    rows = wait_bound_rows(results[0])
+    for row, following in zip(rows, [*rows[1:], None], strict=True):
+        ratio = row["ratio_to_plain"]
+        table.add_row(
+            str(row["queue"]),
+            escape(row["grouping"]),
+            _share(row["coverage"]),
+            duration(row["over_rms"]),
+            "-" if ratio is None else f"{ratio:.3f}",
+            f"{row['predictions']:,} of {row['predictions'] + row['without']:,}",
+            end_section=following is None or following["queue"] != row["queue"],
         )
     return table
 

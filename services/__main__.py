@@ -1,4 +1,4 @@
-"""Workers and what goes with them: `python -m services STAGE`, `watch`, `rebuild`."""
+"""Workers and what goes with them: `python -m services STAGE`, `watch`, `rebuild`, `ask`."""
 
 import asyncio
 import logging
@@ -12,6 +12,8 @@ import orjson
 import typer
 from rich.console import Console
 
+from services.answers import Unanswerable, read_question
+from services.ask import answer_table, ask_once, serve
 from services.asyncapi import document
 from services.pipeline import STAGES
 from shared import topics
@@ -98,6 +100,43 @@ def rebuild_stage(
             messages.print(f"{stage}: nothing to rebuild: it has answered for no run of its topic yet")
 
     asyncio.run(_interruptible(work()))
+
+
+@app.command(context_settings=TAKES_SETTINGS)
+def ask(
+    context: typer.Context,
+    cluster: Annotated[str | None, typer.Option(metavar="NAME", help="The cluster.")] = None,
+    processors: Annotated[str | None, typer.Option(metavar="P", help="Processors that the job requests.")] = None,
+    requested_time: Annotated[str | None, typer.Option(metavar="S", help="Seconds that the job requests.")] = None,
+    queue: Annotated[str | None, typer.Option(metavar="N", help="Number of the queue that it enters.")] = None,
+    user: Annotated[str | None, typer.Option(metavar="N", help="Number of the user who submits it.")] = None,
+    quantile: Annotated[str, typer.Option(metavar="Q", help="Share of such jobs that wait no longer.")] = "0.95",
+    confidence: Annotated[str, typer.Option(metavar="C", help="Probability with which that many do.")] = "0.95",
+    run: Annotated[str | None, typer.Option(metavar="NAME", help="A run; else that with the latest event.")] = None,
+    json: Annotated[bool, typer.Option("--json", help="Print JSON, as the endpoint answers, not a table.")] = False,
+    serving: Annotated[bool, typer.Option("--serve", help="Answer such questions over HTTP.")] = False,
+    host: Annotated[str, typer.Option(metavar="HOST", help="Where --serve listens.")] = "127.0.0.1",
+    port: Annotated[int, typer.Option(metavar="PORT", min=0, max=65_535, help="Its port; 0 for a free one.")] = 6070,
+) -> None:
+    """How long would a job wait at most that one might submit now? Answered from Redis; no worker is asked."""
+    settings = read_settings(context.args)
+    if serving:
+        start_logging(settings.log_format, "ask")
+        asyncio.run(serve(settings, host, port))
+        return
+    start_logging(settings.log_format, "ask", logging.WARNING)
+    given = {"cluster": cluster, "processors": processors, "requested_time": requested_time, "queue": queue}
+    given |= {"user": user, "quantile": quantile, "confidence": confidence, "run": run}
+    try:
+        question = read_question({name: value for name, value in given.items() if value is not None})
+        answer = asyncio.run(ask_once(settings, question))
+    except Unanswerable as error:
+        option = "" if error.parameter is None else f"--{error.parameter.replace('_', '-')}: "
+        raise SettingsError(f"{option}{error.reason}") from None
+    if json:
+        sys.stdout.buffer.write(answer.model_dump_json().encode() + b"\n")
+    else:
+        Console(highlight=False, markup=False, emoji=False).print(answer_table(question, answer))
 
 
 @app.command()

@@ -4,6 +4,7 @@ from typing import Any
 
 from services.scoreboard.calibration import Calibration
 from services.scoreboard.capacity import Capacity
+from services.scoreboard.coverage import WaitBoundCoverage
 from services.scoreboard.run_time_distribution import RunTimeDistributionScores
 from services.scoreboard.run_time_errors import RunTimeErrors
 from services.scoreboard.waits import WaitScores
@@ -35,6 +36,7 @@ class Scoreboard(StageHandler):
         self.distributions = RunTimeDistributionScores()
         self.accuracy = WalltimeAccuracy()
         self.calibration = Calibration()
+        self.coverage = WaitBoundCoverage()
         self.predictions: dict[int, RunTimePrediction] = {}
         self.adjusted_times: dict[int, int] = {}
         self.scheduling_points = 0
@@ -44,17 +46,19 @@ class Scoreboard(StageHandler):
         self.wasted_processor_seconds = 0
 
     def on_submitted(self, envelope: Envelope, job: JobSubmitted) -> Envelope:
-        """Keep the predictions until the job ends."""
+        """Keep the predictions until the job ends, and the bounds on its wait until it starts."""
         self.capacity.begin(job.time, self.processors)
         if envelope.run_time is not None:
             self.predictions[job.job_number] = envelope.run_time
         if envelope.adjustment is not None:
             self.adjusted_times[job.job_number] = envelope.adjustment.adjusted_time
+        self.coverage.submit(job.job_number, envelope.wait_bounds)
         return envelope
 
     def on_started(self, envelope: Envelope, started: JobStarted, job: JobSubmitted) -> Envelope:
-        """Note that the job runs."""
+        """Note that the job runs, and score the bounds on its wait."""
         self.calibration.start(started.job_number)
+        self.coverage.start(started.job_number, started.time - job.time)
         return envelope
 
     def on_ended(self, envelope: Envelope, ended: JobEnded, job: RunningJob) -> Envelope:
@@ -111,6 +115,7 @@ class Scoreboard(StageHandler):
             run_time=self.run_times.scores().model_copy(update=self.distributions.summary()),
             adjustment=self.accuracy.scores(),
             calibration=self.calibration.scores(),
+            wait_bounds=self.coverage.scores(),
         )
         return envelope.model_copy(update={"scores": scores})
 
@@ -122,6 +127,7 @@ class Scoreboard(StageHandler):
             "distributions": self.distributions.snapshot(),
             "accuracy": self.accuracy.snapshot(),
             "calibration": self.calibration.snapshot(),
+            "coverage": self.coverage.snapshot(),
             "predictions": [[number, each.model_dump()] for number, each in self.predictions.items()],
             "adjusted_times": list(self.adjusted_times.items()),
             "scheduling_points": self.scheduling_points,
@@ -139,6 +145,7 @@ class Scoreboard(StageHandler):
         self.distributions.restore(state["distributions"])
         self.accuracy.restore(state["accuracy"])
         self.calibration.restore(state["calibration"])
+        self.coverage.restore(state["coverage"])
         self.predictions = {number: RunTimePrediction.model_validate(each) for number, each in state["predictions"]}
         self.adjusted_times = dict(state["adjusted_times"])
         self.scheduling_points = state["scheduling_points"]

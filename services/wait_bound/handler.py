@@ -1,5 +1,15 @@
-"""The stage: adds bounds on the wait to every submission, and learns from every start."""
+"""The stage: adds bounds on the wait to every submission, learns from every start, and says how the bounds fare."""
 
+from services.wait_bound.bounds import (
+    AllBounds,
+    ConformalBound,
+    EnsembleBound,
+    NodesBound,
+    PlainBound,
+    RnprodBound,
+    RtimeBound,
+    StaticBound,
+)
 from services.wait_bound.unbounded import Unbounded
 from shared.events import ClusterOpened, Envelope, JobStarted, JobSubmitted
 from shared.predicting_stage import PredictingStage
@@ -9,7 +19,20 @@ from shared.spec import Registry, parse
 
 Bounder = Predictor[JobSubmitted, int, tuple[WaitBound, ...]]
 
-BOUNDERS: Registry[Bounder] = Registry("wait bound", [Unbounded])
+BOUNDERS: Registry[Bounder] = Registry(
+    "wait bound",
+    [
+        Unbounded,
+        AllBounds,
+        PlainBound,
+        StaticBound,
+        NodesBound,
+        RtimeBound,
+        RnprodBound,
+        EnsembleBound,
+        ConformalBound,
+    ],
+)
 
 
 class WaitBounds(PredictingStage):
@@ -21,6 +44,14 @@ class WaitBounds(PredictingStage):
         super().__init__(opened, BOUNDERS.build(parse(opened.wait_bound)))
 
     def on_started(self, envelope: Envelope, started: JobStarted, job: JobSubmitted) -> Envelope:
-        """Learn the wait, which is known from now on."""
+        """Learn the wait, which is known from now on; add what it brought to light."""
         self.predictor.learn_one(job, started.time - job.time)
-        return envelope
+        if not isinstance(self.predictor, AllBounds) or not any(self.predictor.news):
+            return envelope
+        return envelope.model_copy(update=self.predictor.news._asdict())
+
+    def answer(self, job: JobSubmitted, quantile: float, confidence: float) -> tuple[WaitBound, ...]:
+        """Return the bounds that a job would have if it were submitted now; none in a run without bounds."""
+        if not isinstance(self.predictor, AllBounds):
+            return ()
+        return self.predictor.answer(job, self.time, quantile, confidence)

@@ -20,6 +20,7 @@ def job(
     wait_time: int = -1,
     user_id: int = 1,
     status: int = 1,
+    queue_number: int = -1,
 ) -> dict[str, int]:
     """Return the fields of an ordinary job, by name."""
     return dict.fromkeys(FIELDS, -1) | {
@@ -31,6 +32,7 @@ def job(
         "requested_time": requested_time,
         "status": status,
         "user_id": user_id,
+        "queue_number": queue_number,
     }
 
 

@@ -26,7 +26,7 @@ from shared.events import (
     Start,
 )
 from shared.message import LARGEST, LONGEST
-from shared.predictions import RunTimePrediction, WaitBound, WalltimeAdjustment
+from shared.predictions import ChangePoint, Coverage, RunTimePrediction, WaitBound, WalltimeAdjustment
 from shared.run_time_bins import BINS
 from shared.scores import (
     AdjustmentScores,
@@ -36,6 +36,7 @@ from shared.scores import (
     ReliabilityBin,
     RunTimeScores,
     Scores,
+    WaitBoundScores,
 )
 
 EVENT_TYPES: tuple[type[Event], ...] = get_args(Event)
@@ -49,6 +50,7 @@ WORDS = st.text(max_size=20)
 NUMBERS = st.floats(allow_nan=False, allow_infinity=False)
 SHARES = st.none() | NUMBERS
 PROBABILITIES = st.floats(0, 1)
+INNER = st.floats(0, 1, exclude_min=True, exclude_max=True)
 
 
 def some(each: st.SearchStrategy[Any], most: int = 3) -> st.SearchStrategy[tuple[Any, ...]]:
@@ -152,7 +154,43 @@ PREDICTIONS = st.builds(
     histogram=some(PROBABILITIES, most=BINS),
 )
 ADJUSTMENTS = st.builds(WalltimeAdjustment, adjusted_time=SIZES, observations=COUNTS)
-BOUNDS = st.builds(WaitBound, grouping=WORDS, quantile=NUMBERS, confidence=NUMBERS, bound=st.none() | SPANS)
+BOUNDS = st.builds(
+    WaitBound,
+    grouping=WORDS,
+    queue=LABELS,
+    quantile=INNER,
+    confidence=INNER,
+    bound=st.none() | SPANS,
+    observations=COUNTS,
+    reason=st.none() | WORDS,
+    starts_within=some(st.tuples(PROBABILITIES, SPANS)),
+)
+COVERAGES = st.builds(
+    Coverage,
+    grouping=WORDS,
+    queue=LABELS,
+    quantile=PROBABILITIES,
+    revealed=COUNTS,
+    covered=PROBABILITIES,
+    low=PROBABILITIES,
+    high=PROBABILITIES,
+)
+CHANGE_POINTS = st.builds(
+    ChangePoint, grouping=WORDS, queue=LABELS, lowest=LABELS, highest=LABELS, misses=COUNTS, kept=COUNTS
+)
+WAIT_BOUND_SCORES = st.builds(
+    WaitBoundScores,
+    grouping=WORDS,
+    queue=LABELS,
+    quantile=INNER,
+    confidence=INNER,
+    predictions=COUNTS,
+    without=COUNTS,
+    coverage=st.none() | PROBABILITIES,
+    over_rms=SHARES,
+    windows=COUNTS,
+    windows_within=COUNTS,
+)
 RELIABILITIES = st.builds(
     Reliability,
     candidates=COUNTS,
@@ -203,6 +241,7 @@ SCORES = st.builds(
         **dict.fromkeys(list(CalibrationScores.model_fields)[:-1], RELIABILITIES),
     ),
     adjustment=st.builds(AdjustmentScores, **dict.fromkeys(AdjustmentScores.model_fields, SHARES)),
+    wait_bounds=some(WAIT_BOUND_SCORES),
 )
 
 
@@ -217,5 +256,7 @@ def envelopes(event_type: type[Any]) -> st.SearchStrategy[Envelope]:
         run_time=st.none() | PREDICTIONS,
         adjustment=st.none() | ADJUSTMENTS,
         wait_bounds=some(BOUNDS),
+        coverage=some(COVERAGES),
+        change_points=some(CHANGE_POINTS),
         scores=st.none() | SCORES,
     )

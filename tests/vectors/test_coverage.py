@@ -18,16 +18,6 @@ PENDING = {
     "p3_downey_fit": "issue 5",
     "p3_gibbons_wls": "issue 5",
     "p3_fcfs_wait_sim": "issue 5",
-    # Bounds on waits
-    "p2_min_history": "issue 7",
-    "p2_binomial_index_q95_C95": "issue 7",
-    "p2_bound_example": "issue 7",
-    "p2_mc_coverage": "issue 7",
-    "p2_ar1_rare_event_lut": "issue 7",
-    "p2_exp_cluster_4pts": "issue 7",
-    "p2_exp_cluster_360pts": "issue 7",
-    "p2_history_borrowing": "issue 7",
-    "p2_over_rms": "issue 7",
     # Conservative backfilling, speculation, adaptation
     "p1_spec_sequence": "issue 8",
     "p1_spec_hole": "issue 8",

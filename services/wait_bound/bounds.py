@@ -1,0 +1,149 @@
+"""Bounds on the waits of jobs, by queue and by cluster, in every grouping at once."""
+
+from typing import Any, ClassVar
+
+from services.wait_bound.bound_keys import BoundKeys
+from services.wait_bound.queue_bounds import ALL, Found, News, QueueBounds
+from shared.events import Event, JobSubmitted
+from shared.predictions import WaitBound
+from shared.predictor import Predictor
+
+Said = list[tuple[QueueBounds, list[Found]]]
+
+
+class AllBounds(Predictor[JobSubmitted, int, tuple[WaitBound, ...]]):
+    """Bound each wait by all groupings, their ensemble and the conformal bound, for the queue and the cluster.
+
+    A bound is at least a share `quantile` of such waits, with `confidence`; where there is too little history there is
+    none, with the reason. Memory is bounded by `history` for each queue and grouping.
+
+    Examples
+    --------
+    >>> bounder = AllBounds(BoundKeys())
+    >>> for number in range(100):
+    ...     job = JobSubmitted(time=number, job_number=number, requested_processors=1, requested_time=60)
+    ...     bounder.observe(job)
+    ...     bounder.learn_one(job, 10 * number)
+    >>> [(each.grouping, each.bound) for each in bounder.predict_one(job)][:2]
+    [('plain', 990), ('static', 990)]
+
+    References
+    ----------
+    Brevik, Nurmi, Wolski: Predicting bounds on queuing delay for batch-scheduled parallel machines (P2), sections 3-5.
+    """
+
+    name: ClassVar[str] = "all"
+    Keys = BoundKeys
+    published: ClassVar[tuple[str, ...]] = ALL
+
+    def __init__(self, keys: BoundKeys) -> None:
+        self._keys = keys
+        self._cluster = QueueBounds(None, keys)
+        self._queues: dict[int, QueueBounds] = {}
+        self._latest: tuple[JobSubmitted, Said] | None = None
+        self.news = News()
+        """What the last revealed wait has brought to light."""
+
+    def predict_one(self, x: JobSubmitted) -> tuple[WaitBound, ...]:
+        """Return the bounds at submission, those of the cluster first."""
+        return self._published(x, self._find(x), self._keys.quantile, self._keys.confidence)
+
+    def answer(self, x: JobSubmitted, now: int, quantile: float, confidence: float) -> tuple[WaitBound, ...]:
+        """Return the bounds that a job would have now, in seconds, at any quantile and confidence."""
+        said = [(each, each.find(x, now, quantile, confidence)) for each in self._scopes(x)]
+        return self._published(x, said, quantile, confidence)
+
+    def learn_one(self, x: JobSubmitted, y: int) -> None:
+        """Learn the wait `y` in seconds."""
+        coverage, change_points = zip(*(each.reveal(x, y) for each in self._scopes(x)), strict=True)
+        self.news = News(sum(coverage, ()), sum(change_points, ()))
+        self._latest = None
+
+    def observe(self, event: Event) -> None:
+        """Remember what is said of a job that is submitted; notice that time goes on."""
+        for each in (self._cluster, *self._queues.values()):
+            each.advance(event.time)
+        if isinstance(event, JobSubmitted):
+            for scope, found in self._find(event):
+                if scope.queue is not None:
+                    self._queues[scope.queue] = scope
+                scope.submit(event, found)
+        self._latest = None
+
+    def snapshot(self) -> Any:
+        """Return the state of the cluster and of each queue."""
+        queues = [[queue, each.snapshot()] for queue, each in self._queues.items()]
+        return {"cluster": self._cluster.snapshot(), "queues": queues}
+
+    def restore(self, state: Any) -> None:
+        """Take on what `snapshot` returned."""
+        self._cluster = QueueBounds(None, self._keys)
+        self._cluster.restore(state["cluster"])
+        self._queues = {queue: QueueBounds(queue, self._keys) for queue, _ in state["queues"]}
+        for queue, saved in state["queues"]:
+            self._queues[queue].restore(saved)
+        self._latest = None
+
+    def _scopes(self, x: JobSubmitted) -> list[QueueBounds]:
+        """Return the cluster and the job's queue, a new one if there is none yet."""
+        if x.queue_number is None:
+            return [self._cluster]
+        return [self._cluster, self._queues.get(x.queue_number) or QueueBounds(x.queue_number, self._keys)]
+
+    def _find(self, x: JobSubmitted) -> Said:
+        """Return what is found for a job in each scope; found once, though asked for at prediction and afterwards."""
+        if self._latest is None or self._latest[0] is not x:
+            keys = self._keys
+            said = [(each, each.find(x, x.time, keys.quantile, keys.confidence)) for each in self._scopes(x)]
+            self._latest = x, said
+        return self._latest[1]
+
+    def _published(self, x: JobSubmitted, said: Said, quantile: float, confidence: float) -> tuple[WaitBound, ...]:
+        return tuple(
+            message
+            for scope, found in said
+            for message in scope.messages(x, found, quantile, confidence)
+            if message.grouping in self.published
+        )
+
+
+class PlainBound(AllBounds):
+    """Bound each wait by those of all jobs: one group (BMBP)."""
+
+    name, published = "plain", ("plain",)
+
+
+class StaticBound(AllBounds):
+    """Bound each wait by those of jobs on 1 to 4, 5 to 16, 17 to 64 or more processors."""
+
+    name, published = "static", ("static",)
+
+
+class NodesBound(AllBounds):
+    """Bound each wait by those of jobs in the same range of processors, cut where waits differ (SCHMIB)."""
+
+    name, published = "nodes", ("nodes",)
+
+
+class RtimeBound(AllBounds):
+    """Bound each wait by those of jobs in the same range of requested times, cut where waits differ (SCHMIB)."""
+
+    name, published = "rtime", ("rtime",)
+
+
+class RnprodBound(AllBounds):
+    """Bound each wait by those of jobs in the same range of processors times requested time (SCHMIB)."""
+
+    name, published = "rnprod", ("rnprod",)
+
+
+class EnsembleBound(AllBounds):
+    """Bound each wait by the grouping that has over-predicted least so far, of those that hold their coverage."""
+
+    name, published = "ensemble", ("ensemble",)
+
+
+class ConformalBound(AllBounds):
+    """Bound each wait by a quantile of all waits whose level follows its own misses (adaptive conformal inference)."""
+
+    name, published = "conformal", ("conformal",)

@@ -1,0 +1,114 @@
+"""A bound whose level follows its own misses, so that it stays honest however waits drift."""
+
+import heapq
+import math
+from typing import Any
+
+from services.wait_bound.wait_history import WaitHistory, at_rank
+
+MOST = 0.5
+"""The largest share of misses that is ever aimed at."""
+
+FEWEST = 20
+"""Waits without which there is no bound."""
+
+
+class Conformal:
+    """Adaptive conformal inference: after each miss the next bounds are a little higher, after each hit a little lower.
+
+    The bound is the quantile 1 - alpha of the last waits, the largest of them at alpha 0. A job is scored once: at its
+    start, or when it has waited for longer than its bound, whichever comes first; so a queue that stands still is
+    noticed before anything starts. With the n-th score, alpha moves by gamma / sqrt(n) of the error: steps that stay
+    as large (spec section 8) lose the debt of every time at alpha 0, and cover too little. O(log waits) for each job.
+
+    Parameters
+    ----------
+    quantile
+        The share of jobs that is to wait no longer than their bounds.
+    gamma
+        By how much of the error the level moves with the first scored job.
+    most
+        Waits that are remembered at most.
+
+    Examples
+    --------
+    >>> conformal = Conformal(quantile=0.95, gamma=0.05, most=1000)
+    >>> for wait in range(100):
+    ...     conformal.start(wait, time=wait, wait=wait)
+    >>> conformal.bound(now=100)
+    94
+    >>> conformal.submit(101, time=100, bound=94)
+    >>> conformal.bound(now=195)
+    99
+
+    References
+    ----------
+    Gibbs, Candès: Adaptive conformal inference under distribution shift, NeurIPS 2021. Angelopoulos, Barber, Bates:
+    Online conformal prediction with decaying step sizes, ICML 2024. Scores: spec section 8.
+    """
+
+    def __init__(self, quantile: float, gamma: float, most: int) -> None:
+        self._aim = 1 - quantile
+        self._gamma = gamma
+        self._alpha = self._aim
+        self._scored = 0
+        self.history = WaitHistory(most)
+        self._deadlines: list[tuple[int, int]] = []
+        self._open: dict[int, int] = {}
+        """Deadline of each waiting job that has not been scored."""
+
+    def bound(self, now: int) -> int | None:
+        """Return the bound in seconds, once all misses before `now` are counted; None with too few waits."""
+        count = len(self.history)
+        if count < FEWEST:
+            return None
+        alpha, scored = self._alpha, self._scored
+        for deadline, job_number in self._deadlines:
+            if deadline < now and self._open.get(job_number) == deadline:
+                scored += 1
+                alpha = self._moved(alpha, 1, scored)
+        return at_rank([self.history], min(max(math.ceil((1 - alpha) * count - 1e-9), 1), count))
+
+    def submit(self, job_number: int, time: int, bound: int) -> None:
+        """Take note of the bound of a job, in seconds."""
+        self._open[job_number] = time + bound
+        heapq.heappush(self._deadlines, (time + bound, job_number))
+
+    def advance(self, now: int) -> None:
+        """Score the jobs that have waited longer than their bounds before `now`."""
+        while self._deadlines and self._deadlines[0][0] < now:
+            deadline, job_number = heapq.heappop(self._deadlines)
+            if self._open.get(job_number) == deadline:
+                del self._open[job_number]
+                self._score(1)
+
+    def start(self, job_number: int, time: int, wait: int) -> None:
+        """Learn the wait of a job that starts, and score it, unless that was done."""
+        self.advance(time)
+        if self._open.pop(job_number, None) is not None:
+            self._score(0)
+        self.history.add(wait)
+
+    def _score(self, miss: int) -> None:
+        self._scored += 1
+        self._alpha = self._moved(self._alpha, miss, self._scored)
+
+    def _moved(self, alpha: float, miss: int, scored: int) -> float:
+        return min(max(alpha + self._gamma / math.sqrt(scored) * (self._aim - miss), 0.0), MOST)
+
+    def snapshot(self) -> Any:
+        """Return level, waits, and the deadlines of the jobs that have not been scored."""
+        return {
+            "alpha": self._alpha,
+            "scored": self._scored,
+            "history": self.history.snapshot(),
+            "open": [[number, deadline] for number, deadline in self._open.items()],
+        }
+
+    def restore(self, state: Any) -> None:
+        """Take on what `snapshot` returned."""
+        self._alpha, self._scored = state["alpha"], state["scored"]
+        self.history.restore(state["history"])
+        self._open = dict(state["open"])
+        self._deadlines = [(deadline, number) for number, deadline in self._open.items()]
+        heapq.heapify(self._deadlines)

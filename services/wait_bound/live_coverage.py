@@ -1,0 +1,73 @@
+"""How many of the last waits were within their bounds, and whether that is as many as there should be."""
+
+import math
+from collections import deque
+from typing import Any, Literal
+
+LAST = 1000
+"""Waits that count."""
+
+SPREADS = 3.0
+"""Standard deviations, of the share in as many independent waits, on each side of the band."""
+
+EVERY = 100
+"""Waits after which the share is told even if it has not left or entered its band."""
+
+Place = Literal["below", "within", "above"]
+
+
+class LiveCoverage:
+    """The share of covered waits among the last 1,000, in O(1) for each.
+
+    >>> live = LiveCoverage(quantile=0.95)
+    >>> [live.add(covered=False) for _ in range(3)], live.share, live.place
+    ([True, False, False], 0.0, 'below')
+    """
+
+    def __init__(self, quantile: float) -> None:
+        self._quantile = quantile
+        self._last: deque[int] = deque(maxlen=LAST)
+        self._covered = 0
+        self._untold = 0
+        self.place: Place = "within"
+
+    def add(self, *, covered: bool) -> bool:
+        """Take in a wait; return whether the share is to be told now."""
+        if len(self._last) == LAST:
+            self._covered -= self._last[0]
+        self._last.append(int(covered))
+        self._covered += covered
+        low, high = self.band
+        before, share = self.place, self.share
+        self.place = "below" if share < low else "above" if share > high else "within"
+        self._untold += 1
+        if self.place == before and self._untold < EVERY:
+            return False
+        self._untold = 0
+        return True
+
+    @property
+    def revealed(self) -> int:
+        """Return how many waits count."""
+        return len(self._last)
+
+    @property
+    def share(self) -> float:
+        """Return the share of them that was covered."""
+        return self._covered / len(self._last)
+
+    @property
+    def band(self) -> tuple[float, float]:
+        """Return the least and the largest share that are as they should be."""
+        spread = SPREADS * math.sqrt(self._quantile * (1 - self._quantile) / max(len(self._last), 1))
+        return max(self._quantile - spread, 0.0), min(self._quantile + spread, 1.0)
+
+    def snapshot(self) -> Any:
+        """Return the last waits as a string of 0 and 1, and what was told."""
+        return ["".join(map(str, self._last)), self._untold, self.place]
+
+    def restore(self, state: Any) -> None:
+        """Take on what `snapshot` returned."""
+        last, self._untold, self.place = state
+        self._last = deque(map(int, last), maxlen=LAST)
+        self._covered = sum(self._last)

@@ -1,0 +1,200 @@
+"""All bounds on the waits of one queue, or of a whole cluster."""
+
+from typing import Any, NamedTuple
+
+import numpy as np
+
+from services.wait_bound.binomial import minimum_history
+from services.wait_bound.bound_keys import BoundKeys
+from services.wait_bound.conformal import Conformal
+from services.wait_bound.ensemble import Ensemble
+from services.wait_bound.group import DETECTING, bound
+from services.wait_bound.groupings import groupings, nodes, rtime
+from services.wait_bound.live_coverage import LiveCoverage
+from shared.events import JobSubmitted
+from shared.predictions import ChangePoint, Coverage, WaitBound
+
+RECUT = 1000
+"""Submissions after which the ranges are cut anew (P2, section 5)."""
+
+TABLE = (0.05, 0.25, 0.5, 0.75, 0.9, 0.95, 0.99)
+"""Quantiles for which is told within what time the job starts."""
+
+FIVE = ("plain", "static", "nodes", "rtime", "rnprod")
+ALL = (*FIVE, "ensemble", "conformal")
+
+
+class Found(NamedTuple):
+    """A bound in seconds, None where there are too few waits, and the number of waits behind it."""
+
+    bound: int | None
+    observations: int
+
+
+class Issued(NamedTuple):
+    """What was said of a waiting job: bounds of all, those that detect change points, and groups."""
+
+    bounds: tuple[int | None, ...]
+    detecting: tuple[int | None, ...]
+
+
+class News(NamedTuple):
+    """What a revealed wait has brought to light."""
+
+    coverage: tuple[Coverage, ...] = ()
+    change_points: tuple[ChangePoint, ...] = ()
+
+
+class QueueBounds:
+    """Five groupings, their ensemble and a conformal bound, each learning from the waits as they are revealed.
+
+    O(groupings * log waits) for each submission and each start, and O(waits * log waits) for each `RECUT` submissions.
+
+    Parameters
+    ----------
+    queue
+        None for all queues of a cluster together.
+    """
+
+    def __init__(self, queue: int | None, keys: BoundKeys) -> None:
+        self.queue = queue
+        self._keys = keys
+        keep = max(minimum_history(keys.quantile, keys.confidence), minimum_history(DETECTING, DETECTING))
+        self._groupings = groupings(keys.history, keep)
+        self._ensemble = Ensemble(len(FIVE), keys.quantile)
+        self._conformal = Conformal(keys.quantile, keys.gamma, keys.history)
+        self._coverage = {name: LiveCoverage(keys.quantile) for name in ALL}
+        self._open: dict[int, Issued] = {}
+        self._submissions = 0
+        self._revealed: list[tuple[int, int, int]] = []
+        """Processors, requested time and wait, oldest first."""
+
+    def find(self, job: JobSubmitted, now: int, quantile: float, confidence: float) -> list[Found]:
+        """Return the bounds of the five, the ensemble and, at its own quantile, the conformal one, in this order."""
+        found = [Found(*bound(each.groups, each.at(job), quantile, confidence)) for each in self._groupings]
+        found.append(found[self._ensemble.chosen()])
+        if quantile == self._keys.quantile:
+            found.append(Found(self._conformal.bound(now), len(self._conformal.history)))
+        return found
+
+    def messages(self, job: JobSubmitted, found: list[Found], quantile: float, confidence: float) -> list[WaitBound]:
+        """Return bounds as they are published."""
+        need = minimum_history(quantile, confidence)
+        return [
+            WaitBound(
+                grouping=name,
+                queue=self.queue,
+                quantile=quantile,
+                confidence=confidence,
+                bound=each.bound,
+                observations=each.observations,
+                reason=None if each.bound is not None else f"not enough history: {each.observations} of {need} waits",
+                starts_within=self._table(job, confidence) if name == "ensemble" else (),
+            )
+            for name, each in zip(ALL, found, strict=False)
+        ]
+
+    def submit(self, job: JobSubmitted, found: list[Found]) -> None:
+        """Remember what was said of a job until it starts; cut the ranges anew when it is time."""
+        bounds = tuple(each.bound for each in found)
+        detecting = bounds[: len(FIVE)]
+        if (self._keys.quantile, self._keys.confidence) != (DETECTING, DETECTING):
+            detecting = tuple(bound(each.groups, each.at(job), DETECTING, DETECTING)[0] for each in self._groupings)
+        self._open[job.job_number] = Issued(bounds, detecting)
+        conformal = bounds[-1]
+        if conformal is not None:
+            self._conformal.submit(job.job_number, job.time, conformal)
+        self._submissions += 1
+        if self._submissions % RECUT == 0:
+            self._recut()
+
+    def reveal(self, job: JobSubmitted, wait: int) -> News:
+        """Learn the wait of a job that starts, in seconds; return what that brought to light."""
+        self._conformal.start(job.job_number, job.time + wait, wait)
+        issued = self._open.pop(job.job_number, None)
+        if issued is None:  # it was submitted before this was told of it
+            issued = Issued((None,) * len(ALL), (None,) * len(FIVE))
+        self._ensemble.add(issued.bounds[: len(FIVE)], wait)
+        self._revealed.append((nodes(job), rtime(job), wait))
+        if len(self._revealed) > 2 * self._keys.history:
+            del self._revealed[: -self._keys.history]
+        change_points = []
+        for each, detecting in zip(self._groupings, issued.detecting, strict=True):
+            at = each.at(job)
+            misses = each.groups[at].add(wait, detecting)
+            if misses:
+                lowest, highest = each.span(at)
+                change_points.append(
+                    ChangePoint(
+                        grouping=each.name,
+                        queue=self.queue,
+                        lowest=lowest,
+                        highest=highest,
+                        misses=misses,
+                        kept=len(each.groups[at].history),
+                    )
+                )
+        return News(tuple(self._cover(issued.bounds, wait)), tuple(change_points))
+
+    def advance(self, now: int) -> None:
+        """Notice that time goes on, in seconds."""
+        self._conformal.advance(now)
+
+    def _cover(self, bounds: tuple[int | None, ...], wait: int) -> list[Coverage]:
+        told = []
+        for (name, live), each in zip(self._coverage.items(), bounds, strict=True):
+            if each is not None and live.add(covered=each >= wait):
+                low, high = live.band
+                told.append(
+                    Coverage(
+                        grouping=name,
+                        queue=self.queue,
+                        quantile=self._keys.quantile,
+                        revealed=live.revealed,
+                        covered=live.share,
+                        low=low,
+                        high=high,
+                    )
+                )
+        return told
+
+    def _table(self, job: JobSubmitted, confidence: float) -> tuple[tuple[float, int], ...]:
+        """Return within what time the job starts, for each quantile of which enough is known."""
+        grouping = self._groupings[self._ensemble.chosen()]
+        at = grouping.at(job)
+        found = [(each, bound(grouping.groups, at, each, confidence)[0]) for each in TABLE]
+        return tuple((each, seconds) for each, seconds in found if seconds is not None)
+
+    def _recut(self) -> None:
+        if not self._revealed:
+            return
+        revealed = np.array(self._revealed[-self._keys.history :], dtype=np.int64)
+        processors, requests, waits = np.ascontiguousarray(revealed.T)
+        values = {"nodes": processors, "rtime": requests, "rnprod": processors * requests}
+        for each in self._groupings:
+            if each.follows:
+                each.recut(values[each.name], waits)
+
+    def snapshot(self) -> Any:
+        """Return everything as plain values."""
+        return {
+            "groupings": [each.snapshot() for each in self._groupings],
+            "ensemble": self._ensemble.snapshot(),
+            "conformal": self._conformal.snapshot(),
+            "coverage": [live.snapshot() for live in self._coverage.values()],
+            "open": [[number, issued.bounds, issued.detecting] for number, issued in self._open.items()],
+            "submissions": self._submissions,
+            "revealed": self._revealed[-self._keys.history :],
+        }
+
+    def restore(self, state: Any) -> None:
+        """Take on what `snapshot` returned."""
+        for each, saved in zip(self._groupings, state["groupings"], strict=True):
+            each.restore(saved)
+        self._ensemble.restore(state["ensemble"])
+        self._conformal.restore(state["conformal"])
+        for live, saved in zip(self._coverage.values(), state["coverage"], strict=True):
+            live.restore(saved)
+        self._open = {number: Issued(tuple(bounds), tuple(detecting)) for number, bounds, detecting in state["open"]}
+        self._submissions = state["submissions"]
+        self._revealed = [(processors, request, wait) for processors, request, wait in state["revealed"]]

@@ -1,0 +1,80 @@
+"""Revealed waits of one group of jobs, in order of time and in order of size."""
+
+from collections.abc import Sequence
+from itertools import islice
+from typing import Any
+
+from sortedcontainers import SortedList
+
+
+class WaitHistory:
+    """The last waits, at most `most` of them. Adding, letting go and looking up cost O(log n) comparisons each.
+
+    >>> history = WaitHistory(most=3)
+    >>> for wait in (50, 10, 40, 20):
+    ...     history.add(wait)
+    >>> list(history.ordered), history.last(2)
+    ([10, 20, 40], [40, 20])
+    """
+
+    def __init__(self, most: int, waits: Sequence[int] = ()) -> None:
+        self._most = most
+        self._waits = list(waits)
+        self._first = 0
+        self.ordered: SortedList[int] = SortedList(self._waits)
+
+    def __len__(self) -> int:
+        return len(self.ordered)
+
+    def add(self, wait: int) -> None:
+        """Take in a wait in seconds, and let go of the oldest if there are too many."""
+        self._waits.append(wait)
+        self.ordered.add(wait)
+        if len(self.ordered) > self._most:
+            self.ordered.remove(self._waits[self._first])
+            self._first += 1
+        if 2 * self._first > len(self._waits):
+            del self._waits[: self._first]
+            self._first = 0
+
+    def keep(self, count: int) -> None:
+        """Let go of all but the last `count`."""
+        self.restore(self.last(count))
+
+    def last(self, count: int) -> list[int]:
+        """Return the last `count` waits, oldest first."""
+        return self._waits[max(len(self._waits) - count, self._first) :]
+
+    def snapshot(self) -> Any:
+        """Return the waits, oldest first."""
+        return self._waits[self._first :]
+
+    def restore(self, state: Any) -> None:
+        """Take on what `snapshot` returned."""
+        self._waits = list(state)
+        self._first = 0
+        self.ordered = SortedList(self._waits)
+
+
+def at_rank(histories: Sequence[WaitHistory], rank: int) -> int:
+    """Return the wait of a rank, from 1 at the least, among all of several histories.
+
+    O(histories² * log² waits).
+
+    >>> at_rank([WaitHistory(9, [5, 1]), WaitHistory(9, [3, 2])], 3)
+    3
+    """
+    if len(histories) == 1:
+        wait: int = histories[0].ordered[rank - 1]
+        return wait
+    found: list[int] = []
+    for history in histories:
+        low, high = 0, len(history)
+        while low < high:  # the first of this history that so many of all do not exceed
+            middle = (low + high) // 2
+            if sum(each.ordered.bisect_right(history.ordered[middle]) for each in histories) >= rank:
+                high = middle
+            else:
+                low = middle + 1
+        found += islice(history.ordered, low, low + 1)
+    return min(found)
