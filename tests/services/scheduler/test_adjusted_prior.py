@@ -88,7 +88,7 @@ def test_what_adjusts_nothing_changes_nothing(histogram: tuple[float, ...], requ
 
 
 def test_one_empty_side() -> None:
-    """All mass below 100 s stays there; of a mass all above, what is missing falls to the bin of the adjusted request."""
+    """All mass below 100 s stays there; of a mass all above, what is missing falls to the adjusted bin."""
     low, high = (0.0, 0.0, 1.0), (*[0.0] * 12, 1.0)
     assert reweighted(low, 3600, adjustment(100, 75)) is low
     told = reweighted(high, 3600, adjustment(100, 75))
