@@ -63,7 +63,7 @@ class WalltimeAdjustment(Frozen):
         Number of ended jobs behind it.
     key, window, percentile
         What those jobs have in common with this one, how far back they ended, and the percentile of their run times'
-        shares of their requests that was taken; None where nothing was adjusted.
+        shares of their requests that was taken; None where the record says too little.
     outcome
         What the adjustment turned out to be, once the job has ended: none, an over-, under- or bad under-estimate.
     """

@@ -14,7 +14,8 @@ class Predictor(Protocol[X, Y, P]):
     """An online estimator, after river's convention.
 
     State changes only in `learn_one` and `observe`; `predict_one` is pure and works before any learning: it returns
-    None when nothing is known. Memory is bounded by the number of users, groups or classes, never by that of jobs.
+    None when nothing is known. Memory is bounded by the number of users, groups or classes, by a window of time, or by
+    the jobs in the system; never, unless a setting asks for it, by all jobs so far.
     """
 
     def predict_one(self, x: X) -> P | None:

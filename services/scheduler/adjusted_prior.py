@@ -9,12 +9,13 @@ from shared.run_time_bins import BINS, EDGES, bin_of
 def reweighted(
     histogram: tuple[float, ...], requested_time: int, adjustment: WalltimeAdjustment | None
 ) -> tuple[float, ...]:
-    """Return a histogram by which the job ends by its adjusted request with the probability of the percentile.
+    """Return a histogram that puts at least the percentile's probability on ends by the adjusted request.
 
-    What lies below the adjusted request is scaled to that probability and the rest to the remainder; the bin that
-    holds it is shared in the logarithm of the run time. If nothing lies below or above, that probability falls to
-    the bin of the adjusted request or of the request; so it does for a job without a histogram. An adjustment that
-    has no percentile or leaves the request as it is changes nothing. O(bins).
+    Where it puts less there, what lies below the adjusted request is scaled to that probability and the rest to the
+    remainder; the bin that holds it is shared in the logarithm of the run time, and both shares are put back into it,
+    so the probability is met to within that bin. If nothing lies below or above, it falls to the bin of the adjusted
+    request or of the request; so it does for a job without a histogram. A histogram that knows a shorter job stays as
+    it is, and so it does where nothing is adjusted. O(bins).
 
     Parameters
     ----------
@@ -42,6 +43,8 @@ def reweighted(
     below[at] *= share
     below[at + 1 :] = 0.0
     above = masses - below
+    if below.sum() >= probability * max(masses.sum(), 1e-9):
+        return histogram
     if not below.any():
         below[at] = 1.0
     if not above.any():

@@ -19,7 +19,8 @@ class Uses(BaseModel):
     queue
         Whether they order queue and candidates, where run times do.
     candidates
-        Whether a waiting job is planned to run for its adjusted request at most.
+        Whether a waiting job is planned to run for its adjusted request at most; so is one that starts, until the
+        next pass.
     running
         Whether a running one is; past it, see `expected_end`.
     distribution

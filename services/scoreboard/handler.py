@@ -78,7 +78,7 @@ class Scoreboard(StageHandler):
         self.run_times.add(predicted_time, submitted.requested_time, ended.run_time)
         if prediction is not None and ended.outcome != "killed":  # a killing tells nothing of the job's own length
             self.distributions.add(prediction.histogram, submitted.requested_time, ended.run_time)
-        if submitted.requested_time is not None and adjusted_time is not None:
+        if submitted.requested_time is not None and adjusted_time is not None and ended.outcome != "killed":
             self.accuracy.add(ended.run_time, submitted.requested_time, adjusted_time)
         requested_time = submitted.requested_time or max(ended.run_time, 1)
         self.waits.add(submitted.time, started.time, ended.time, started.processors, requested_time)

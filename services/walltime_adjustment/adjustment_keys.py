@@ -15,7 +15,7 @@ class AdjustmentKeys(SpecKeys):
 
     queue: bool = Field(True, description="the queue is ordered by adjusted requests, where run times order it")
     candidates: bool = Field(True, description="a candidate for backfilling is taken to run for its adjusted request")
-    running: bool = Field(False, description="and so is a running job; past it, to end five minutes from now")
+    running: bool = Field(False, description="and so is a running job; past it, for five minutes more each time")
     distribution: Literal["limit", "prior", "ignore"] = Field(
         "limit",
         description="to a policy that weighs distributions it is their upper end, or what reweighs them, or nothing",

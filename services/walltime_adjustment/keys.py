@@ -50,7 +50,7 @@ KEYS = tuple(VALUES)
 
 
 def coarser(name: str) -> list[str]:
-    """Return the key, then each that leaves out the last part of the one before.
+    """Return the key, then each that leaves out the last part of the one before; a job may lack parts of some.
 
     >>> coarser("user+project+request")
     ['user+project+request', 'user+project', 'user']

@@ -10,10 +10,15 @@ from shared.run_time_bins import BINS
 from shared.walltime_accuracy import BAD_GAP
 
 Times = npt.NDArray[np.int64]
+"""Seconds."""
+
+Choice = npt.NDArray[np.int64]
+"""Positions of schemes."""
+
 Floats = npt.NDArray[np.float64]
 
-PRICES = (0.0, *(1.25**step for step in range(-16, 33)))
-"""What one bad under-estimate may cost, in units of accuracy."""
+PRICES = (0.0, *(1.25**step for step in range(-16, 33)), np.inf)
+"""What one bad under-estimate may cost, in units of accuracy; at the last, no scheme is followed that was ever bad."""
 
 EVERY = 50
 """Ended jobs after which the choice is made anew."""
@@ -41,9 +46,10 @@ class SchemeScores:
     Parameters
     ----------
     schemes
-        Number of schemes; the last adjusts nothing.
+        Number of schemes, the bolder of two before the more careful; the last adjusts nothing.
     bad
-        The highest share of badly under-estimated jobs that is accepted.
+        The highest share of badly under-estimated jobs that is aimed at. Once it is spent, only schemes are followed
+        that were never bad in their class.
     """
 
     def __init__(self, schemes: int, bad: float) -> None:
@@ -52,7 +58,7 @@ class SchemeScores:
         self._accuracy = np.zeros((BINS, schemes))
         self._bad = np.zeros((BINS, schemes), dtype=np.int64)
         self._own_bad = 0
-        self.chosen: Times = np.full(BINS, schemes - 1)
+        self.chosen: Choice = np.full(BINS, schemes - 1)
 
     def add(self, class_: int, chosen: int, run_time: int, requested_time: int, adjusted_times: Times) -> None:
         """Score what each scheme made of a job that has ended; times in seconds, shape (schemes,)."""
@@ -69,21 +75,24 @@ class SchemeScores:
         """Look for the least price by halving: the higher it is, the fewer are bad."""
         jobs = int(self._jobs.sum())
         horizon = max(HORIZON, jobs // 5)
-        allowed = (self._most * (jobs + horizon) - self._own_bad) / horizon
+        allowed = max((self._most * (jobs + horizon) - self._own_bad) / horizon, 0.0)
         classes = np.flatnonzero(self._jobs)
         seen = self._jobs[classes, None]
         accuracy, bad = self._accuracy[classes] / seen, self._bad[classes] / seen
         accuracy[seen[:, 0] < FEWEST, :-1] = -1.0
         weights = seen[:, 0] / jobs
 
-        def spends(price: float) -> float:
-            chosen = np.argmax(accuracy - price * bad, axis=1)
-            return float((weights * bad[np.arange(len(classes)), chosen]).sum())
+        def best(price: float) -> Choice:
+            worth = accuracy - price * bad if price < np.inf else np.where(bad > 0.0, -1.0, accuracy)
+            chosen: Choice = worth.shape[1] - 1 - np.argmax(worth[:, ::-1], axis=1)  # of equals the most careful
+            return chosen
 
+        def spends(price: float) -> float:
+            return float((weights * bad[np.arange(len(classes)), best(price)]).sum())
+
+        price = PRICES[bisect_left(PRICES[:-1], True, key=lambda price: spends(price) <= allowed)]
         self.chosen[:] = len(self._accuracy[0]) - 1
-        least = bisect_left(PRICES, True, key=lambda price: spends(price) <= allowed)
-        if least < len(PRICES):
-            self.chosen[classes] = np.argmax(accuracy - PRICES[least] * bad, axis=1)
+        self.chosen[classes] = best(price)
 
     def snapshot(self) -> Any:
         """Return sums and choice; classes without jobs are left out."""

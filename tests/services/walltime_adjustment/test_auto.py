@@ -95,3 +95,20 @@ def test_the_price_is_the_least_that_keeps_the_bound() -> None:
 
 def test_there_are_as_many_schemes_as_choices() -> None:
     assert (SCHEMES - 1) % len(PERCENTILES) == 0
+
+
+def test_equals_go_to_the_careful() -> None:
+    scores = SchemeScores(schemes=3, bad=0.5)
+    for _ in range(EVERY):
+        scores.add(12, int(scores.chosen[12]), 5_000, 10_000, np.array([10_000, 10_000, 10_000]))
+    assert scores.chosen[12] == 2
+
+
+def test_a_spent_bound_does_not_stop_what_was_never_bad() -> None:
+    scores = SchemeScores(schemes=2, bad=0.0)
+    for k in range(4 * EVERY):  # the first scheme is bad for long requests, once while it was followed; not for short
+        scores.add(12, 0 if k == EVERY else int(scores.chosen[12]), 9_000, 10_000, np.array([5_000, 10_000]))
+        scores.add(8, int(scores.chosen[8]), 400, 1_000, np.array([500, 1_000]))
+    assert scores._own_bad == 1
+    assert scores.chosen[12] == 1
+    assert scores.chosen[8] == 0
