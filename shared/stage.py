@@ -30,7 +30,7 @@ from shared.events import (
 )
 from shared.jobs_in_system import JobsInSystem, RunningJob
 
-SNAPSHOT_SCHEMA = 3
+SNAPSHOT_SCHEMA = 4
 
 
 class StageHandler:

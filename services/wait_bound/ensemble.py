@@ -4,6 +4,9 @@ import math
 from collections.abc import Sequence
 from typing import Any
 
+ROUNDING = 0.005
+"""A grouping holds its coverage if that rounds up to the quantile in per cent: so the paper counts (spec 3.3)."""
+
 
 class Ensemble:
     """Scores of several groupings over the same jobs, and the one to follow.
@@ -42,7 +45,8 @@ class Ensemble:
 
     def chosen(self) -> int:
         """Return the grouping to follow; if none holds its coverage, the one that comes nearest."""
-        holding = [each for each, covered in enumerate(self._covered) if covered >= self._quantile * self._scored]
+        least = (self._quantile - ROUNDING) * self._scored
+        holding = [each for each, covered in enumerate(self._covered) if covered >= least]
         if not holding:
             return max(range(len(self._covered)), key=self._covered.__getitem__)
         return min(holding, key=self._over_rms)

@@ -107,7 +107,12 @@ def bound(groups: list[Group], at: int, quantile: float, confidence: float) -> t
     >>> bound(groups, 0, 0.95, 0.95), bound(groups, 2, 0.95, 0.95), bound(groups[:1], 0, 0.95, 0.95)
     ((39, 90), (39, 70), (None, 20))
     """
-    histories = borrowed(groups, at, minimum_history(quantile, confidence))
+    need = minimum_history(quantile, confidence)
+    waits = groups[at].history.ordered
+    if len(waits) >= need:  # as it is nearly always
+        rank = upper_rank(len(waits), quantile, confidence)
+        return (None if rank is None else waits[rank - 1]), len(waits)
+    histories = borrowed(groups, at, need)
     count = sum(map(len, histories))
     rank = upper_rank(count, quantile, confidence)
     return (None if rank is None else at_rank(histories, rank)), count

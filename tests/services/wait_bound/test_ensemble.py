@@ -1,0 +1,74 @@
+"""The ensemble against a recomputation over everything that was scored."""
+
+import math
+
+import orjson
+from hypothesis import given
+from hypothesis import strategies as st
+
+from services.wait_bound.ensemble import Ensemble
+
+Scored = list[tuple[list[int | None], int]]
+
+SCORED = st.lists(
+    st.tuples(st.lists(st.none() | st.integers(0, 20) | st.integers(0, 20), min_size=3, max_size=3), st.integers(0, 20))
+)
+
+
+def told(scored: Scored, quantile: float = 0.75) -> Ensemble:
+    ensemble = Ensemble(3, quantile)
+    for bounds, wait in scored:
+        ensemble.add(bounds, wait)
+    return ensemble
+
+
+def figures(scored: Scored, quantile: float) -> list[tuple[bool, int, float]]:
+    """Return whether each grouping holds its coverage, how many it covered, and its over-prediction."""
+    found = []
+    common = [(bounds, wait) for bounds, wait in scored if None not in bounds]
+    for each in range(3):
+        over = [bound - wait for bounds, wait in common if (bound := bounds[each]) is not None and bound >= wait]
+        rms = math.sqrt(sum(off**2 for off in over) / len(over)) if over else 0.0
+        found.append((len(over) >= quantile * len(common), len(over), rms))
+    return found
+
+
+@given(SCORED, st.sampled_from([0.25, 0.75, 0.95]))
+def test_it_follows_the_tightest_that_hold(scored: Scored, quantile: float) -> None:
+    each = figures(scored, quantile)
+    chosen = told(scored, quantile).chosen()
+    holding = [rms for holds, _, rms in each if holds]
+    if holding:
+        assert each[chosen][0]
+        assert each[chosen][2] <= min(holding) + 1e-9
+    else:
+        assert each[chosen][1] == max(covered for _, covered, _ in each)
+
+
+@given(SCORED, SCORED)
+def test_a_restored_one_goes_on(before: Scored, after: Scored) -> None:
+    ensemble, again = told(before), told([([1, 2, 3], 2)])
+    again.restore(orjson.loads(orjson.dumps(ensemble.snapshot())))
+    for bounds, wait in after:
+        for each in (ensemble, again):
+            each.add(bounds, wait)
+        assert ensemble.chosen() == again.chosen()
+    assert ensemble.snapshot() == again.snapshot()
+
+
+def test_the_first_before_anything_is_scored() -> None:
+    assert told([]).chosen() == 0
+    assert told([([None, 5, 5], 1), ([9, 9, None], 1)]).chosen() == 0
+
+
+def test_misses_are_no_over_prediction_but_cost_the_coverage() -> None:
+    assert told([([100, 50, 9], 10)] * 3 + [([100, 50, 9], 5)]).chosen() == 1
+    assert told([([100, 50, 9], 5)] * 3 + [([100, 50, 9], 10)]).chosen() == 2
+
+
+def test_a_snapshot_stays() -> None:
+    ensemble = told([([100, 50, 9], 10)])
+    snapshot = ensemble.snapshot()
+    before = orjson.dumps(snapshot)
+    ensemble.add([100, 50, 9], 10)
+    assert orjson.dumps(snapshot) == before

@@ -1,0 +1,139 @@
+"""One group online: bounds, misses, change points, and borrowing from its neighbours."""
+
+import numpy as np
+import orjson
+import pytest
+from hypothesis import given, settings
+from hypothesis import strategies as st
+from numpy.random import PCG64, Generator
+
+from services.wait_bound.binomial import minimum_history, upper_rank
+from services.wait_bound.change_point import EVERY, RUNS, Whole
+from services.wait_bound.group import Group, borrowed, bound, ranks
+
+MOST, KEEP = 1000, 59
+
+
+def filled(waits: list[int], most: int = MOST) -> Group:
+    group = Group(most, KEEP)
+    for wait in waits:
+        assert group.add(wait, bound=None) == 0
+    return group
+
+
+def online(waits: Whole, group: Group) -> list[int]:
+    """Let a group see waits one by one, each with the bound from those before it; return its change points."""
+    found = []
+    for wait in waits.tolist():
+        issued, _ = bound([group], 0, 0.95, 0.95)
+        found.append(group.add(wait, issued))
+    return found
+
+
+def shifting(seed: int, count: int) -> Whole:
+    chance = Generator(PCG64([seed]))
+    levels = np.repeat(chance.normal(5, 3, count // 100 + 1), 100)[:count]
+    return np.expm1(np.clip(levels + chance.standard_normal(count), 0, 20)).astype(np.int64)
+
+
+@pytest.mark.parametrize("seed", range(10))
+def test_online_is_replay(seed: int) -> None:
+    waits = shifting(seed, 900)
+    group = Group(MOST, KEEP)
+    online(waits, group)
+    again = Group.replayed(MOST, KEEP, waits)
+    assert again.snapshot() == group.snapshot()
+    assert online(shifting(seed + 100, 300), group) == online(shifting(seed + 100, 300), again)
+    assert again.snapshot() == group.snapshot()
+
+
+def test_most_of_these_change() -> None:
+    assert sum(any(online(shifting(seed, 900), Group(MOST, KEEP))) for seed in range(10)) >= 5
+
+
+def test_ranks_are_those_of_the_binomial_method() -> None:
+    assert ranks(300).tolist() == [upper_rank(count, 0.95, 0.95) or 0 for count in range(301)]
+
+
+def test_misses_in_a_row_are_a_change_point_and_the_last_waits_are_kept() -> None:
+    group = filled(list(range(100, 200)))
+    group._limit = 3
+    assert [group.add(wait, 300) for wait in (301, 302, 300, 301, 302)] == [0, 0, 0, 0, 0], "not in a row"
+    assert group.add(303, 300) == 3
+    assert group.history.snapshot() == [*range(147, 200), 301, 302, 300, 301, 302, 303]
+    assert group.add(301, 300) == 0, "counted anew"
+
+
+def test_a_wait_without_a_bound_is_no_hit_and_no_miss() -> None:
+    group = filled([5] * 20)
+    assert [group.add(100, 50), group.add(100, 50), group.add(1, None), group.add(100, 50)] == [0, 0, 0, 3]
+
+
+def test_as_long_as_the_bound_is_within_it() -> None:
+    group = filled([5] * 20)
+    assert [group.add(50, 50) for _ in range(10)] == [0] * 10
+
+
+def test_correlated_waits_may_miss_more_often() -> None:
+    group = Group(MOST, KEEP)
+    assert group._limit == RUNS[0] == 3
+    for wait in [1] * (EVERY // 2) + [100_000] * (EVERY // 2 - 1):
+        group.add(wait, None)
+    assert group._limit == 3, "not yet taken anew"
+    group.add(100_000, None)
+    limit = group._limit
+    assert limit > 10
+    assert [group.add(9, 1) for _ in range(limit)] == [0] * (limit - 1) + [limit]
+
+
+def test_no_more_waits_are_remembered_than_said() -> None:
+    group = filled(list(range(250)), most=100)
+    assert group.history.snapshot() == list(range(150, 250))
+
+
+@given(st.integers(0, 400), st.integers(0, 200))
+@settings(max_examples=20, deadline=None)
+def test_a_restored_group_goes_on(before: int, after: int) -> None:
+    waits = shifting(before, 601)
+    group, again = Group(MOST, KEEP), filled([1, 2, 3])
+    online(waits[:before], group)
+    again.restore(orjson.loads(orjson.dumps(group.snapshot())))
+    rest = waits[before : before + after]
+    assert online(rest, group) == online(rest, again)
+    assert group.snapshot() == again.snapshot()
+
+
+SIZES = st.lists(st.integers(0, 70), min_size=1, max_size=6)
+
+
+@given(SIZES, st.data())
+@settings(deadline=None)
+def test_borrowing_goes_up_then_down_and_takes_no_more_than_it_needs(sizes: list[int], data: st.DataObject) -> None:
+    at = data.draw(st.integers(0, len(sizes) - 1))
+    groups = [filled([1000 * each + wait for wait in range(size)]) for each, size in enumerate(sizes)]
+    order = [at, *range(at + 1, len(sizes)), *range(at - 1, -1, -1)]
+    taken = order[:1]
+    while sum(sizes[each] for each in taken) < 59 and len(taken) < len(order):
+        taken = order[: len(taken) + 1]
+    assert [history is groups[each].history for history, each in zip(borrowed(groups, at, 59), taken, strict=True)] == [
+        True
+    ] * len(taken)
+    waits = sorted(wait for each in taken for wait in groups[each].history.snapshot())
+    rank = upper_rank(len(waits), 0.95, 0.95)
+    assert bound(groups, at, 0.95, 0.95) == (None if rank is None else waits[rank - 1], len(waits))
+
+
+def test_how_much_is_borrowed_follows_the_quantile() -> None:
+    groups = [filled([each] * 60) for each in range(6)]
+    assert bound(groups, 4, 0.5, 0.95) == (4, 60)
+    assert bound(groups, 4, 0.95, 0.95) == (4, 60)
+    assert minimum_history(0.99, 0.95) == 299
+    assert bound(groups, 4, 0.99, 0.95) == (5, 300)
+    assert bound(groups[:4], 0, 0.99, 0.95) == (None, 240)
+
+
+def test_bounds_change_nothing() -> None:
+    groups = [filled([3, 1, 2] * 10) for _ in range(3)]
+    before = [group.snapshot() for group in groups]
+    bound(groups, 1, 0.95, 0.95)
+    assert [group.snapshot() for group in groups] == before
