@@ -1,7 +1,8 @@
 """Settings of bounds on waits."""
 
-from pydantic import Field
+from pydantic import Field, ValidationInfo, field_validator
 
+from services.wait_bound.binomial import minimum_history
 from shared.spec import SpecKeys
 
 
@@ -16,3 +17,12 @@ class BoundKeys(SpecKeys):
     gamma: float = Field(
         0.05, gt=0, le=1, description="by how much of its error the level of the conformal bound moves at first"
     )
+
+    @field_validator("history")
+    @classmethod
+    def _long_enough(cls, history: int, info: ValidationInfo) -> int:
+        if {"quantile", "confidence"} <= info.data.keys():
+            need = minimum_history(info.data["quantile"], info.data["confidence"])
+            if history < need:
+                raise ValueError(f"this quantile and confidence need at least {need} waits")
+        return history

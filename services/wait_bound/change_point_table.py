@@ -4,7 +4,6 @@
 """
 
 import sys
-from bisect import bisect_left
 from collections import Counter
 from itertools import count
 from statistics import NormalDist
@@ -36,29 +35,6 @@ RARE = 1.05 / 8000
 OBSERVATIONS = 4_000_000
 SEED = 7
 _DRAWN_AT_ONCE = 100_000
-
-_TABULATED = tuple(THRESHOLDS)
-
-
-def threshold(autocorrelation: float) -> int:
-    """Return how many consecutive misses count as a change point.
-
-    Parameters
-    ----------
-    autocorrelation
-        Of the waits, at lag 1. Between two tabulated values the higher counts, below all the lowest, above all the
-        highest.
-
-    References
-    ----------
-    SCHMIB, section 3.3.
-
-    Examples
-    --------
-    >>> threshold(-0.4), threshold(0.0), threshold(0.55), threshold(0.99)
-    (3, 3, 7, 26)
-    """
-    return THRESHOLDS[_TABULATED[min(bisect_left(_TABULATED, autocorrelation), len(_TABULATED) - 1)]]
 
 
 def run_lengths(autocorrelation: float, observations: int) -> Counter[int]:

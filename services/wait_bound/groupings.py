@@ -14,6 +14,9 @@ from shared.events import JobSubmitted
 NO_REQUEST = 1 << 40
 """Seconds that stand for a request that was not made: longer than any."""
 
+LARGEST = 1 << 52
+"""Of products: larger ones are all alike, and none is rounded."""
+
 STATIC_ENDS = [4, 16, 64]
 """Largest processors of the first three of four fixed groups (P2, section 5)."""
 
@@ -34,8 +37,8 @@ def rtime(job: JobSubmitted) -> int:
 
 
 def rnprod(job: JobSubmitted) -> int:
-    """Return requested processors times requested time."""
-    return nodes(job) * rtime(job)
+    """Return requested processors times requested time, at most `LARGEST`."""
+    return min(nodes(job) * rtime(job), LARGEST)
 
 
 class Grouping:

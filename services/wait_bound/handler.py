@@ -12,6 +12,7 @@ from services.wait_bound.bounds import (
 )
 from services.wait_bound.unbounded import Unbounded
 from shared.events import ClusterOpened, Envelope, JobStarted, JobSubmitted
+from shared.message import LONGEST
 from shared.predicting_stage import PredictingStage
 from shared.predictions import WaitBound
 from shared.predictor import Predictor
@@ -45,7 +46,7 @@ class WaitBounds(PredictingStage):
 
     def on_started(self, envelope: Envelope, started: JobStarted, job: JobSubmitted) -> Envelope:
         """Learn the wait, which is known from now on; add what it brought to light."""
-        self.predictor.learn_one(job, started.time - job.time)
+        self.predictor.learn_one(job, min(started.time - job.time, LONGEST))
         if not isinstance(self.predictor, AllBounds) or not any(self.predictor.news):
             return envelope
         return envelope.model_copy(update=self.predictor.news._asdict())

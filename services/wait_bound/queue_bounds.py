@@ -6,10 +6,10 @@ import numpy as np
 
 from services.wait_bound.binomial import minimum_history
 from services.wait_bound.bound_keys import BoundKeys
-from services.wait_bound.conformal import Conformal
+from services.wait_bound.conformal import FEWEST, Conformal
 from services.wait_bound.ensemble import Ensemble
 from services.wait_bound.group import DETECTING, bound
-from services.wait_bound.groupings import groupings, nodes, rtime
+from services.wait_bound.groupings import LARGEST, groupings, nodes, rtime
 from services.wait_bound.live_coverage import LiveCoverage
 from shared.events import JobSubmitted
 from shared.predictions import ChangePoint, Coverage, WaitBound
@@ -79,7 +79,7 @@ class QueueBounds:
 
     def messages(self, job: JobSubmitted, found: list[Found], quantile: float, confidence: float) -> list[WaitBound]:
         """Return bounds as they are published."""
-        need = minimum_history(quantile, confidence)
+        need = dict.fromkeys(ALL, minimum_history(quantile, confidence)) | {"conformal": FEWEST}
         return [
             WaitBound(
                 grouping=name,
@@ -88,7 +88,9 @@ class QueueBounds:
                 confidence=confidence,
                 bound=each.bound,
                 observations=each.observations,
-                reason=None if each.bound is not None else f"not enough history: {each.observations} of {need} waits",
+                reason=None
+                if each.bound is not None
+                else f"not enough history: {each.observations} of {need[name]} waits",
                 starts_within=self._table(job, confidence) if name == "ensemble" else (),
             )
             for name, each in zip(ALL, found, strict=False)
@@ -170,7 +172,11 @@ class QueueBounds:
             return
         revealed = np.array(self._revealed[-self._keys.history :], dtype=np.int64)
         processors, requests, waits = np.ascontiguousarray(revealed.T)
-        values = {"nodes": processors, "rtime": requests, "rnprod": processors * requests}
+        values = {
+            "nodes": processors,
+            "rtime": requests,
+            "rnprod": np.minimum(1.0 * processors * requests, LARGEST).astype(np.int64),
+        }
         for each in self._groupings:
             if each.follows:
                 each.recut(values[each.name], waits)

@@ -141,7 +141,8 @@ def test_outcomes_of_no_time_at_all_can_be_learned(make: Callable[[], Told]) -> 
 
 @pytest.mark.parametrize("listed", [each for each in LISTED if "window=all" not in each[1]], ids=named)
 def test_memory_does_not_grow_with_the_jobs(listed: tuple[str, str]) -> None:
-    predictor = maker(*listed)()
+    option, spec = listed
+    predictor = maker(option, spec.replace("history=20000", "history=500"))()
     learning = observations(gap=86_400)
     for job, outcome in islice(learning, 2_000):
         predictor.learn_one(job, outcome)

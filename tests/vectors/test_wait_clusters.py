@@ -5,7 +5,7 @@ from typing import Any
 import numpy as np
 import pytest
 
-from services.wait_bound.change_point_table import THRESHOLDS, threshold
+from services.wait_bound.change_point_table import THRESHOLDS
 from services.wait_bound.clusters import Clusters, Floats, Integers, clusterings, cut, initial
 from tests.vectors.vector import vector
 
@@ -56,5 +56,3 @@ def test_many_waits() -> None:
 def test_rare_runs() -> None:
     rows = vector("p2_ar1_rare_event_lut")["table"]
     assert {row["rho"]: row["run_threshold_distinct_runs"] for row in rows} == THRESHOLDS
-    for row in rows:
-        assert threshold(row["rho"]) == row["run_threshold_distinct_runs"]

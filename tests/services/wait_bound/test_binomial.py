@@ -1,6 +1,7 @@
 """Ranks against the definition, by scipy's binomial distribution."""
 
 import math
+from itertools import pairwise
 
 import numpy as np
 import pytest
@@ -76,7 +77,7 @@ def test_a_confidence_that_is_met_exactly_is_met(quantile: float, confidence: fl
 
 def test_more_is_bounded_by_more() -> None:
     ranks = [upper_rank(count, 0.95, 0.95) for count in range(59, 20_001)]
-    steps = {after - before for before, after in zip(ranks, ranks[1:], strict=False) if before and after}
+    steps = {after - before for before, after in pairwise(ranks) if before and after}
     assert None not in ranks
     assert steps == {0, 1}
     by_quantile = [upper_rank(1000, quantile, 0.95) or 0 for quantile in (0.05, 0.25, 0.5, 0.75, 0.9, 0.95, 0.99)]

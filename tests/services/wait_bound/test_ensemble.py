@@ -1,12 +1,13 @@
 """The ensemble against a recomputation over everything that was scored."""
 
 import math
+from collections.abc import Sequence
 
 import orjson
 from hypothesis import given
 from hypothesis import strategies as st
 
-from services.wait_bound.ensemble import Ensemble
+from services.wait_bound.ensemble import ROUNDING, Ensemble
 
 Scored = list[tuple[list[int | None], int]]
 
@@ -15,7 +16,7 @@ SCORED = st.lists(
 )
 
 
-def told(scored: Scored, quantile: float = 0.75) -> Ensemble:
+def told(scored: Sequence[tuple[Sequence[int | None], int]], quantile: float = 0.75) -> Ensemble:
     ensemble = Ensemble(3, quantile)
     for bounds, wait in scored:
         ensemble.add(bounds, wait)
@@ -29,7 +30,7 @@ def figures(scored: Scored, quantile: float) -> list[tuple[bool, int, float]]:
     for each in range(3):
         over = [bound - wait for bounds, wait in common if (bound := bounds[each]) is not None and bound >= wait]
         rms = math.sqrt(sum(off**2 for off in over) / len(over)) if over else 0.0
-        found.append((len(over) >= quantile * len(common), len(over), rms))
+        found.append((len(over) >= (quantile - ROUNDING) * len(common), len(over), rms))
     return found
 
 

@@ -22,6 +22,10 @@ def place(covered: list[bool], quantile: float, last: int) -> str:
     return "above" if share > min(quantile + spread, 1) else "within"
 
 
+def place_of(live: LiveCoverage) -> str:
+    return live.place
+
+
 def check(live: LiveCoverage, covered: list[bool], quantile: float, last: int) -> int:
     """Let it see everything, and return how often it told."""
     untold, before, told = 0, "within", 0
@@ -63,7 +67,8 @@ def test_it_tells_each_hundred_and_when_it_leaves_its_band() -> None:
     told = [count for count in range(1, 1001) if live.add(covered=count % 2 == 0)]
     assert told == list(range(100, 1001, 100))
     assert live.place == "within"
-    left = next(count for count in range(1, 500) if live.add(covered=False) and live.place == "below")
+    left = next(count for count in range(1, 500) if live.add(covered=False) and live.share < 0.49)
+    assert place_of(live) == "below"
     assert left == pytest.approx(1000 * 3 * math.sqrt(0.25 / 1000) / 0.5, abs=3)
 
 
