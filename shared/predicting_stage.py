@@ -2,7 +2,7 @@
 
 from typing import Any, ClassVar
 
-from shared.events import ClusterOpened, Envelope, JobSubmitted
+from shared.events import ClusterOpened, Envelope, JobSubmitted, Rejected
 from shared.predictor import Predictor
 from shared.stage import StageHandler
 
@@ -22,7 +22,8 @@ class PredictingStage(StageHandler):
     def handle(self, envelope: Envelope) -> Envelope:
         """Answer the event, then let the predictor see it."""
         answer = super().handle(envelope)
-        self.predictor.observe(envelope.event)
+        if not isinstance(envelope.event, Rejected):  # it changes nothing
+            self.predictor.observe(envelope.event)
         return answer
 
     def on_submitted(self, envelope: Envelope, job: JobSubmitted) -> Envelope:

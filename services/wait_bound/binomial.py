@@ -11,9 +11,18 @@ from scipy.special import bdtr, ndtri
 def minimum_history(quantile: float, confidence: float) -> int:
     """Return the fewest observations whose maximum bounds `quantile` with `confidence`.
 
+    Raises
+    ------
+    ValueError
+        If one of them is not between 0 and 1; the other functions too.
+
+    Examples
+    --------
     >>> minimum_history(quantile=0.95, confidence=0.95)
     59
     """
+    if not (0 < quantile < 1 and 0 < confidence < 1):
+        raise ValueError(f"quantile {quantile} and confidence {confidence} must be between 0 and 1")
     least = max(math.ceil(math.log(1 - confidence) / math.log(quantile)) - 1, 1)
     while 1 - quantile**least < confidence:  # rounding may have put it one off
         least += 1
@@ -36,13 +45,15 @@ def upper_rank(count: int, quantile: float, confidence: float) -> int | None:
     Brevik, Nurmi, Wolski: Predicting bounds on queuing delay for batch-scheduled parallel machines, PPoPP
     2006, section 3.
     """
+    if count < minimum_history(quantile, confidence):
+        return None
     spread = math.sqrt(count * quantile * (1 - quantile))
     rank = min(max(round(count * quantile + float(ndtri(confidence)) * spread), 1), count)
     while rank > 1 and bdtr(rank - 2, count, quantile) >= confidence:
         rank -= 1
     while rank <= count and bdtr(rank - 1, count, quantile) < confidence:
         rank += 1
-    return rank if rank <= count and count >= minimum_history(quantile, confidence) else None
+    return rank if rank <= count else None
 
 
 def lower_rank(count: int, quantile: float, confidence: float) -> int | None:

@@ -55,8 +55,11 @@ class AllBounds(Predictor[JobSubmitted, int, tuple[WaitBound, ...]]):
 
     def learn_one(self, x: JobSubmitted, y: int) -> None:
         """Learn the wait `y` in seconds."""
-        coverage, change_points = zip(*(each.reveal(x, y) for each in self._scopes(x)), strict=True)
-        self.news = News(sum(coverage, ()), sum(change_points, ()))
+        news = [each.reveal(x, y) for each in self._scopes(x)]
+        self.news = News(
+            tuple(told for each in news for told in each.coverage if told.grouping in self.published),
+            tuple(told for each in news for told in each.change_points if told.grouping in self.published),
+        )
         self._latest = None
 
     def observe(self, event: Event) -> None:

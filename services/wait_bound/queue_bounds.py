@@ -32,7 +32,7 @@ class Found(NamedTuple):
 
 
 class Issued(NamedTuple):
-    """What was said of a waiting job: bounds of all, those that detect change points, and groups."""
+    """What was said of a waiting job: the bounds of all, and those that detect change points."""
 
     bounds: tuple[int | None, ...]
     detecting: tuple[int | None, ...]
@@ -114,7 +114,7 @@ class QueueBounds:
         """Learn the wait of a job that starts, in seconds; return what that brought to light."""
         self._conformal.start(job.job_number, job.time + wait, wait)
         issued = self._open.pop(job.job_number, None)
-        if issued is None:  # it was submitted before this was told of it
+        if issued is None:  # it starts again after it was requeued
             issued = Issued((None,) * len(ALL), (None,) * len(FIVE))
         self._ensemble.add(issued.bounds[: len(FIVE)], wait)
         self._revealed.append((nodes(job), rtime(job), wait))
@@ -164,8 +164,12 @@ class QueueBounds:
         """Return within what time the job starts, for each quantile of which enough is known."""
         grouping = self._groupings[self._ensemble.chosen()]
         at = grouping.at(job)
-        found = [(each, bound(grouping.groups, at, each, confidence)[0]) for each in TABLE]
-        return tuple((each, seconds) for each, seconds in found if seconds is not None)
+        table: list[tuple[float, int]] = []
+        for each in TABLE:
+            seconds, _ = bound(grouping.groups, at, each, confidence)
+            if seconds is not None:  # what a higher quantile borrows may be shorter, its bound is not
+                table.append((each, max(seconds, table[-1][1] if table else 0)))
+        return tuple(table)
 
     def _recut(self) -> None:
         if not self._revealed:

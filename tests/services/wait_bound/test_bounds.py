@@ -245,5 +245,5 @@ def test_the_outermost_quantiles(quantile: float) -> None:
 
 
 def test_a_history_too_short_for_its_quantile_is_refused() -> None:
-    with pytest.raises(SettingsError, match="history=100: .* at least 2995 waits"):
+    with pytest.raises(SettingsError, match=r"history=100: .* at least 2995 waits"):
         BOUNDERS.build(parse("all:quantile=0.999,history=100"))

@@ -76,7 +76,7 @@ def start(number: int, job: Job, open_deadlines: dict[int, int], history: list[i
 def moved(alpha: float, scored: int, scores: list[int], aim: float, gamma: float) -> tuple[float, int]:
     for miss in scores:
         scored += 1
-        alpha = min(max(alpha + gamma / math.sqrt(scored) * (aim - miss), 0.0), 0.5)
+        alpha = min(max(alpha + gamma / math.sqrt(scored) * (aim - miss), 0.0), max(0.5, min(2 * aim, 1.0)))
     return alpha, scored
 
 
@@ -200,7 +200,7 @@ def test_the_level_stays_within_its_limits() -> None:
     conformal.advance(1001)
     assert conformal.snapshot()["alpha"] == 0.0
     assert conformal.bound(1001) == 99, "the longest"
-    low = ready(gamma=1.0, quantile=0.51)
+    low = ready(gamma=1.0, quantile=0.9)
     for n in range(300):
         low.submit(1000 + n, time=1000, bound=5)
         low.start(1000 + n, time=1000, wait=0)
