@@ -35,6 +35,7 @@ class Scheduler(StageHandler):
     def __init__(self, opened: ClusterOpened) -> None:
         super().__init__(opened)
         self.policy = POLICIES.build(parse(opened.policy))
+        self.policy.open(opened)
         self.histograms = Histograms()
         self.uses = Uses.of(opened.adjustment)
         self.queue = Queue(self.histograms, self.uses)

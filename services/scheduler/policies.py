@@ -1,5 +1,6 @@
 """All policies by name, and the one that the project recommends."""
 
+from services.scheduler.conservative import Conservative
 from services.scheduler.easy import Easy, EasySjbf
 from services.scheduler.fcfs import Fcfs
 from services.scheduler.policy import Policy
@@ -8,7 +9,10 @@ from services.scheduler.wfp import Wfp
 from shared.spec import Registry
 
 POLICIES: Registry[Policy] = Registry(
-    "policy", [Fcfs, Easy, EasySjbf, Wfp, Probabilistic], aliases=["best"], common=["runtime", "adjustment"]
+    "policy",
+    [Fcfs, Easy, EasySjbf, Conservative, Wfp, Probabilistic],
+    aliases=["best"],
+    common=["runtime", "adjustment"],
 )
 
 BEST = (

@@ -4,7 +4,7 @@ from collections.abc import Sequence
 from typing import Any, ClassVar, Protocol
 
 from services.scheduler.job_table import NEVER, Queue, Running
-from shared.events import Backfilled, Decision, Evaluated, Event, FitsNow, Reason, Start
+from shared.events import Backfilled, ClusterOpened, Decision, Evaluated, Event, FitsNow, Reason, Start
 from shared.message import LONGEST
 from shared.spec import SpecKeys
 
@@ -23,6 +23,10 @@ class Policy(Protocol):
     """Whether its decisions are only starts on the requested processors: nothing fits, nothing is decided."""
 
     def __init__(self, keys: Any) -> None: ...
+
+    def open(self, opened: ClusterOpened) -> None:
+        """Take note of the run, before anything else; most policies need not."""
+        return  # not abstract
 
     def schedule(self, now: int, queue: Queue, running: Running, free: int) -> Sequence[Decision | Evaluated]:
         """Return what to do at a scheduling point, and the probabilities that were weighed for it.

@@ -19,12 +19,7 @@ PENDING = {
     "p3_gibbons_wls": "issue 5",
     "p3_fcfs_wait_sim": "issue 5",
     # Conservative backfilling, speculation, adaptation
-    "p1_spec_sequence": "issue 8",
-    "p1_spec_hole": "issue 8",
-    "p1_test_run": "issue 8",
-    "p1_sort_orders": "issue 8",
     "p1_adaptation": "issue 8",
-    "p1_conservative_example": "issue 8",
 }
 
 

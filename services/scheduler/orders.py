@@ -1,0 +1,58 @@
+"""In which order waiting jobs are planned, or tried as candidates."""
+
+from typing import Literal
+
+import numpy as np
+
+from services.scheduler.expected_end import Column
+from services.scheduler.job_table import Queue
+from shared.chance import Floats, uniform
+
+Order = Literal["BF", "P", "R", "1/L", "P/L", "R/L"]
+
+PRIORITIES = 3
+"""Priorities that are drawn from, 1 to this (P1, section 5)."""
+
+
+def criteria(order: str, drawn: Floats, delays: Column, run_times: Column) -> Floats:
+    """Return what jobs are sorted by, the largest first; shape (jobs,).
+
+    Parameters
+    ----------
+    order
+        BF: the delay so far, which is order of arrival. P: a priority. R: a random number. L stands for the run time,
+        and divides.
+    drawn
+        Priorities or random numbers.
+    delays, run_times
+        Seconds.
+
+    >>> criteria("R/L", np.array([0.5, 0.5]), np.array([0, 0]), np.array([10, 100])).tolist()
+    [0.05, 0.005]
+
+    References
+    ----------
+    Perković, Keleher: Randomization, speculation, and adaptation in batch schedulers, SC 2000 (P1), Table 4.
+    """
+    above: Floats = delays.astype(np.float64) if order == "BF" else np.ones(len(delays)) if order == "1/L" else drawn
+    return above / run_times if order.endswith("/L") else above
+
+
+def ranked(now: int, queue: Queue, order: str, weight: float, chance: int, round_: int) -> Column:
+    """Return the rows of the queue, largest criterion first; equals in order of (submit time, job number).
+
+    Parameters
+    ----------
+    weight
+        Of the delay in seconds, which is added to the criterion so that nobody starves.
+    chance, round_
+        What draws are keyed by, beside the job. A priority is drawn once for each job, a random number in each round.
+    """
+    if order == "BF":
+        return np.arange(len(queue))
+    drawn = uniform(chance, queue.job_number, round_ if order[0] == "R" else 0)
+    if order[0] == "P":
+        drawn = np.floor(drawn * PRIORITIES) + 1
+    delays = now - queue.submit_time
+    found = criteria(order, drawn, delays, queue.order_time)
+    return np.argsort(-(found + weight * delays), kind="stable")

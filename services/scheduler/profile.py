@@ -1,0 +1,101 @@
+"""The availability profile: how many processors are free from now on, as a step function of time."""
+
+import numpy as np
+
+from services.scheduler.expected_end import Column
+from shared.kernel import kernel
+
+FOREVER = 1 << 61
+"""A time after all others; `services.scheduler.easy.BEYOND` lies before it."""
+
+
+@kernel("int64(int64[::1], int64[::1], int64, int64, int64[::1], int64[::1])")
+def begin(times: Column, free: Column, now: int, idle: int, processors: Column, ends: Column) -> int:
+    """Write the profile that running jobs leave, and return its number of steps.
+
+    Step k has `free[k]` processors from `times[k]` until the next step; the last has no end. O(n log n) in the jobs.
+
+    Parameters
+    ----------
+    times, free
+        Where to write; two more steps are needed for each reservation to come.
+    idle
+        Processors that are free now; below zero where running jobs hold more than there are.
+    processors, ends
+        Of each running job: its processors, and when it is expected to end, after now.
+
+    >>> import numpy as np
+    >>> times, free = np.zeros(9, dtype=np.int64), np.zeros(9, dtype=np.int64)
+    >>> steps = begin(times, free, 0, 4, np.array([3, 2, 1]), np.array([50, 90, 50]))
+    >>> times[:steps].tolist(), free[:steps].tolist()
+    ([0, 50, 90], [4, 8, 10])
+    """
+    times[0], free[0] = now, idle
+    steps = 1
+    for job in np.argsort(ends, kind="mergesort"):
+        if ends[job] > times[steps - 1]:
+            times[steps], free[steps] = ends[job], free[steps - 1]
+            steps += 1
+        free[steps - 1] += processors[job]
+    return steps
+
+
+@kernel("int64(int64[::1], int64[::1], int64, int64, int64, int64)")
+def earliest(times: Column, free: Column, steps: int, processors: int, run_time: int, limit: int) -> int:
+    """Return the earliest start at which a job fits for its whole run time, in seconds; `limit` if none is before it.
+
+    O(steps).
+    """
+    step = 0
+    while step < steps and times[step] < limit:
+        start = times[step]
+        at = step
+        while at < steps and times[at] < start + run_time and free[at] >= processors:
+            at += 1
+        if at == steps or times[at] >= start + run_time:
+            return int(start)
+        step = at + 1  # it does not fit before this step is over
+    return limit
+
+
+@kernel("int64(int64[::1], int64[::1], int64, int64)")
+def cut_at(times: Column, free: Column, steps: int, time: int) -> int:
+    """Make `time` the beginning of a step, and return the number of steps. O(steps)."""
+    at = int(np.searchsorted(times[:steps], time))
+    if at < steps and times[at] == time:
+        return steps
+    for step in range(steps, at, -1):
+        times[step], free[step] = times[step - 1], free[step - 1]
+    times[at], free[at] = time, free[at - 1]
+    return steps + 1
+
+
+@kernel("int64(int64[::1], int64[::1], int64, int64, int64, int64)")
+def take(times: Column, free: Column, steps: int, start: int, end: int, processors: int) -> int:
+    """Take processors out of the profile between two times, or give them back if negative; return the steps. O(steps).
+
+    >>> import numpy as np
+    >>> times, free = np.array([0, 50, 0, 0, 0]), np.array([4, 8, 0, 0, 0])
+    >>> steps = take(times, free, 2, 20, 70, 3)
+    >>> times[:steps].tolist(), free[:steps].tolist()
+    ([0, 20, 50, 70], [4, 1, 5, 8])
+    """
+    steps = cut_at(times, free, steps, start)
+    steps = cut_at(times, free, steps, end)
+    first = np.searchsorted(times[:steps], start)
+    for step in range(first, steps):
+        if times[step] >= end:
+            break
+        free[step] -= processors
+    return steps
+
+
+@kernel("int64(int64[::1], int64[::1], int64)")
+def merged(times: Column, free: Column, steps: int) -> int:
+    """Join neighbouring steps that have the same free processors, and return how many are left. O(steps)."""
+    kept = 1
+    for step in range(1, steps):
+        if free[step] != free[kept - 1]:
+            times[kept], free[kept] = times[step], free[step]
+            kept += 1
+    return kept

@@ -1,0 +1,103 @@
+"""What is known of the jobs that were run on trial, for less time than they ask for."""
+
+from typing import Any, NamedTuple
+
+import numpy as np
+
+from services.scheduler.expected_end import Column
+from services.scheduler.job_table import NEVER, Running
+from services.scheduler.speculation import Attempt, next_time
+from shared.events import Event, JobEnded, JobStarted, JobSubmitted
+
+
+class Known(NamedTuple):
+    """A job in the system: its request in seconds, whether it may be killed and run again, and its trials so far."""
+
+    requested_time: int
+    restartable: bool
+    attempts: int = 0
+    last: int = 0
+    tested: bool = False
+
+
+class Suspended(NamedTuple):
+    """The place in the plan of a job that runs on trial."""
+
+    start: int
+    processors: int
+    run_time: int
+
+
+class Trials:
+    """Trials by job; memory is bounded by the jobs in the system.
+
+    >>> trials = Trials()
+    >>> trials.observe(JobSubmitted(time=0, job_number=1, requested_processors=1, requested_time=36_000))
+    >>> trials.decided(1, Attempt(7200, test_run=False), None)
+    >>> trials.observe(JobStarted(time=0, job_number=1, processors=1, limit=7200))
+    >>> trials.observe(JobEnded(time=7200, job_number=1, run_time=7200, outcome="limit", requeued=True))
+    >>> trials.least(1, 36_000, share=0.2)
+    21600
+    """
+
+    def __init__(self) -> None:
+        self.jobs: dict[int, Known] = {}
+        self.limits: dict[int, int] = {}
+        """When each trial that runs ends at the latest."""
+        self.suspended: dict[int, Suspended] = {}
+        """Places in the plan of the jobs that run on trial."""
+        self._decided: dict[int, bool] = {}
+        """Of each trial that was decided: whether it is a test run."""
+
+    def least(self, number: int, run_time: int, share: float) -> int:
+        """Return the hole that a job needs to be speculated on, in seconds."""
+        known = self.jobs[number]
+        return next_time(known.last, run_time) if known.last else max(int(share * run_time), 1)
+
+    def decided(self, number: int, attempt: Attempt, place: Suspended | None) -> None:
+        """Take note of a decision, and of the place in the plan that the job keeps meanwhile."""
+        self._decided[number] = attempt.test_run
+        if place is not None:
+            self.suspended[number] = place
+
+    def cut_short(self, running: Running, ends: Column) -> Column:
+        """Return when running jobs are expected to end, trials at their limits at the latest."""
+        if not self.limits:
+            return ends
+        limits = [self.limits.get(number, NEVER * 2) for number in running.job_number.tolist()]
+        return np.minimum(ends, np.array(limits, dtype=np.int64))
+
+    def observe(self, event: Event) -> None:
+        """Keep what a trial taught; forget jobs that have ended for good."""
+        if isinstance(event, JobSubmitted):
+            requested_time = NEVER if event.requested_time is None else event.requested_time
+            self.jobs[event.job_number] = Known(requested_time, event.restartable)
+        elif isinstance(event, JobStarted):
+            known = self.jobs.get(event.job_number)
+            if known is not None and event.limit is not None and event.limit < known.requested_time:
+                self.limits[event.job_number] = event.time + event.limit
+        elif isinstance(event, JobEnded):
+            number, known = event.job_number, self.jobs.get(event.job_number)
+            self.limits.pop(number, None)
+            test_run = self._decided.pop(number, False)
+            if known is not None and event.requeued:
+                self.jobs[number] = known._replace(
+                    attempts=known.attempts + 1, last=max(event.run_time, 1), tested=known.tested or test_run
+                )
+            else:
+                self.jobs.pop(number, None)
+
+    def snapshot(self) -> Any:
+        """Return jobs, limits and places as plain values."""
+        return {
+            "jobs": [[number, *known] for number, known in self.jobs.items()],
+            "limits": list(self.limits.items()),
+            "suspended": [[number, *place] for number, place in self.suspended.items()],
+            "decided": list(self._decided.items()),
+        }
+
+    def restore(self, state: Any) -> None:
+        """Take on what `snapshot` returned."""
+        self.jobs = {number: Known(*known) for number, *known in state["jobs"]}
+        self.limits, self._decided = dict(state["limits"]), dict(state["decided"])
+        self.suspended = {number: Suspended(*place) for number, *place in state["suspended"]}

@@ -1,0 +1,43 @@
+"""Draws of chance that can be repeated: a hash of what they are about, and of the seed."""
+
+from hashlib import blake2b
+
+import numpy as np
+import numpy.typing as npt
+
+Integers = npt.NDArray[np.int64]
+Floats = npt.NDArray[np.float64]
+
+
+Bits = npt.NDArray[np.uint64]
+
+
+def mixed(bits: Bits) -> Bits:
+    """Return the bits well mixed: the finaliser of SplitMix64 (Steele, Lea, Flood 2014)."""
+    bits = bits + np.uint64(0x9E3779B97F4A7C15)
+    bits = (bits ^ (bits >> np.uint64(30))) * np.uint64(0xBF58476D1CE4E5B9)
+    bits = (bits ^ (bits >> np.uint64(27))) * np.uint64(0x94D049BB133111EB)
+    return bits ^ (bits >> np.uint64(31))
+
+
+def uniform(key: int, job_numbers: Integers, round_: int) -> Floats:
+    """Return a number between 0 and 1 for each job, always the same for the same key, job and round (spec G6).
+
+    >>> jobs = np.array([1, 2, 3])
+    >>> draws = uniform(7, jobs, 0)
+    >>> draws.tolist() == uniform(7, jobs, 0).tolist(), draws.tolist() == uniform(7, jobs, 1).tolist()
+    (True, False)
+    """
+    seed = mixed(np.array([key], dtype=np.uint64) ^ mixed(np.array([round_], dtype=np.uint64)))
+    bits = mixed(seed ^ mixed(job_numbers.astype(np.uint64)))
+    draws: Floats = (bits >> np.uint64(11)).astype(np.float64) * 2.0**-53
+    return draws
+
+
+def key_of(seed: int, cluster: str) -> int:
+    """Return the key of the draws of one run.
+
+    >>> key_of(0, "kth") == key_of(0, "ctc")
+    False
+    """
+    return int.from_bytes(blake2b(f"{seed}:{cluster}".encode(), digest_size=8).digest(), "big")
