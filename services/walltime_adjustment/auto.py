@@ -27,6 +27,9 @@ NAMES = tuple(dict.fromkeys(each for chain in CHAINS for each in reversed(coarse
 
 COARSER = {name: [NAMES.index(each) for each in coarser(name)[1:]] for name in NAMES}
 
+Said = tuple[Times, list[tuple[str, int] | None]]
+"""What every scheme says of a job, in seconds, and which key and how many jobs stand behind each source."""
+
 Record = list[tuple[int, list[float]] | None]
 """What a key says of a job in each span: number of like jobs, and their percentiles."""
 
@@ -90,7 +93,8 @@ class Auto(Predictor[JobSubmitted, JobEnded, WalltimeAdjustment]):
         self._history = SlidingRatios(NAMES, [WINDOWS[span] for span in SPANS])
         self._scores = SchemeScores(SCHEMES, keys.bad)
         self._open: dict[int, Proposals] = {}
-        self._latest: tuple[JobSubmitted, tuple[Times, list[tuple[str, int] | None]]] | None = None
+        self._said: dict[Traits, Said] = {}
+        """What was said since the history last changed: users submit many alike jobs at once."""
 
     def predict_one(self, x: JobSubmitted) -> WalltimeAdjustment | None:
         """Return the adjusted request in seconds, or None for a job without one."""
@@ -119,7 +123,7 @@ class Auto(Predictor[JobSubmitted, JobEnded, WalltimeAdjustment]):
         if said is not None:
             self._scores.add(bin_of(x.requested_time), said.chosen, y.run_time, x.requested_time, said.adjusted_times)
         self._history.add(Traits.of(x, x.requested_time), y.time, ratio(y.run_time, x.requested_time))
-        self._latest = None
+        self._said.clear()
 
     def observe(self, event: Event) -> None:
         """Keep what the schemes say of a job until it ends; let go of what is older than the windows."""
@@ -128,8 +132,8 @@ class Auto(Predictor[JobSubmitted, JobEnded, WalltimeAdjustment]):
             self._open[event.job_number] = Proposals(times, int(self._scores.chosen[bin_of(event.requested_time)]))
         elif isinstance(event, JobEnded) and not event.requeued:
             self._open.pop(event.job_number, None)
-        self._history.expire(event.time)
-        self._latest = None
+        if self._history.expire(event.time):
+            self._said.clear()
 
     def snapshot(self) -> Any:
         """Return histories, scores and what was said of the jobs in the system."""
@@ -144,16 +148,23 @@ class Auto(Predictor[JobSubmitted, JobEnded, WalltimeAdjustment]):
         self._history.restore(state["history"])
         self._scores.restore(state["scores"])
         self._open = {number: Proposals(np.array(times), chosen) for number, chosen, times in state["open"]}
-        self._latest = None
+        self._said.clear()
 
-    def _propose(self, x: JobSubmitted, requested_time: int) -> tuple[Times, list[tuple[str, int] | None]]:
+    def _propose(self, x: JobSubmitted, requested_time: int) -> Said:
         """Return what every scheme says, and for each chain and span the key with enough jobs, and how many."""
-        if self._latest is not None and self._latest[0] is x:
-            return self._latest[1]
         job = Traits.of(x, requested_time)
+        if not self._history.is_current(x.time):
+            self._said.clear()
+        said = self._said.get(job)
+        if said is None:
+            said = self._said[job] = self._look(job, x.time)
+        return said
+
+    def _look(self, job: Traits, now: int) -> Said:
+        """Return what `_propose` says of jobs like this one."""
         found: list[Record] = []
         for name in NAMES:  # each after the coarser ones
-            found.append(self._look_up(name, job, x.time, [found[each] for each in COARSER[name]]))
+            found.append(self._look_up(name, job, now, [found[each] for each in COARSER[name]]))
         shares = np.ones((len(SOURCES) + 1, len(PERCENTILES)))
         behind: list[tuple[str, int] | None] = []
         for row, source in enumerate(SOURCES):
@@ -163,9 +174,8 @@ class Auto(Predictor[JobSubmitted, JobEnded, WalltimeAdjustment]):
             else:
                 count, shares[row] = finest[1]
                 behind.append((NAMES[finest[0]], count))
-        times = adjusted_times(requested_time, shares, self._keys.threshold).ravel()[:SCHEMES]
-        self._latest = x, (times, behind)
-        return self._latest[1]
+        times = adjusted_times(job.request, shares, self._keys.threshold).ravel()[:SCHEMES]
+        return times, behind
 
     def _look_up(self, name: str, job: Traits, now: int, coarser_ones: "list[Record]") -> "Record":
         """Return the number of like jobs in each span, and their percentiles; None where there are too few."""

@@ -6,6 +6,7 @@ from typing import Any
 import numpy as np
 import numpy.typing as npt
 
+from shared.kernel import kernel
 from shared.run_time_bins import BINS
 from shared.walltime_accuracy import BAD_GAP
 
@@ -33,6 +34,16 @@ FEWEST = 20
 """Ended jobs of a class of requests before anything is adjusted there."""
 
 
+@kernel("void(float64[::1], int64[::1], int64, int64, int64[::1])")
+def add_scores(accuracy: Floats, bad: Times, run_time: int, requested_time: int, adjusted_times: Times) -> None:
+    """Add accuracy and bad under-estimate of each scheme to their sums; times in seconds, shapes (schemes,)."""
+    for scheme in range(len(adjusted_times)):
+        time = adjusted_times[scheme]
+        accuracy[scheme] += min(time, run_time) / max(time, run_time)
+        if run_time - time >= BAD_GAP and time != requested_time:
+            bad[scheme] += 1
+
+
 class SchemeScores:
     """Accuracy and bad under-estimates of each scheme, by class of request, and the scheme chosen in each class.
 
@@ -57,23 +68,24 @@ class SchemeScores:
         self._jobs = np.zeros(BINS, dtype=np.int64)
         self._accuracy = np.zeros((BINS, schemes))
         self._bad = np.zeros((BINS, schemes), dtype=np.int64)
+        self._ended = 0
         self._own_bad = 0
         self.chosen: Choice = np.full(BINS, schemes - 1)
 
     def add(self, class_: int, chosen: int, run_time: int, requested_time: int, adjusted_times: Times) -> None:
         """Score what each scheme made of a job that has ended; times in seconds, shape (schemes,)."""
-        larger, smaller = np.maximum(adjusted_times, run_time), np.minimum(adjusted_times, run_time)
-        bad = (run_time - adjusted_times >= BAD_GAP) & (adjusted_times != requested_time)
         self._jobs[class_] += 1
-        self._accuracy[class_] += smaller / larger
-        self._bad[class_] += bad
-        self._own_bad += int(bad[chosen])
-        if self._jobs.sum() % EVERY == 0:
+        self._ended += 1
+        accuracy, bad = self._accuracy[class_], self._bad[class_]
+        before = int(bad[chosen])
+        add_scores(accuracy, bad, run_time, requested_time, adjusted_times)
+        self._own_bad += int(bad[chosen]) - before
+        if self._ended % EVERY == 0:
             self._choose()
 
     def _choose(self) -> None:
         """Look for the least price by halving: the higher it is, the fewer are bad."""
-        jobs = int(self._jobs.sum())
+        jobs = self._ended
         horizon = max(HORIZON, jobs // 5)
         allowed = max((self._most * (jobs + horizon) - self._own_bad) / horizon, 0.0)
         classes = np.flatnonzero(self._jobs)
@@ -111,5 +123,6 @@ class SchemeScores:
             sums[:] = 0
         for class_, jobs, accuracy, bad in state["classes"]:
             self._jobs[class_], self._accuracy[class_], self._bad[class_] = jobs, accuracy, bad
+        self._ended = int(self._jobs.sum())
         self._own_bad = state["own_bad"]
         self.chosen = np.array(state["chosen"], dtype=np.int64)

@@ -49,10 +49,14 @@ class SlidingRatios:
         for ratios in self._ratios:
             _add(ratios, job, ratio)
 
-    def expire(self, now: int) -> None:
-        """Let go of what is older than each window."""
-        if now < self._next_expiry:
-            return
+    def is_current(self, now: int) -> bool:
+        """Return whether nothing has aged out of any window since the last event."""
+        return now < self._next_expiry
+
+    def expire(self, now: int) -> bool:
+        """Let go of what is older than each window; return whether there was anything to look at."""
+        if self.is_current(now):
+            return False
         for window, ratios in enumerate(self._ratios):
             aged = list(self._aged(window, now))
             self._first[window] += len(aged)
@@ -65,6 +69,7 @@ class SlidingRatios:
         oldest = zip(self._first, self._windows, strict=True)
         expiries = [self._entries[first][0] + window for first, window in oldest if first < len(self._entries)]
         self._next_expiry = min(expiries, default=float("inf"))
+        return True
 
     def sample(self, name: str, window: int, job: Traits, now: int) -> "Sample":
         """Return the ratios of the jobs like this one, within a window that ends now; valid until the next change."""
