@@ -262,11 +262,11 @@ class Conservative(Policy):
         elif isinstance(event, JobEnded):
             place = self.trials.suspended.pop(event.job_number, None)
             self.freed |= event.time < self.ends.pop(event.job_number, FOREVER)
+            self.freed |= place is not None
             if event.requeued and place is not None:
                 self.starts[event.job_number] = place.start
             elif not event.requeued:
                 self.guaranteed.pop(event.job_number, None)
-                self.freed |= place is not None
         elif isinstance(event, CapacityChanged):
             self.freed = True
 
