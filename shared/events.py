@@ -15,6 +15,7 @@ from typing import Annotated, Final, Literal
 from pydantic import Field, ValidationError, model_validator
 
 from shared.message import Count, Frozen, Request, Seconds, Whole
+from shared.plan_reasons import Reserved, Speculated
 from shared.predictions import (
     ChangePoint,
     Coverage,
@@ -160,30 +161,6 @@ class ProbablyHarmless(Frozen):
     budget_left: Probability
     riskiest: tuple[Risk, ...] = ()
     resolution: Count | None = None
-
-
-class Reserved(Frozen):
-    """Its place in the plan of all waiting jobs has come.
-
-    `guaranteed_start` is the latest start that it was promised when it was first planned, in seconds; None without
-    guarantees.
-    """
-
-    kind: Literal["reserved"] = "reserved"
-    guaranteed_start: Whole | None = None
-
-
-class Speculated(Frozen):
-    """Started for less time than it asks for, in a hole of the plan; if that is too short, it waits again.
-
-    `hole` is how long so many processors are free, in seconds, None if always; `attempt` counts from 1. A test run is
-    to show whether a long job fails at once.
-    """
-
-    kind: Literal["speculated"] = "speculated"
-    hole: Whole | None = None
-    attempt: Annotated[int, Field(ge=1)]
-    test_run: bool
 
 
 Reason = Annotated[FitsNow | Backfilled | ProbablyHarmless | Reserved | Speculated, Field(discriminator="kind")]

@@ -20,11 +20,10 @@ from shared.events import (
     Event,
     JobEnded,
     JobStarted,
-    Reserved,
-    Speculated,
     Start,
 )
 from shared.kernel import kernel
+from shared.plan_reasons import Reserved, Speculated
 from shared.spec import SpecKeys
 
 UNPLANNED = -1
@@ -126,8 +125,8 @@ class ConservativeKeys(SpecKeys):
 class Conservative(Policy):
     """Plan every waiting job; with guarantees, at the earliest time that disturbs no job planned before it.
 
-    On arrival a job gets the earliest start at which it fits, and keeps it; when a job ends earlier than expected,
-    every waiting job, in order, may move to an earlier start. Without guarantees the whole queue is planned anew at
+    On arrival a job gets the earliest start at which it fits, and keeps it; when a job ends, every waiting job,
+    in order, may move to an earlier start. Without guarantees the whole queue is planned anew at
     every pass. O(queue * (queue + running)) for each pass.
 
     References
@@ -146,10 +145,8 @@ class Conservative(Policy):
         """Planned start of each waiting job that has one."""
         self.guaranteed: dict[int, int] = {}
         """And the start that it was first promised."""
-        self.ends: dict[int, int] = {}
-        """When each running job was expected to end, at the last pass."""
         self.freed = False
-        """Whether processors have come free unexpectedly since the last pass."""
+        """Whether processors have come free since the last pass."""
         self.trials = Trials()
 
     def open(self, opened: ClusterOpened) -> None:
@@ -187,7 +184,6 @@ class Conservative(Policy):
             self.starts = {number: at for number, at in planned if at < FOREVER}
             for number, at in self.starts.items():
                 self.guaranteed.setdefault(number, at)
-            self.ends = dict(zip(running.job_number.tolist(), ends.tolist(), strict=True))
         self.freed = False
         rows = order[starts[order] == now]
         decisions = [
@@ -253,7 +249,7 @@ class Conservative(Policy):
         return self.guaranteed.get(number) if self.keys.guarantees else None
 
     def observe(self, event: Event) -> None:
-        """Notice processors that come free unexpectedly; forget what was planned of a job that has started."""
+        """Notice processors that come free; forget what was planned of a job that has started."""
         self.trials.observe(event)
         if isinstance(event, JobStarted):
             self.starts.pop(event.job_number, None)
@@ -261,8 +257,7 @@ class Conservative(Policy):
                 self.guaranteed.pop(event.job_number, None)
         elif isinstance(event, JobEnded):
             place = self.trials.suspended.pop(event.job_number, None)
-            self.freed |= event.time < self.ends.pop(event.job_number, FOREVER)
-            self.freed |= place is not None
+            self.freed = True
             if event.requeued and place is not None:
                 self.starts[event.job_number] = place.start
             elif not event.requeued:
@@ -272,11 +267,11 @@ class Conservative(Policy):
 
     def snapshot(self) -> Any:
         """Return the plan, and what was noticed since it was made."""
-        tables = {name: list(getattr(self, name).items()) for name in ("starts", "guaranteed", "ends")}
+        tables = {name: list(getattr(self, name).items()) for name in ("starts", "guaranteed")}
         return {**tables, "passes": self.passes, "freed": self.freed, "trials": self.trials.snapshot()}
 
     def restore(self, state: Any) -> None:
         """Take on what `snapshot` returned."""
         self.starts, self.guaranteed = dict(state["starts"]), dict(state["guaranteed"])
-        self.ends, self.passes, self.freed = dict(state["ends"]), state["passes"], state["freed"]
+        self.passes, self.freed = state["passes"], state["freed"]
         self.trials.restore(state["trials"])

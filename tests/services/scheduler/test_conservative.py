@@ -20,9 +20,8 @@ from shared.events import (
     JobEnded,
     JobStarted,
     JobSubmitted,
-    Reserved,
-    Speculated,
 )
+from shared.plan_reasons import Reserved, Speculated
 from shared.spec import parse
 from tests.checks.workloads import TraceRow, workload, workloads
 
