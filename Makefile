@@ -22,8 +22,8 @@ run: $(READY)
 	$(BIN)/python -m replayer --policy fcfs --policy easy --policy easy-sjbf --policy best --report report.html
 
 test: $(READY)
-	-$(BIN)/python -m stack.install compose  # where a server cannot be had, its tests skip; in CI they fail
-	$(BIN)/python -m pytest -q -m "not archive"
+	-$(BIN)/python -m stack.install compose browser  # where a server cannot be had, its tests skip; in CI they fail
+	$(BIN)/python -m pytest -q -m "not archive" --numprocesses 2 --dist loadfile
 
 gates: $(READY)
 	-$(BIN)/python -m stack.install compose
@@ -57,7 +57,7 @@ format: $(READY)
 
 lock:
 	uv pip compile $(LOCK) pyproject.toml -o requirements.lock
-	uv pip compile $(LOCK) --extra dev -c requirements.lock pyproject.toml -o requirements-dev.lock
+	uv pip compile $(LOCK) --extra dev --extra grafana -c requirements.lock pyproject.toml -o requirements-dev.lock
 
 clean:
 	rm -rf $(VENV) report.html

@@ -1,49 +1,35 @@
-"""The report of a comparison: one self-contained page that needs no network."""
+"""The report of a comparison: one self-contained page that needs no network and runs no script."""
 
 import platform
 import shlex
-from collections.abc import Sequence
+import tomllib
+from collections.abc import Mapping, Sequence
 from html import escape
 from importlib.metadata import version
+from itertools import combinations
+from pathlib import Path
 from typing import Any
 
-from replayer.comparison_table import duration
+from dashboards import report_day as day
+from dashboards import report_figures as figures
+from dashboards import report_tables as tables
+from dashboards.block_bootstrap import block_length
+from dashboards.charts import table
+from dashboards.report_statistics import DAY, paired
+from replayer.run_record import RunRecord
+from shared.chance import key_of
 
-COLUMNS = (
-    ("mean wait", "mean_wait"),
-    ("geometric mean", "geometric_mean_wait"),
-    ("longest wait", "max_wait"),
-    ("mean response", "mean_response"),
-    ("no wait", "zero_wait_share"),
-    ("bounded slowdown", "mean_bounded_slowdown"),
-    ("utilization", "utilization"),
-)
-SHARES = {"zero_wait_share", "utilization", "share"}
-BARS = (
-    ("Mean wait", "mean_wait"),
-    ("Mean bounded slowdown", "mean_bounded_slowdown"),
-    ("Longest wait", "max_wait"),
-)
+STYLE = Path(__file__).with_name("report.css").read_text()
+PROJECT = Path(__file__).parents[1] / "pyproject.toml"
+MOST_IN_PAIRS = 5
+"""Policies of which each is compared with each; of more, all are compared with the first."""
 
-STYLE = """
-:root { color-scheme: light dark; --ink: light-dark(#1b1f24, #e6e8eb); --faint: light-dark(#57606a, #a2abb5);
-  --line: light-dark(#d0d7de, #3a424b); --bar: light-dark(#2f6f9f, #5aa2d8); --page: light-dark(#fff, #14181d); }
-body { font: 16px/1.5 system-ui, sans-serif; color: var(--ink); background: var(--page); max-width: 70rem;
-  margin: 2rem auto; padding: 0 1rem; }
-h2 { margin-top: 2.5rem; } .faint, caption { color: var(--faint); } .wide { overflow-x: auto; }
-table { border-collapse: collapse; font-variant-numeric: tabular-nums; } caption { text-align: left; }
-th, td { padding: .35rem .5rem; border-bottom: 1px solid var(--line); text-align: right; }
-td { white-space: nowrap; } small { color: var(--faint); }
-th:first-child, td:first-child { text-align: left; white-space: normal; overflow-wrap: anywhere; min-width: 8rem; }
-.bars { display: grid; grid-template-columns: fit-content(40%) 1fr max-content; gap: .3rem .8rem;
-  align-items: center; }
-.bars span { overflow-wrap: anywhere; } .bars :nth-child(3n) { text-align: right; }
-.bar { height: 1rem; background: var(--bar); min-width: 1px; print-color-adjust: exact; }
-pre { white-space: pre-wrap; overflow-wrap: anywhere; border: 1px solid var(--line); padding: .8rem; }
-"""
+LIBRARIES = ("numpy", "scipy", "numba", "pydantic", "orjson")
 
 
-def page(documents: Sequence[dict[str, Any]], arguments: Sequence[str]) -> str:
+def page(
+    documents: Sequence[Mapping[str, Any]], arguments: Sequence[str], runs: Sequence[Sequence[RunRecord]] = ()
+) -> str:
     """Return the page as HTML.
 
     Parameters
@@ -52,77 +38,123 @@ def page(documents: Sequence[dict[str, Any]], arguments: Sequence[str]) -> str:
         What `--json` gives, one per trace.
     arguments
         The command line that made them, for whoever wants to repeat it.
+    runs
+        For each document the record of each of its runs, in order; without them there are tables only.
     """
-    command = f"python -m replayer {shlex.join(arguments)}".encode(errors="replace").decode()
-    packages = ", ".join(f"{name} {version(name)}" for name in ("numpy", "numba", "pydantic"))
+    recorded = all(document["settings"]["mode"] == "recorded" for document in documents)
+    title = "Predictions scored against what happened" if recorded else "Policies compared on the same work"
+    per_document = list(runs) or [()] * len(documents)
+    sections = [
+        _cluster(place, document, records)
+        for place, (document, records) in enumerate(zip(documents, per_document, strict=True))
+    ]
+    links = "".join(
+        f'<li><a href="#cluster-{place}">{escape(document["cluster"])}</a></li>'
+        for place, document in enumerate(documents)
+    )
     return (
-        '<!doctype html><html lang="en"><head><meta charset="utf-8"><title>Shadowtime: comparison</title>'
+        '<!doctype html><html lang="en"><head><meta charset="utf-8">'
+        "<meta http-equiv=\"Content-Security-Policy\" content=\"default-src 'none'; style-src 'unsafe-inline'\">"
+        f"<title>Shadowtime: {escape(title.lower())}</title>"
         '<meta name="viewport" content="width=device-width, initial-scale=1">'
-        f"<style>{STYLE}</style></head><body><h1>Policies compared on the same work</h1>"
-        f"{''.join(map(_section, documents))}"
-        f"<h2>To repeat this</h2><pre>{escape(command)}</pre>"
-        f'<p class="faint">Python {platform.python_version()}, {packages}</p></body></html>\n'
+        f"<style>{STYLE}</style></head><body><header><p class=brand>Shadowtime</p><h1>{escape(title)}</h1></header>"
+        f'<nav aria-label="Contents"><ul>{links}<li><a href="#repeat">To repeat this</a></li></ul></nav>'
+        f"<main>{''.join(sections)}{_repeat(documents, arguments, per_document)}</main></body></html>\n"
     )
 
 
-def _section(document: dict[str, Any]) -> str:
-    rows = document["policies"]
+def _cluster(place: int, document: Mapping[str, Any], runs: Sequence[RunRecord]) -> str:
+    rows, recorded = document["policies"], document["settings"]["mode"] == "recorded"
+    schedules = runs[:1] if recorded else runs  # the recorded one is the same in every pass
+    compared = len(rows) > 1
+    parts = [
+        f'<section aria-labelledby="cluster-{place}"><h2 id="cluster-{place}">{escape(document["cluster"])}</h2>'
+        f"<p>{document['jobs']:,} jobs on {document['processors']:,} processors"
+        f"{', as they ran' if recorded else ''}. {_left_out(document)}</p>",
+        _part("The schedule as logged" if recorded else "Scores", tables.comparison(rows, predicting=not recorded)),
+        tables.bars(rows) if compared else "",
+        _part("Each job against itself", _differences(runs)) if compared and runs else "",
+        _part("Predicted run times", tables.run_times(document) + _grid(figures.transforms(document))),
+        _part("Adjusted requests", tables.adjustments(document)),
+        _part("Forecasts of waits", tables.forecasts(document)),
+        _bounds(document, schedules),
+    ]
+    if schedules and all(len(run.jobs) for run in schedules):
+        parts += _figures(rows, schedules)
+    return "".join([*parts, "</section>"])
+
+
+def _part(title: str, content: str) -> str:
+    return f"<h3>{escape(title)}</h3>{content}" if content else ""
+
+
+def _grid(drawn: str) -> str:
+    return f'<div class="figures">{drawn}</div>' if drawn else ""
+
+
+def _left_out(document: Mapping[str, Any]) -> str:
     skipped = ", ".join(f"{count:,} {reason}" for reason, count in document["skipped"].items()) or "none"
-    return (
-        f"<h2>{escape(document['cluster'])}</h2>"
-        f"<p>{document['jobs']:,} jobs on {document['processors']:,} processors. Jobs left out: {escape(skipped)}.</p>"
-        f"{_table(rows)}{''.join(_bars(title, key, rows) for title, key in BARS)}{_predictions(document)}"
-    )
+    cut = f" {document['aligned']:,} larger ones were cut to the machine's size." if document["aligned"] else ""
+    return escape(f"Jobs of the log left out: {skipped}.{cut}")
 
 
-def _table(rows: Sequence[dict[str, Any]]) -> str:
-    head = "".join(f'<th scope="col">{title}</th>' for title in ("policy", *dict(COLUMNS)))
-    body = "".join(
-        f"<tr><td>{escape(row['policy'])}<br><small>run times: {escape(row['runtime'])}</small></td>"
-        f"{''.join(f'<td>{_value(key, row[key])}</td>' for _, key in COLUMNS)}</tr>"
-        for row in rows
-    )
-    return (
-        '<div class="wide" tabindex="0"><table><caption>Waits from submission to start. Geometric mean: of waits of at '
-        "least 10 s. Slowdown: response time over run time, bounded at 10 s.</caption>"
-        f"<thead><tr>{head}</tr></thead><tbody>{body}</tbody></table></div>"
-    )
-
-
-def _predictions(document: dict[str, Any]) -> str:
-    """Return how run-time predictors and adjustments fared, where there is more than the request to speak of."""
-    pairs = list(zip(document["run_time_predictions"], document["walltime_adjustments"], strict=True))
-    if not any(run_time["predictions"] for run_time, _ in pairs):
+def _differences(runs: Sequence[RunRecord]) -> str:
+    first = runs[0]
+    if not len(first.jobs):
         return ""
-    titles = ("run times", "jobs predicted", "mean absolute error", "mean run time", "accuracy of requests")
-    body = "".join(
-        f"<tr><td>{escape(run_time['predictor'])}</td><td>{run_time['predictions']:,} of {run_time['jobs']:,}</td>"
-        f"<td>{duration(run_time['mean_absolute_error'])}</td><td>{duration(run_time['mean_run_time'])}</td>"
-        f"<td>{_value('share', adjustment['mean_accuracy'])}</td></tr>"
-        for run_time, adjustment in pairs
+    key = key_of(first.plan.seed, first.plan.cluster)
+    pairs = combinations(runs, 2) if len(runs) <= MOST_IN_PAIRS else ((first, run) for run in runs[1:])
+    found = [(f"{b.plan.label} against {a.plan.label}", paired(a.jobs, b.jobs, key)) for a, b in pairs]
+    return tables.differences(found, block_length(first.jobs.submit_time) / DAY)
+
+
+def _bounds(document: Mapping[str, Any], runs: Sequence[RunRecord]) -> str:
+    rows = document["wait_bounds"]
+    if not rows:
+        return ""
+    several = len(document["policies"]) > 1
+    drawn = "".join(figures.bounds_over_time(run, several) for run in runs)
+    return _part("Bounds on waits", tables.wait_bounds(rows, several)) + _grid(drawn)
+
+
+def _figures(rows: Sequence[Mapping[str, Any]], runs: Sequence[RunRecord]) -> list[str]:
+    chosen = day.choose(runs[0])
+    drawn = [
+        figures.wait_distribution(runs),
+        figures.frontier(rows) if len(rows) > 1 else "",
+        figures.by_shape(runs),
+        figures.by_month(runs),
+        *(figures.calibration(row) for row in rows if row["calibration"]),
+    ]
+    days = "".join(day.gantt(run, chosen) for run in runs)
+    under = f" under {runs[0].plan.label}" if len(runs) > 1 else ""
+    told = f"The day on which jobs waited most{under}, the waits of all taken together."
+    title = "Where the differences are" if len(rows) > 1 else "Waits in detail"
+    return [
+        _part(title, _grid("".join(drawn))),
+        _part("One day", f"<p>{escape(told)}</p>{_grid(days)}"),
+    ]
+
+
+def _repeat(
+    documents: Sequence[Mapping[str, Any]], arguments: Sequence[str], runs: Sequence[Sequence[RunRecord]]
+) -> str:
+    command = f"python -m replayer {shlex.join(arguments)}".encode(errors="replace").decode()
+    ours = tomllib.loads(PROJECT.read_text())["project"]["version"]
+    packages = ", ".join(f"{name} {version(name)}" for name in LIBRARIES)
+    seeds = ", ".join(sorted({str(document["settings"]["seed"]) for document in documents}))
+    digests = [
+        [escape(f"{run.plan.cluster} {run.plan.label}"), f"<code>{run.decisions_sha256}</code>"]
+        for records in runs
+        for run in records
+    ]
+    caption = (
+        "SHA-256 of the decision log that --decisions writes of that run alone: the same log and settings give the "
+        "same bytes."
     )
-    head = "".join(f'<th scope="col">{title}</th>' for title in titles)
     return (
-        '<h3>Run-time predictions</h3><div class="wide" tabindex="0"><table>'
-        "<caption>The request stands in where nothing was predicted.</caption>"
-        f"<thead><tr>{head}</tr></thead><tbody>{body}</tbody></table></div>"
+        '<section aria-labelledby="repeat"><h2 id="repeat">To repeat this</h2>'
+        f"<pre tabindex=0>{escape(command)}</pre>"
+        f'<p class="faint">Shadowtime {escape(ours)}, Python {platform.python_version()}, {packages}; seed {seeds}.</p>'
+        f"{table(['run', 'decisions'], digests, 'Digests', caption) if digests else ''}</section>"
     )
-
-
-def _bars(title: str, key: str, rows: Sequence[dict[str, Any]]) -> str:
-    largest = max((row[key] or 0 for row in rows), default=0) or 1
-    bars = "".join(
-        f"<span>{escape(row['policy'])}</span>"
-        f'<span class="bar" aria-hidden="true" style="width: {100 * (row[key] or 0) / largest:.1f}%"></span>'
-        f"<span>{_value(key, row[key])}</span>"
-        for row in rows
-    )
-    return f'<h3>{title}</h3><div class="bars">{bars}</div>'
-
-
-def _value(key: str, value: float | None) -> str:
-    if value is None:
-        return "-"
-    if key in SHARES:
-        return f"{value:.1%}"
-    return f"{value:,.2f}" if "slowdown" in key else duration(value)

@@ -1,9 +1,6 @@
 """Replay traces: `python -m replayer [TRACE.swf[.gz][@PROCESSORS]]…`."""
 
-import errno
 import logging
-import os
-import signal
 import sys
 from collections.abc import Callable, Sequence
 from contextlib import ExitStack
@@ -19,32 +16,33 @@ from rich.progress import BarColumn, MofNCompleteColumn, Progress, TextColumn, T
 from rich.table import Table
 
 from dashboards.report import page
-from replayer.arguments import configurations, parse_capacity, parse_factor, parse_wait_bound, read_cluster
+from replayer.arguments import (
+    configurations,
+    parse_capacity,
+    parse_factor,
+    parse_speedup,
+    parse_wait_bound,
+    read_cluster,
+)
 from replayer.comparison import Plan, Result, as_json, carry_out, carry_out_paced, carry_out_streamed
-from replayer.comparison_table import comparison_table, prediction_table, wait_bound_table
+from replayer.comparison_table import comparison_table, forecast_table, prediction_table, wait_bound_table
 from replayer.embedded import Observer
 from replayer.interruption import Interruption
 from replayer.output import STANDARD_OUTPUT, result_file
 from replayer.pace import Pace
 from replayer.records import DecisionLog, Schedule
+from replayer.run_record import RunRecord
+from replayer.source import Marks
 from replayer.swf import BUNDLED, Oversized, Requests
 from services.catalogue import entries
-from shared.errors import SettingsError, ShadowtimeError
+from shared.command_line import messages, one_line, run_app, say
+from shared.errors import SettingsError
 from shared.events import Envelope, JobEnded
 from shared.logs import start_logging
+from shared.message import LARGEST
 from shared.settings import Settings, read_settings
 
-messages = Console(stderr=True, highlight=False, soft_wrap=True)
-
-
-def say(text: str) -> None:
-    """Print a remark to standard error, whatever characters it has."""
-    messages.print(text, markup=False)
-
-
 YesNo = Literal["yes", "no"]
-
-LARGEST_SEED = 2**63 - 1
 
 
 def main(
@@ -85,6 +83,14 @@ def main(
     ] = "drop",
     restartable: Annotated[YesNo, typer.Option(help="Whether jobs may be killed and requeued.")] = "yes",
     moldable: Annotated[YesNo, typer.Option(help="Whether jobs may run on other sizes.")] = "yes",
+    speedup: Annotated[
+        str,
+        typer.Option(
+            metavar="SPEC",
+            help="How moldable jobs scale: constant, amdahl:serial=SHARE or downey:parallelism=MULTIPLE,sigma=NUMBER, "
+            "the average parallelism as a multiple of the processors requested.",
+        ),
+    ] = "constant",
     capacity: Annotated[
         list[str] | None,
         typer.Option(metavar="SECONDS:PROCESSORS", help="The machine's size from a time of the trace on; repeatable."),
@@ -109,8 +115,8 @@ def main(
     changes = tuple(sorted(map(parse_capacity, capacity or ()), key=lambda change: change.time))
     interruption = Interruption()
     pace = None if speed == "max" else Pace(parse_factor(speed), sleep=interruption.sleep)
-    if not 0 <= seed <= LARGEST_SEED:
-        raise SettingsError(f"--seed {seed}: expected 0 to {LARGEST_SEED}")
+    if not 0 <= seed <= LARGEST:
+        raise SettingsError(f"--seed {seed}: expected 0 to {LARGEST}")
     if transport == "embedded" and (run is not None or setting):
         raise SettingsError("--run and --set go with --transport kafka")
     settings = read_settings([f"--{each}" for each in setting or ()]) if transport == "kafka" else None
@@ -132,8 +138,7 @@ def main(
             bound,
             seed,
             changes,
-            restartable == "yes",
-            moldable == "yes",
+            Marks(restartable == "yes", moldable == "yes", parse_speedup(speedup)),
         )
         for cluster in clusters
         for label, configuration in chosen
@@ -152,11 +157,12 @@ def main(
         else:
             carry_out_all = partial(replay, pace=pace)
             observers.append(files.enter_context(interruption))
-        try:
-            results = with_progress(plans, observers, carry_out_all, exact=pace is not None)
-        except KeyboardInterrupt:
-            say("interrupted; no result file was written")
-            raise typer.Exit(128 + signal.SIGINT) from None
+        records = {id(plan): RunRecord(plan) for plan in plans} if report_file is not None else {}
+
+        def observers_of(plan: Plan) -> list[Observer]:
+            return [*observers, records[id(plan)]] if records else observers
+
+        results = with_progress(plans, observers_of, carry_out_all, exact=pace is not None)
         by_cluster = [[each for each in results if each.plan.workload is cluster.workload] for cluster in clusters]
         rewritten = {"requests": requests, "filter": filter_, "transport": transport, "speed": speed}
         documents = [as_json(each, rewritten) for each in by_cluster]
@@ -166,11 +172,13 @@ def main(
             whole = documents if len(documents) > 1 else documents[0]
             json_file.write(orjson.dumps(whole, option=orjson.OPT_INDENT_2 | orjson.OPT_APPEND_NEWLINE))
         if report_file is not None:
-            report_file.write(page(documents, sys.argv[1:]).encode())
+            runs = [[records[id(each.plan)] for each in of_cluster] for of_cluster in by_cluster]
+            report_file.write(page(documents, sys.argv[1:], runs).encode())
     if Path(STANDARD_OUTPUT) not in (json, schedule, decisions, report):
-        told = [prediction_table, *([] if bound == "none" else [wait_bound_table])]
+        recorded = [prediction_table, *([] if bound == "none" else [wait_bound_table])]
         for each in by_cluster:
-            for table in told if mode == "recorded" else [comparison_table]:
+            forecast = any(result.scores.wait_forecast for result in each)
+            for table in [*(recorded if mode == "recorded" else [comparison_table]), *[forecast_table] * forecast]:
                 Console(highlight=False).print(table(each))
     if report is not None:
         say(f"wrote {report}")
@@ -200,19 +208,19 @@ def stream(
 
 def with_progress(
     plans: Sequence[Plan],
-    observers: Sequence[Observer],
+    observers_of: ObserversOf,
     carry_out_all: Callable[[Sequence[Plan], ObserversOf], list[Result]],
     *,
     exact: bool,
 ) -> list[Result]:
     """Carry out all plans, with a progress bar where there is a terminal."""
-    columns = (TextColumn("{task.description}"), BarColumn(), MofNCompleteColumn(), TimeRemainingColumn())
+    columns = (TextColumn("{task.description}", markup=False), BarColumn(), MofNCompleteColumn(), TimeRemainingColumn())
     with Progress(*columns, console=messages, transient=True, disable=not sys.stderr.isatty()) as progress:
 
-        def observers_of(plan: Plan) -> list[Observer]:
+        def counted(plan: Plan) -> Sequence[Observer]:
             if progress.disable:
-                return list(observers)
-            task = progress.add_task(f"{plan.cluster} {plan.label}", total=len(plan.workload))
+                return observers_of(plan)
+            task = progress.add_task(f"{one_line(plan.cluster)} {plan.label}", total=len(plan.workload))
             ended = 0
 
             def count(envelope: Envelope) -> None:
@@ -222,9 +230,9 @@ def with_progress(
                     if exact or ended % 256 == 0:
                         progress.update(task, completed=ended)
 
-            return [*observers, count]
+            return [*observers_of(plan), count]
 
-        return carry_out_all(plans, observers_of)
+        return carry_out_all(plans, counted)
 
 
 def print_catalogue() -> None:
@@ -238,24 +246,10 @@ def print_catalogue() -> None:
 
 
 def command_line() -> None:
-    """Run the command line: errors as one line each, no traceback."""
+    """Run the command line."""
     app = typer.Typer(add_completion=False, pretty_exceptions_enable=False)
     app.command()(main)
-    try:
-        app()
-    except ShadowtimeError as error:
-        messages.print(f"error: {error}", markup=False, style="red")
-        sys.exit(2)
-    except KeyboardInterrupt:
-        say("interrupted")
-        sys.exit(128 + signal.SIGINT)
-    except OSError as error:
-        if error.errno != errno.EPIPE:
-            say(f"error: standard output cannot be written: {error.strerror}")
-            os.dup2(os.open(os.devnull, os.O_WRONLY), sys.stdout.fileno())
-            sys.exit(2)
-        os.dup2(os.open(os.devnull, os.O_WRONLY), sys.stdout.fileno())  # what is still buffered goes nowhere
-        sys.exit(0)
+    run_app(app, "interrupted; no result file was written")
 
 
 if __name__ == "__main__":

@@ -5,10 +5,16 @@ from collections.abc import Callable, Sequence
 from itertools import zip_longest
 from typing import NamedTuple
 
+from pydantic import TypeAdapter, ValidationError
+
 from replayer.swf import Oversized, Requests, Workload, prepare, read_swf
 from services.catalogue import Configuration, canonical, configure
 from shared.errors import SettingsError
 from shared.events import CapacityChanged
+from shared.spec import Spec, parse
+from shared.speedup import SpeedUp
+
+SPEEDUPS: TypeAdapter[SpeedUp] = TypeAdapter(SpeedUp)
 
 _NUMBER = re.compile(r"[0-9]{1,15}\Z")
 
@@ -60,6 +66,24 @@ def parse_factor(text: str) -> float:
         return float(text)
     except ValueError:
         raise SettingsError(f"--speed {text!r}: expected max or a factor above 0") from None
+
+
+def parse_speedup(text: str) -> SpeedUp | None:
+    """Return how moldable jobs scale; None is constant efficiency.
+
+    >>> parse_speedup("amdahl:serial=0.1")
+    Amdahl(kind='amdahl', serial=0.1)
+    """
+    spec = parse(text)
+    if spec == Spec("constant"):
+        return None
+    try:
+        return SPEEDUPS.validate_python({**spec.keys, "kind": spec.name})
+    except ValidationError as error:
+        raise SettingsError(
+            f"--speedup {text!r}: expected constant, amdahl:serial=SHARE or downey:parallelism=MULTIPLE,sigma=VARIANCE "
+            f"({error.errors()[0]['msg']})"
+        ) from None
 
 
 def parse_wait_bound(texts: Sequence[str] | None, mode: str) -> str:

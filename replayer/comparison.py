@@ -3,6 +3,7 @@
 import asyncio
 import time
 from collections.abc import Callable, Iterator, Mapping, Sequence
+from hashlib import sha256
 from typing import TYPE_CHECKING, Any, Literal, NamedTuple
 from uuid import uuid4
 
@@ -10,9 +11,9 @@ from replayer.embedded import EmbeddedReplay, Observer
 from replayer.machine import Machine
 from replayer.pace import Pace
 from replayer.recorded import Recorded
-from replayer.source import Source
+from replayer.source import UNMARKED, Marks, Source
 from replayer.stopwatch import Stopwatch
-from replayer.swf import Workload
+from replayer.swf import YEAR_2000, Workload
 from services.catalogue import Configuration
 from services.pipeline import STAGES
 from services.scheduler.policies import POLICIES
@@ -27,6 +28,23 @@ if TYPE_CHECKING:
 SOURCES: dict[str, type[Machine | Recorded]] = {"closed": Machine, "recorded": Recorded}
 
 
+LONGEST_NAME = 200
+"""Characters that an envelope allows for the name of a run."""
+
+
+def run_name(*parts: str) -> str:
+    """Return the name of a run; of one that is too long, as of a policy with templates, a digest stands for the end.
+
+    >>> run_name("kth", "easy"), len(run_name("kth", "x" * 500))
+    ('kth/easy', 200)
+    """
+    name = "/".join(parts)
+    if len(name) <= LONGEST_NAME:
+        return name
+    digest = sha256(name.encode()).hexdigest()[:16]
+    return f"{name[: LONGEST_NAME - len(digest) - 1]}~{digest}"
+
+
 class Plan(NamedTuple):
     """One run to be: a workload under a configuration, and the name under which its row appears."""
 
@@ -38,12 +56,12 @@ class Plan(NamedTuple):
     wait_bound: str = "none"
     seed: int = 0
     capacity: tuple[CapacityChanged, ...] = ()
-    restartable: bool = True
-    moldable: bool = True
+    marks: Marks = UNMARKED
+    sample_every: int | None = None
 
     def source(self) -> Source:
         """Return the events of the run, at their beginning."""
-        return SOURCES[self.mode](self.workload, self.capacity, restartable=self.restartable, moldable=self.moldable)
+        return SOURCES[self.mode](self.workload, self.capacity, self.marks)
 
     def opened(self) -> ClusterOpened:
         """Return the settings of the run."""
@@ -57,12 +75,14 @@ class Plan(NamedTuple):
             adjustment=self.configuration.adjustment,
             wait_bound=self.wait_bound,
             seed=self.seed,
+            unix_start=self.workload.unix_start_time or YEAR_2000,
+            sample_every=self.sample_every,
         )
 
     def replay(self, observers: Sequence[Observer] = (), stopwatch: Stopwatch | None = None) -> EmbeddedReplay:
         """Return the embedded run, at its beginning; a stopwatch measures its stage of wait bounds."""
         stages = [stopwatch.around(each) if stopwatch and each.name == "wait_bound" else each for each in STAGES]
-        return EmbeddedReplay(self.opened(), self.source(), observers, f"{self.cluster}/{self.label}", stages)
+        return EmbeddedReplay(self.opened(), self.source(), observers, run_name(self.cluster, self.label), stages)
 
     def stopwatch(self) -> Stopwatch | None:
         """Return what measures the wait bounds; None where there are none."""
@@ -117,14 +137,15 @@ async def carry_out_streamed(
     """Replay several plans over Kafka, side by side; `run` names the runs, and resumes those that are known."""
     from replayer.streamed import StreamedReplay  # here, so that an embedded replay does not load the Kafka client
 
-    names = [f"{plan.cluster}/{plan.label}/{uuid4().hex[:8]}" if run is None else run for plan in plans]
+    names = [run_name(plan.cluster, plan.label, uuid4().hex[:8]) if run is None else run for plan in plans]
     if run is not None and len(plans) > 1:
-        names = [f"{run}/{plan.cluster}/{plan.label}" for plan in plans]
+        names = [run_name(run, plan.cluster, plan.label) for plan in plans]
 
     async def carry_out_one(plan: Plan, name: str) -> Result:
-        starts_only = POLICIES.classes[parse(plan.configuration.policy).name].starts_only
+        starts_only = POLICIES.build(parse(plan.configuration.policy)).starts_only
+        opened = plan._replace(sample_every=settings.sample_seconds or None).opened()
         replay = StreamedReplay(
-            plan.opened(), plan.source(), observers(plan), name, settings, starts_only=starts_only, pace=pace
+            opened, plan.source(), observers(plan), name, settings, starts_only=starts_only, pace=pace
         )
         wall, cpu = time.perf_counter(), time.process_time()
         last = await replay.run_to_end()
@@ -164,8 +185,9 @@ def as_json(results: Sequence[Result], rewritten: Mapping[str, str] | None = Non
             "wait_bound": plan.wait_bound,
             "seed": plan.seed,
             "capacity": [[change.time, change.processors] for change in plan.capacity],
-            "restartable": plan.restartable,
-            "moldable": plan.moldable,
+            "restartable": plan.marks.restartable,
+            "moldable": plan.marks.moldable,
+            "speedup": None if plan.marks.speedup is None else plan.marks.speedup.model_dump(),
         },
         "policies": [_policy_row(result) for result in schedules],
         "run_time_predictions": [
@@ -176,6 +198,12 @@ def as_json(results: Sequence[Result], rewritten: Mapping[str, str] | None = Non
             for result in results
         ],
         "wait_bounds": [row for result in schedules for row in wait_bound_rows(result)],
+        "wait_forecasts": [
+            {"policy": result.plan.label, "runtime": result.plan.configuration.runtime}
+            | result.scores.wait_forecast.model_dump()
+            for result in results
+            if result.scores.wait_forecast
+        ],
     }
 
 

@@ -5,27 +5,20 @@ from collections.abc import Sequence
 from rich.markup import escape
 from rich.table import Table
 
-from replayer.comparison import Result, wait_bound_rows
+from replayer.comparison import Plan, Result, wait_bound_rows
+from services.in_words import duration
+from shared.command_line import one_line
+from shared.spec import parse
 
-
-def duration(seconds: float | None) -> str:
-    """Return a time as a person reads it.
-
-    >>> duration(93784), duration(90), duration(5), duration(None)
-    ('26.1 h', '1.5 min', '5 s', '-')
-    """
-    if seconds is None:
-        return "-"
-    if seconds >= 3600:
-        return f"{seconds / 3600:,.1f} h"
-    return f"{seconds / 60:.1f} min" if seconds >= 60 else f"{seconds:.0f} s"
+LONGEST_SPEC = 80
+"""Characters; `--json` has the whole."""
 
 
 def comparison_table(results: Sequence[Result]) -> Table:
     """Return one row per result, all of one trace."""
     plan = results[0].plan
     table = Table(
-        title=f"{escape(plan.cluster)}: {len(plan.workload):,} jobs on {plan.workload.processors:,} processors",
+        title=f"{_cluster(plan)}: {len(plan.workload):,} jobs on {plan.workload.processors:,} processors",
         caption="waits from submission to start; geometric: of waits of at least 10 s; slowdown: bounded at 10 s",
     )
     table.add_column("policy", overflow="fold", min_width=9)
@@ -45,11 +38,42 @@ def comparison_table(results: Sequence[Result]) -> Table:
     return table
 
 
+def forecast_table(results: Sequence[Result]) -> Table:
+    """Return one row per result whose policy forecast waits, all of one trace.
+
+    Apart from the comparison: on 80 columns that has no room for more beside the names of policies.
+    """
+    table = Table(
+        title=f"{_cluster(results[0].plan)}, waits as forecast at submission",
+        caption="off: mean absolute error; share: of the mean wait",
+    )
+    table.add_column("policy", overflow="fold", min_width=9)
+    for heading in ("forecast", "mean forecast", "mean wait", "off", "share"):
+        table.add_column(heading, justify="right", no_wrap=True)
+    for result in results:
+        if (found := result.scores.wait_forecast) is not None:
+            table.add_row(
+                escape(_forecaster(result.plan)),
+                f"{found.forecasts:,} of {found.forecasts + found.without:,}",
+                duration(found.mean_forecast),
+                duration(found.mean_wait),
+                duration(found.mean_absolute_error),
+                _share(found.error_share),
+            )
+    return table
+
+
+def _forecaster(plan: Plan) -> str:
+    """Return what was run ahead: of a recorded log the label tells nothing of it."""
+    chosen = plan.configuration
+    return plan.label if plan.mode == "closed" else f"{parse(chosen.policy).name}, by {_cut(chosen.runtime)}"
+
+
 def prediction_table(results: Sequence[Result]) -> Table:
     """Return one row per predictor and adjustment, scored against one recorded log."""
     plan, scores = results[0].plan, results[0].scores.policy
     table = Table(
-        title=f"{escape(plan.cluster)}, as recorded: {len(plan.workload):,} jobs, "
+        title=f"{_cluster(plan)}, as recorded: {len(plan.workload):,} jobs, "
         f"mean wait {duration(scores.mean_wait)}, longest {duration(scores.max_wait)}",
         caption="error: mean absolute error of run times, the request standing in where nothing was predicted; "
         "accuracy: of requests as adjusted; 30 min short: jobs that ran so much longer than adjusted",
@@ -61,8 +85,8 @@ def prediction_table(results: Sequence[Result]) -> Table:
     for result in results:
         run_time, adjustment = result.scores.run_time, result.scores.adjustment
         table.add_row(
-            escape(result.plan.configuration.runtime),
-            escape(result.plan.configuration.adjustment),
+            escape(_cut(result.plan.configuration.runtime)),
+            escape(_cut(result.plan.configuration.adjustment)),
             f"{run_time.predictions:,} of {run_time.jobs:,}",
             duration(run_time.mean_absolute_error),
             duration(run_time.mean_run_time),
@@ -76,7 +100,7 @@ def wait_bound_table(results: Sequence[Result]) -> Table:
     """Return one row per queue and grouping of the bounds on the waits of one recorded log."""
     plan = results[0].plan
     table = Table(
-        title=f"{escape(plan.cluster)}, bounds on the wait: {escape(plan.wait_bound)}",
+        title=f"{_cluster(plan)}, bounds on the wait: {escape(plan.wait_bound)}",
         caption="covered: waits no longer than their bounds; over: root mean square of bound less wait among those; "
         "to plain: that of plain bounds divided by it",
     )
@@ -97,6 +121,15 @@ def wait_bound_table(results: Sequence[Result]) -> Table:
             end_section=following is None or following["queue"] != row["queue"],
         )
     return table
+
+
+def _cluster(plan: Plan) -> str:
+    return escape(one_line(plan.cluster))
+
+
+def _cut(spec: str) -> str:
+    """Return what of a SPEC a narrow column has room for: a set of templates would make a row of a hundred lines."""
+    return spec if len(spec) <= LONGEST_SPEC else f"{spec[: LONGEST_SPEC - 1]}…"
 
 
 def _share(value: float | None) -> str:

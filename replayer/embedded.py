@@ -32,7 +32,7 @@ class EmbeddedReplay:
     run
         Name of the run.
     stages
-        The data flow.
+        The data flow; a stage that has nothing to add in this run is passed over.
     """
 
     def __init__(
@@ -100,6 +100,8 @@ class EmbeddedReplay:
             raise ReplayError(f"event {self._sequence} of run {self.run!r} was told twice")
         if isinstance(envelope.event, Rejected):
             raise ReplayError(f"event {self._sequence} of run {self.run!r} was rejected: {envelope.event.reason}")
+        if self._sequence == 0:
+            self._stages = [stage for stage in self._stages if not stage.silent]
         self._sequence += 1
         self.last = envelope
         for observer in self._observers:
@@ -115,7 +117,7 @@ class EmbeddedReplay:
             "last": None if self.last is None else self.last.model_dump(mode="json"),
             "pending": [event.model_dump() for event in self._pending],
             "source": self.source.snapshot(),
-            "stages": [stage.snapshot().decode() for stage in self._stages] if self._sequence else [],
+            "stages": {each.stage.name: each.snapshot().decode() for each in self._stages} if self._sequence else {},
         }
         return orjson.dumps(state)
 
@@ -132,9 +134,10 @@ class EmbeddedReplay:
         if state.get("settings") != settings:
             raise SnapshotMismatch(f"{self.run}: the snapshot has settings {state.get('settings')!r}, not {settings!r}")
         try:
-            stages = [StageRun(stage.stage) for stage in self._stages]
-            for stage, saved in zip(stages, state["stages"], strict=bool(state["stages"])):
-                stage.restore(saved.encode(), settings)
+            began = state["sequence"] > 0
+            stages = [StageRun(each.stage) for each in self._stages if not began or each.stage.name in state["stages"]]
+            for stage in stages if began else []:
+                stage.restore(state["stages"][stage.stage.name].encode(), settings)
             self.source.restore(state["source"])
             self._pending = deque(EVENTS.validate_python(state["pending"]))
             self._sequence, self.closed, self._stages = state["sequence"], state["closed"], stages

@@ -11,6 +11,7 @@ jobs", Journal of Parallel and Distributed Computing 63(11), 2003.
 """
 
 import math
+from functools import partial
 from pathlib import Path
 from typing import Annotated, Literal
 
@@ -23,7 +24,8 @@ from scipy.special import gammainc
 from replayer.population import draw_jobs, populate, queue_of
 from replayer.swf_text import FIELDS, write_swf
 from replayer.waits import easy_waits
-from shared.errors import SettingsError, ShadowtimeError
+from shared.command_line import run_app
+from shared.errors import SettingsError
 
 SERIAL_SHARE = 0.244
 POWER_OF_TWO_SHARE = 0.576
@@ -248,16 +250,12 @@ def main(
     ] = "easy",
 ) -> None:
     """Write a generated trace."""
-    try:
-        header, table = generate(jobs, processors, seed, load)
-        if waits == "easy":
-            table[:, FIELDS.index("wait_time")] = easy_waits(header, table)
-            header["Note"] = header["Note"].replace("--waits none", "--waits easy")
-        write_swf(output, header, table)
-    except ShadowtimeError as error:
-        typer.echo(f"error: {error}", err=True)
-        raise typer.Exit(2) from error
+    header, table = generate(jobs, processors, seed, load)
+    if waits == "easy":
+        table[:, FIELDS.index("wait_time")] = easy_waits(header, table)
+        header["Note"] = header["Note"].replace("--waits none", "--waits easy")
+    write_swf(output, header, table)
 
 
 if __name__ == "__main__":
-    typer.run(main)
+    run_app(partial(typer.run, main))

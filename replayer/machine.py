@@ -9,25 +9,39 @@ from dataclasses import dataclass
 from heapq import heapify, heappop, heappush
 from typing import Any
 
-from replayer.source import OUTCOMES, submission
+from replayer.source import OUTCOMES, UNMARKED, Marks, submission
 from replayer.swf import Job, Workload
 from shared.errors import ReplayError
 from shared.events import CapacityChanged, Decided, Event, JobEnded, JobStarted, SchedulingPoint, Start
+from shared.speedup import ratio, reshaped_time
 
 
 @dataclass(frozen=True, slots=True)
 class _Execution:
-    """A job on the machine; `row` is its place in the workload, `limit` None where nothing ends it early."""
+    """A job on the machine; `row` is its place in the workload, `limit` None where nothing ends it early.
+
+    `by` is what its times are multiplied by, and divided, on this number of processors.
+    """
 
     row: int
     job: Job
     start_time: int
+    processors: int
     limit: int | None
+    by: tuple[int, int]
+
+    @property
+    def run_time(self) -> int:
+        return reshaped_time(self.job.run_time, self.by)
+
+    @property
+    def on_trial(self) -> bool:
+        """Whether it has less time than it requests: if it needs more it is to wait again."""
+        return self.limit is not None and self.limit < reshaped_time(self.job.requested_time, self.by)
 
     @property
     def end_time(self) -> int:
-        run_time = self.job.run_time
-        return self.start_time + (run_time if self.limit is None else min(run_time, self.limit))
+        return self.start_time + (self.run_time if self.limit is None else min(self.run_time, self.limit))
 
 
 class Machine:
@@ -39,21 +53,19 @@ class Machine:
         The jobs.
     capacity
         Changes of the machine's size, in order of time.
-    restartable, moldable
-        Whether its jobs may be killed and requeued, or reshaped.
+    marks
+        What may be done to its jobs.
     """
 
     def __init__(
         self,
         workload: Workload,
         capacity: Sequence[CapacityChanged] = (),
-        *,
-        restartable: bool = True,
-        moldable: bool = True,
+        marks: Marks = UNMARKED,
     ) -> None:
         self._workload = workload
         self._capacity = capacity
-        self._marks = {"restartable": restartable, "moldable": moldable}
+        self._marks = marks
         self._arrived = 0
         self._changed = 0
         self._time = 0
@@ -109,7 +121,7 @@ class Machine:
             job = self._workload[self._arrived]
             self._waiting[job.job_number] = (self._arrived, job)
             self._arrived += 1
-            events.append(submission(job, **self._marks))
+            events.append(submission(job, self._marks))
         events.append(SchedulingPoint(time=time))
         return events
 
@@ -125,7 +137,7 @@ class Machine:
         for kill in decided.kills:
             if kill.job_number not in self._running:
                 raise ReplayError(f"job {kill.job_number} is to be killed at {self._time} but does not run")
-            if kill.requeue and not self._marks["restartable"]:
+            if kill.requeue and not self._marks.restartable:
                 raise ReplayError(f"job {kill.job_number} is to be requeued at {self._time} but is not restartable")
             self._ends.remove((self._running[kill.job_number].end_time, kill.job_number))
             heapify(self._ends)
@@ -141,40 +153,56 @@ class Machine:
         if start.job_number not in self._waiting:
             raise ReplayError(f"job {start.job_number} is to start at {self._time} but does not wait")
         row, job = self._waiting[start.job_number]
-        if start.processors != job.processors:
-            raise ReplayError(f"job {job.job_number} requests {job.processors} processors, not {start.processors}")
+        if start.processors != job.processors and not self._marks.moldable:
+            raise ReplayError(
+                f"job {job.job_number} is to start on {start.processors} processors, requests {job.processors}, "
+                "and is not moldable"
+            )
         if start.processors > self._free:
             raise ReplayError(
                 f"job {job.job_number} is to start at {self._time} on {start.processors} processors; "
                 f"{self._free} are free"
             )
-        execution = _Execution(row, job, self._time, start.limit)
+        execution = self._execution(row, self._time, start.processors, start.limit)
         del self._waiting[job.job_number]
         self._running[job.job_number] = execution
         self._free -= start.processors
         heappush(self._ends, (execution.end_time, job.job_number))
-        return JobStarted(time=self._time, job_number=job.job_number, processors=start.processors, limit=start.limit)
+        return JobStarted(
+            time=self._time,
+            job_number=job.job_number,
+            processors=start.processors,
+            limit=start.limit,
+            trial=True if execution.on_trial else None,
+        )
 
     def _end(self, job_number: int, *, killed: bool = False, requeue: bool = False) -> JobEnded:
         execution = self._running.pop(job_number)
         job, limit = execution.job, execution.limit
-        cut = limit is not None and limit < job.run_time
-        if not killed and limit is not None and limit < min(job.run_time, job.requested_time):
-            requeue = True  # it was started for less time than it requested, and needs more
+        cut = limit is not None and limit < execution.run_time
+        if cut and not killed and execution.on_trial:
+            requeue = True
         if requeue:
             self._waiting[job_number] = (execution.row, job)
-        self._free += job.processors
+        self._free += execution.processors
+        whole = not (killed or requeue) and execution.processors != job.processors
         return JobEnded(
             time=self._time,
             job_number=job_number,
             run_time=self._time - execution.start_time,
             outcome="killed" if killed else "limit" if cut else OUTCOMES.get(job.status, "completed"),
             requeued=requeue,
+            original_run_time=min(job.run_time, job.requested_time) if whole else None,
         )
+
+    def _execution(self, row: int, start_time: int, processors: int, limit: int | None) -> _Execution:
+        job = self._workload[row]
+        by = ratio(job.processors, processors, self._marks.speedup)
+        return _Execution(row, job, start_time, processors, limit, by)
 
     def snapshot(self) -> Any:
         """Return the whole state as plain values."""
-        running = [[each.row, each.start_time, each.limit] for each in self._running.values()]
+        running = [[each.row, each.start_time, each.processors, each.limit] for each in self._running.values()]
         return {
             "time": self._time,
             "arrived": self._arrived,
@@ -188,10 +216,10 @@ class Machine:
         self._time, self._arrived, self._changed = state["time"], state["arrived"], state["changed"]
         waiting = [(row, self._workload[row]) for row in state["waiting"]]
         self._waiting = {job.job_number: (row, job) for row, job in waiting}
-        executions = [_Execution(row, self._workload[row], start, limit) for row, start, limit in state["running"]]
+        executions = [self._execution(*each) for each in state["running"]]
         self._running = {each.job.job_number: each for each in executions}
         self._ends = [(each.end_time, each.job.job_number) for each in executions]
         heapify(self._ends)
         size = self._workload.processors
         self._processors = self._capacity[self._changed - 1].processors if self._changed else size
-        self._free = self._processors - sum(each.job.processors for each in executions)
+        self._free = self._processors - sum(each.processors for each in executions)

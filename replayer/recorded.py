@@ -5,7 +5,7 @@ from typing import Any
 
 import numpy as np
 
-from replayer.source import OUTCOMES, submission
+from replayer.source import OUTCOMES, UNMARKED, Marks, submission
 from replayer.swf import Workload
 from shared.errors import TraceError
 from shared.events import CapacityChanged, Decided, Event, JobEnded, JobStarted, SchedulingPoint
@@ -29,13 +29,11 @@ class Recorded:
         self,
         workload: Workload,
         capacity: Sequence[CapacityChanged] = (),
-        *,
-        restartable: bool = True,
-        moldable: bool = True,
+        marks: Marks = UNMARKED,
     ) -> None:
         self._workload = workload
         self._capacity = capacity
-        self._marks = {"restartable": restartable, "moldable": moldable}
+        self._marks = marks
         columns = workload.columns
         submit, wait = columns["submit_time"], columns["wait_time"]
         if (wait == -1).all():
@@ -81,7 +79,7 @@ class Recorded:
             return self._capacity[row]
         job = self._workload[row]
         if kind == _ARRIVAL:
-            return submission(job, **self._marks)
+            return submission(job, self._marks)
         if kind == _START:
             return JobStarted(time=time, job_number=job.job_number, processors=job.processors, limit=job.requested_time)
         return JobEnded(

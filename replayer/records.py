@@ -1,10 +1,11 @@
 """What a replay leaves behind, beside its scores: the decision log and the schedule."""
 
 from array import array
-from typing import BinaryIO
+from typing import BinaryIO, Protocol
 
 import numpy as np
 import orjson
+from numpy.typing import NDArray
 
 from replayer.source import OUTCOMES
 from shared.events import ClusterOpened, Decided, Envelope, JobEnded, JobStarted, JobSubmitted, Outcome
@@ -16,6 +17,18 @@ STATUSES: dict[Outcome, int] = {outcome: status for status, outcome in OUTCOMES.
 """The status of the Standard Workload Format for each outcome."""
 
 
+UNDECIDED = {"unix_start", "sample_every"}
+"""Settings that no decision depends on."""
+
+
+class Sink(Protocol):
+    """What a log is written to: a file, or whatever else takes bytes."""
+
+    def write(self, data: bytes, /) -> object:
+        """Take in the next bytes."""
+        ...
+
+
 class DecisionLog:
     """Writes the settings of a run, then every `Decided`, one JSON line each.
 
@@ -23,14 +36,15 @@ class DecisionLog:
     settings and seed give the same bytes.
     """
 
-    def __init__(self, file: BinaryIO) -> None:
+    def __init__(self, file: Sink) -> None:
         self._file = file
 
     def __call__(self, envelope: Envelope) -> None:
         """Take in an envelope that has left the scheduler."""
         event = envelope.event
         if isinstance(event, Decided | ClusterOpened):
-            self._file.write(orjson.dumps({"sequence": envelope.sequence} | event.model_dump(exclude_none=True)))
+            told = event.model_dump(exclude_none=True, exclude=UNDECIDED)
+            self._file.write(orjson.dumps({"sequence": envelope.sequence} | told))
             self._file.write(b"\n")
 
 
@@ -59,8 +73,12 @@ class Schedule:
                 row = (event.job_number, submit_time, started.time, event.time, started.processors, status)
                 self._rows.extend(row)
 
+    def table(self) -> NDArray[np.int64]:
+        """Return the jobs that have ended, (n, 6) in order of job number; columns as in `HEADER`."""
+        rows = np.array(self._rows, dtype=np.int64).reshape(-1, 6)
+        return rows[np.argsort(rows[:, 0])]
+
     def write(self, file: BinaryIO) -> None:
         """Write the header and the jobs that have ended, as comma-separated values."""
-        rows = np.array(self._rows, dtype=np.int64).reshape(-1, 6)
         file.write(self.HEADER)
-        np.savetxt(file, rows[np.argsort(rows[:, 0])], fmt="%d", delimiter=",")
+        np.savetxt(file, self.table(), fmt="%d", delimiter=",")

@@ -1,10 +1,11 @@
 """Where the events of a run come from: the seam between a trace and the pipeline."""
 
 from collections.abc import Sequence
-from typing import Any, Protocol
+from typing import Any, NamedTuple, Protocol
 
 from replayer.swf import Job
 from shared.events import Decided, Event, JobSubmitted, Outcome
+from shared.speedup import SpeedUp
 
 OUTCOMES: dict[int | None, Outcome] = {0: "failed", 1: "completed", 5: "cancelled"}
 """What a status of the Standard Workload Format says of the end; any other says nothing against completion."""
@@ -41,7 +42,18 @@ class Source(Protocol):
         ...
 
 
-def submission(job: Job, *, restartable: bool = True, moldable: bool = True) -> JobSubmitted:
+class Marks(NamedTuple):
+    """What may be done to every job of a log."""
+
+    restartable: bool = True
+    moldable: bool = True
+    speedup: SpeedUp | None = None
+
+
+UNMARKED = Marks()
+
+
+def submission(job: Job, marks: Marks = UNMARKED) -> JobSubmitted:
     """Return what the pipeline is told of a job at its submission: everything but its future."""
     return JobSubmitted(
         time=job.submit_time,
@@ -53,6 +65,7 @@ def submission(job: Job, *, restartable: bool = True, moldable: bool = True) -> 
         executable_number=job.executable_number,
         queue_number=job.queue_number,
         partition_number=job.partition_number,
-        restartable=restartable,
-        moldable=moldable,
+        restartable=marks.restartable,
+        moldable=marks.moldable,
+        speedup=marks.speedup,
     )

@@ -17,7 +17,7 @@ from replayer.embedded import Observer
 from replayer.pace import Pace
 from replayer.source import Source
 from shared import bus
-from shared.errors import BusError, ReplayError
+from shared.errors import ReplayError
 from shared.events import ClusterClosed, ClusterOpened, Decided, Envelope, Event, Rejected, SchedulingPoint
 from shared.settings import Settings
 from shared.topics import DECISIONS, JOBS, SCORES
@@ -82,35 +82,52 @@ class StreamedReplay:
         BusError
             If Kafka cannot be used.
         """
-        partitions = await bus.prepare_topics(self._settings)
-        self._partition = bus.partition_of(self.run, partitions)
-        self._producer = bus.producer(self._settings)
-        consumer = bus.reader(self._settings)
+        consumer = await self._connect()
+        listening = asyncio.ensure_future(self._listen(consumer))
+        telling = asyncio.ensure_future(self._tell_all())
         try:
-            await self._producer.start()
-            await consumer.start()
-            await self._begin(consumer)
-            listening = asyncio.ensure_future(self._listen(consumer))
-            telling = asyncio.ensure_future(self._tell_all())
-            try:
-                done, _ = await asyncio.wait((listening, telling), return_when=asyncio.FIRST_COMPLETED)
-                for task in done:
-                    task.result()
-                return await telling
-            finally:
-                listening.cancel()
-                telling.cancel()
-                await asyncio.gather(listening, telling, return_exceptions=True)
+            done, _ = await asyncio.wait((listening, telling), return_when=asyncio.FIRST_COMPLETED)
+            for task in done:
+                task.result()
+            return await telling
         except (KafkaError, OSError) as error:
-            raise BusError(f"Kafka at {self._settings.kafka_bootstrap} cannot be used: {error}") from error
+            raise bus.unusable(self._settings, error) from error
         finally:
+            listening.cancel()
+            telling.cancel()
+            await asyncio.gather(listening, telling, return_exceptions=True)
             await consumer.stop()
             await self._producer.stop()
+
+    async def _connect(self) -> AIOKafkaConsumer:
+        """Return a consumer where this run's answers begin; a Kafka that goes while we begin is waited for."""
+        loop = asyncio.get_running_loop()
+        until = loop.time() + self._settings.connect_seconds
+        while True:
+            self._partition = bus.partition_of(self.run, await bus.prepare_topics(self._settings))
+            self._producer = bus.producer(self._settings)
+            consumer = bus.reader(self._settings)
+            begun = False
+            try:
+                await self._producer.start()
+                await consumer.start()
+                await self._begin(consumer)
+                begun = True
+                return consumer
+            except (KafkaError, OSError) as error:
+                if loop.time() > until:
+                    raise bus.unusable(self._settings, error) from error
+                log.warning("Kafka went while the replay began (%s); trying again", error or type(error).__name__)
+            finally:
+                if not begun:
+                    await consumer.stop()
+                    await self._producer.stop()
 
     async def _begin(self, consumer: AIOKafkaConsumer) -> None:
         """Go to where this run's answers begin, and read what has been published of it."""
         places = [TopicPartition(topic, self._partition) for topic in (DECISIONS, SCORES)]
         consumer.assign(places)
+        self._published.clear()
         for record in await bus.read_log(self._settings, JOBS, self._partition):
             if record.key == self.run.encode():
                 envelope = Envelope.read(record.value)

@@ -33,6 +33,9 @@ BUNDLED = Path(__file__).with_name("bundled.swf.gz")
 
 LARGEST_MACHINE = 10_000_000
 
+YEAR_2000 = 946_684_800
+"""Stores of time series do not reach back to 1970."""
+
 Oversized = Literal["drop", "align"]
 Requests = Literal["as-logged", "actual", "doubled"]
 
@@ -73,6 +76,12 @@ class Trace:
     notes: tuple[str, ...] = ()
 
     @property
+    def unix_start_time(self) -> int | None:
+        """Time of second 0 in seconds of Unix, where the header tells of one that a calendar has."""
+        number = re.match(r"[0-9]{1,11}\Z", self.header.get("UnixStartTime", ""))
+        return int(number[0]) if number and int(number[0]) > 0 else None
+
+    @property
     def processors(self) -> int | None:
         """Size of the machine: the number that `MaxProcs`, or else `MaxNodes`, begins with."""
         for key in ("MaxProcs", "MaxNodes"):
@@ -88,6 +97,7 @@ class Workload:
 
     `columns` has one read-only int64 array of shape (n,) per field of `Job`, -1 where unknown: about 100
     bytes a job. `skipped` counts the jobs left out by reason, `aligned` those cut to the machine's size.
+    `unix_start_time` is the time of the log's second 0 in seconds of Unix, where its header tells.
     """
 
     name: str
@@ -95,6 +105,7 @@ class Workload:
     columns: Mapping[str, NDArray[np.int64]]
     skipped: dict[str, int]
     aligned: int
+    unix_start_time: int | None = None
 
     def __len__(self) -> int:
         return len(self.columns["job_number"])
@@ -247,7 +258,7 @@ def prepare(
     for column in columns.values():
         column.setflags(write=False)
     aligned = int(np.count_nonzero(too_large[kept]))
-    return Workload(trace.name, machine, MappingProxyType(columns), skipped, aligned)
+    return Workload(trace.name, machine, MappingProxyType(columns), skipped, aligned, trace.unix_start_time)
 
 
 def _job(row: list[int]) -> Job:

@@ -1,4 +1,4 @@
-"""Workers and what goes with them: `python -m services STAGE`, `watch`, `rebuild`, `ask`."""
+"""Workers and what goes with them: `python -m services STAGE`, `watch`, `live`, `rebuild`, `ask`."""
 
 import asyncio
 import logging
@@ -15,19 +15,22 @@ from rich.console import Console
 from services.answers import Unanswerable, read_question
 from services.ask import answer_table, ask_once, serve
 from services.asyncapi import document
+from services.live import serve_live
+from services.metrics import run_metrics
 from services.pipeline import STAGES
+from services.watch import JsonLines, Printer, Rows, Wanted
+from services.watch import watch as watch_topic
 from shared import topics
 from shared.bus import prepare_topics
-from shared.errors import SettingsError, ShadowtimeError
+from shared.command_line import run_app, say
+from shared.errors import SettingsError
 from shared.faust_runner import run_stage
 from shared.logs import start_logging
 from shared.rebuild import rebuild
 from shared.redis_store import RedisStore, connect
 from shared.settings import Settings, read_settings
 from shared.stage import Stage
-from shared.subscribe import subscribe
 
-messages = Console(stderr=True, highlight=False, soft_wrap=True)
 app = typer.Typer(add_completion=False, pretty_exceptions_enable=False, no_args_is_help=True, help=__doc__)
 
 TAKES_SETTINGS = {"allow_extra_args": True, "ignore_unknown_options": True}
@@ -60,22 +63,57 @@ for each in STAGES:
 
 
 @app.command(context_settings=TAKES_SETTINGS)
+def metrics(context: typer.Context) -> None:
+    """Write the scoreboard's samples to VictoriaMetrics and, where Grafana is named, show decisions in Grafana Live."""
+    settings = read_settings(context.args)
+    start_logging(settings.log_format, "metrics")
+    asyncio.run(run_metrics(settings))
+
+
+@app.command(context_settings=TAKES_SETTINGS)
 def watch(
     context: typer.Context,
     topic: Annotated[str, typer.Argument(help="One of: " + ", ".join((*topics.FLOW, topics.DEAD_LETTERS)))],
     cluster: Annotated[str | None, typer.Option(metavar="NAME", help="Only this cluster's runs.")] = None,
     run: Annotated[str | None, typer.Option(metavar="NAME", help="Only this run.")] = None,
     kind: Annotated[str | None, typer.Option(metavar="EVENT", help="Only events of this kind, as Decided.")] = None,
+    user: Annotated[
+        int | None, typer.Option(metavar="N", help="Only jobs of this user that are submitted from here on.")
+    ] = None,
+    job: Annotated[int | None, typer.Option(metavar="N", help="Only what is about this job.")] = None,
+    predictions: Annotated[bool, typer.Option("--predictions", help="Only messages that carry predictions.")] = False,
+    json: Annotated[bool, typer.Option("--json", help="JSON lines, as into a pipe; else a table.")] = False,
     beginning: Annotated[bool, typer.Option("--beginning", help="From the first message, not from now on.")] = False,
-    count: Annotated[int | None, typer.Option(metavar="N", help="End after N messages.")] = None,
+    count: Annotated[int | None, typer.Option(metavar="N", min=1, help="End after N messages.")] = None,
 ) -> None:
-    """Print the messages of a topic as JSON lines."""
+    """Show the messages of a topic as they come: a table on a terminal, JSON lines elsewhere."""
     known = (*topics.FLOW, topics.DEAD_LETTERS)
     if topic not in known:
         raise SettingsError(f"unknown topic {topic!r}; known: {', '.join(known)}")
+    wanted = Wanted(run, cluster, kind, user, job, predictions)
+    if topic == topics.DEAD_LETTERS and wanted != Wanted():
+        raise SettingsError("dead letters bear no cluster, run, kind, user or job to choose by; see their headers")
     settings = read_settings(context.args)
-    wanted = {name: value for name, value in (("cluster", cluster), ("run", run), ("kind", kind)) if value is not None}
-    asyncio.run(subscribe(settings, topic, sys.stdout.buffer, wanted, beginning=beginning, count=count))
+    start_logging(settings.log_format, "watch", logging.ERROR)
+    as_json = json or not sys.stdout.isatty()
+    console = Console(highlight=False, emoji=False)
+    printer: Printer = JsonLines(sys.stdout.buffer, topic) if as_json else Rows(console, topic, job)
+    try:
+        asyncio.run(watch_topic(settings, topic, wanted, printer, beginning=beginning, count=count))
+    except BrokenPipeError:  # whoever read has seen enough; typer would end with status 1
+        os.dup2(os.open(os.devnull, os.O_WRONLY), sys.stdout.fileno())
+
+
+@app.command(context_settings=TAKES_SETTINGS)
+def live(
+    context: typer.Context,
+    host: Annotated[str, typer.Option(metavar="HOST", help="Where it listens.")] = "127.0.0.1",
+    port: Annotated[int, typer.Option(metavar="PORT", min=0, max=65_535, help="Its port; 0 for a free one.")] = 6080,
+) -> None:
+    """Serve a page that shows runs as they go: queue, machine, decisions with their reasons, bounds."""
+    settings = read_settings(context.args)
+    start_logging(settings.log_format, "live")
+    asyncio.run(serve_live(settings, host, port))
 
 
 @app.command("rebuild", context_settings=TAKES_SETTINGS)
@@ -95,9 +133,9 @@ def rebuild_stage(
         await require_servers(settings)
         rebuilt = await rebuild(found[0], settings, run)
         for name, sequence in rebuilt.items():
-            messages.print(f"{stage}: run {name} rebuilt up to sequence {sequence}")
+            say(f"{stage}: run {name} rebuilt up to sequence {sequence}")
         if not rebuilt:
-            messages.print(f"{stage}: nothing to rebuild: it has answered for no run of its topic yet")
+            say(f"{stage}: nothing to rebuild: it has answered for no run of its topic yet")
 
     asyncio.run(_interruptible(work()))
 
@@ -116,7 +154,7 @@ def ask(
     json: Annotated[bool, typer.Option("--json", help="Print JSON, as the endpoint answers, not a table.")] = False,
     serving: Annotated[bool, typer.Option("--serve", help="Answer such questions over HTTP.")] = False,
     host: Annotated[str, typer.Option(metavar="HOST", help="Where --serve listens.")] = "127.0.0.1",
-    port: Annotated[int, typer.Option(metavar="PORT", min=0, max=65_535, help="Its port; 0 for a free one.")] = 6070,
+    port: Annotated[int, typer.Option(metavar="PORT", min=0, max=65_535, help="Its port; 0 for a free one.")] = 6090,
 ) -> None:
     """How long would a job wait at most that one might submit now? Answered from Redis; no worker is asked."""
     settings = read_settings(context.args)
@@ -163,17 +201,8 @@ async def _interruptible(work: Coroutine[Any, Any, None]) -> None:
 
 
 def main() -> None:
-    """Run the command line: errors as one line each, no traceback."""
-    try:
-        app()
-    except ShadowtimeError as error:
-        messages.print(f"error: {error}", markup=False, style="red")
-        sys.exit(2)
-    except (KeyboardInterrupt, asyncio.CancelledError):
-        sys.exit(128 + signal.SIGINT)
-    except BrokenPipeError:
-        os.dup2(os.open(os.devnull, os.O_WRONLY), sys.stdout.fileno())
-        sys.exit(0)
+    """Run the command line."""
+    run_app(app, interrupted=None)  # the way to end `watch`
 
 
 if __name__ == "__main__":

@@ -16,7 +16,9 @@ from rich.table import Table
 
 from services.answers import Answer, Answers, Problem, Question, Unanswerable, read_question
 from services.pipeline import STAGES
-from shared.errors import SettingsError, ShadowtimeError, StoreError
+from services.web import listening
+from shared.command_line import one_line
+from shared.errors import ShadowtimeError, StoreError
 from shared.predictions import WaitBound
 from shared.redis_store import connect
 from shared.run_follower import RedisReader
@@ -26,8 +28,6 @@ log = logging.getLogger("shadowtime.ask")
 
 (STAGE,) = (stage for stage in STAGES if stage.name == "wait_bound")
 TEMPLATE = "#/components/schemas/{model}"
-PATIENCE_AT_THE_END = 3.0
-"""Seconds that questions under way have when the process is told to end."""
 
 
 @asynccontextmanager
@@ -59,18 +59,10 @@ async def serve(settings: Settings, host: str, port: int) -> None:
         asyncio.get_running_loop().add_signal_handler(number, ended.set)
     async with reading(settings) as reader:
         made = application(Answers(STAGE, reader), partial(reader.wait_for, 0))
-        runner = web.AppRunner(made, access_log=None, shutdown_timeout=PATIENCE_AT_THE_END)
-        await runner.setup()
-        try:
-            try:
-                await web.TCPSite(runner, host, port).start()
-            except OSError as error:
-                raise SettingsError(f"cannot listen on {host}:{port}: {error.strerror or error}") from error
+        async with listening(made, host, port) as runner:
             for address in runner.addresses:
                 log.info("answering at http://%s:%d/bound", *address[:2])
             await ended.wait()
-        finally:
-            await runner.cleanup()
 
 
 def application(answers: Answers, require_store: Callable[[], Awaitable[None]]) -> web.Application:
@@ -187,8 +179,9 @@ def answer_table(question: Question, answer: Answer) -> Table:
         for each in answer.bounds
         if each.starts_within
     ]
+    cluster, run = one_line(answer.cluster), one_line(answer.run)
     table = Table(
-        title=f"cluster {answer.cluster}, run {answer.run}, at {answer.time} s: with confidence {question.confidence:g}"
+        title=f"cluster {cluster}, run {run}, at {answer.time} s: with confidence {question.confidence:g}"
         f" at least {question.quantile:.6g} of such jobs wait no longer than",
         caption="\n".join(starts),
     )

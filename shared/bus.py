@@ -64,6 +64,11 @@ def ssl_context(settings: Settings) -> ssl.SSLContext:
     return context
 
 
+def unusable(settings: Settings, error: Exception) -> BusError:
+    """Return the error that tells which Kafka it was, and what it said."""
+    return BusError(f"Kafka at {settings.kafka_bootstrap} cannot be used: {str(error) or type(error).__name__}")
+
+
 def producer(settings: Settings) -> AIOKafkaProducer:
     """Return a producer that neither loses, doubles nor reorders; not yet started."""
     return AIOKafkaProducer(
@@ -129,8 +134,7 @@ async def _administer(settings: Settings, work: Callable[[AIOKafkaAdminClient], 
                 return await work(admin)
         except (KafkaError, OSError, TimeoutError) as error:
             if loop.time() + 0.5 > until:
-                what = str(error) or type(error).__name__
-                raise BusError(f"Kafka at {settings.kafka_bootstrap} cannot be used: {what}") from None
+                raise unusable(settings, error) from None
         finally:
             await admin.close()
         await asyncio.sleep(0.5)
@@ -150,8 +154,7 @@ async def _reach(settings: Settings, until: float) -> None:
                 why = error
         refused = isinstance(why, REFUSALS)
         if refused or asyncio.get_running_loop().time() + 0.5 > until:
-            what = str(why) or type(why).__name__
-            raise BusError(f"Kafka at {settings.kafka_bootstrap} cannot be used: {what}") from None
+            raise unusable(settings, why) from None
         await asyncio.sleep(0.5)
 
 

@@ -28,7 +28,7 @@ def uniform(key: int, job_numbers: Integers, round_: int) -> Floats:
     >>> draws.tolist() == uniform(7, jobs, 0).tolist(), draws.tolist() == uniform(7, jobs, 1).tolist()
     (True, False)
     """
-    seed = mixed(np.array([key], dtype=np.uint64) ^ mixed(np.array([round_], dtype=np.uint64)))
+    seed = mixed(np.array([key], dtype=np.uint64) ^ mixed(np.array([round_ & 0xFFFFFFFFFFFFFFFF], dtype=np.uint64)))
     bits = mixed(seed ^ mixed(job_numbers.astype(np.uint64)))
     draws: Floats = (bits >> np.uint64(11)).astype(np.float64) * 2.0**-53
     return draws

@@ -11,6 +11,7 @@ ShadowtimeError
 ├── StoreError           Redis cannot be used
 │   └── Fenced           another worker owns the run, or Redis lost its last second
 ├── ServerError          a server of the local stack does not start or stop (stack/server.py)
+├── PushError            Grafana does not take dashboards
 └── ReplayError          a replay cannot go on
 
 Each message names the culprit and the numbers. The command line prints it and exits with status 2; nothing else
@@ -56,6 +57,10 @@ class StoreError(ShadowtimeError):
 
 class Fenced(StoreError):
     """Another worker owns the run, or Redis lost its last second: what this worker knows of it is out of date."""
+
+
+class PushError(ShadowtimeError):
+    """A Grafana does not take the dashboards."""
 
 
 class ReplayError(ShadowtimeError):

@@ -15,16 +15,19 @@ from typing import Annotated, Final, Literal
 from pydantic import Field, ValidationError, model_validator
 
 from shared.message import Count, Frozen, Request, Seconds, Whole
-from shared.plan_reasons import Reserved, Speculated
 from shared.predictions import (
     ChangePoint,
     Coverage,
     Probability,
     RunTimePrediction,
     WaitBound,
+    WaitForecast,
     WalltimeAdjustment,
 )
+from shared.reasons import Reason
+from shared.samples import Sample
 from shared.scores import Scores
+from shared.speedup import SpeedUp
 
 SCHEMA_VERSION: Final = 1
 
@@ -39,7 +42,8 @@ class ClusterOpened(Frozen):
     """A run begins: one cluster under one set of settings. Always sequence 0.
 
     `policy`, `runtime`, `adjustment` and `wait_bound` are SPECs with every key spelled out, so that a stage needs
-    nothing but the log to do its work.
+    nothing but the log to do its work. `unix_start` is the Unix time of second 0 of the cluster's own time line, and
+    `sample_every` the seconds between the moments at which the scoreboard samples its figures; None for never.
     """
 
     kind: Literal["ClusterOpened"] = "ClusterOpened"
@@ -52,10 +56,15 @@ class ClusterOpened(Frozen):
     adjustment: str = "none"
     wait_bound: str = "none"
     seed: Count = 0
+    unix_start: Count = 0
+    sample_every: Request | None = None
 
 
 class JobSubmitted(Frozen):
-    """A job enters the queue. What only the future knows, its run time, has no field here."""
+    """A job enters the queue. What only the future knows, its run time, has no field here.
+
+    `speedup` is how a moldable job scales; None is constant efficiency.
+    """
 
     kind: Literal["JobSubmitted"] = "JobSubmitted"
     time: Whole
@@ -69,20 +78,28 @@ class JobSubmitted(Frozen):
     partition_number: Whole | None = None
     restartable: bool = True
     moldable: bool = True
+    speedup: SpeedUp | None = None
 
 
 class JobStarted(Frozen):
-    """A waiting job got its processors; the machine will end it `limit` seconds later at the latest."""
+    """A waiting job got its processors; the machine will end it `limit` seconds later at the latest.
+
+    A `trial` has less time than the job asks for: if it needs more it waits again, as if it had not started.
+    """
 
     kind: Literal["JobStarted"] = "JobStarted"
     time: Whole
     job_number: JobNumber
     processors: Processors
     limit: Request | None = None
+    trial: Literal[True] | None = None
 
 
 class JobEnded(Frozen):
-    """A running job gave its processors back; with `requeued` it waits again, as submitted."""
+    """A running job gave its processors back; with `requeued` it waits again, as submitted.
+
+    `original_run_time` is what it would have run on the processors that it requested, where it ran on others.
+    """
 
     kind: Literal["JobEnded"] = "JobEnded"
     time: Whole
@@ -90,6 +107,12 @@ class JobEnded(Frozen):
     run_time: Seconds
     outcome: Outcome = "completed"
     requeued: bool = False
+    original_run_time: Seconds | None = None
+
+    @property
+    def own_run_time(self) -> int:
+        """What the job runs on the processors that it requested, in seconds: what is learned and measured (spec G8)."""
+        return self.run_time if self.original_run_time is None else self.original_run_time
 
 
 class CapacityChanged(Frozen):
@@ -105,65 +128,6 @@ class SchedulingPoint(Frozen):
 
     kind: Literal["SchedulingPoint"] = "SchedulingPoint"
     time: Whole
-
-
-class FitsNow(Frozen):
-    """Nothing that came earlier is still waiting, and enough processors are free."""
-
-    kind: Literal["fits-now"] = "fits-now"
-
-
-class Backfilled(Frozen):
-    """Started ahead of a blocked head: it ends by the head's shadow time, or uses only extra processors.
-
-    `expected_end` is the time at which the job itself is expected to end, by its predicted run time if there is one.
-    `shadow_time` is None when the head cannot start however long the running jobs are waited for (the machine is
-    smaller than the head just now). `extra_processors` counts those left at that time before this start.
-    """
-
-    kind: Literal["backfilled"] = "backfilled"
-    head: JobNumber
-    shadow_time: Whole | None = None
-    extra_processors: Whole
-    expected_end: Whole | None = None
-    ends_by_shadow_time: bool
-
-
-class Risk(Frozen):
-    """A termination of a running job at `time`, seconds, that leaves room for the head, but not beside the candidate.
-
-    `probability` is that of this, while the candidate still runs; over all terminations it adds up to the
-    candidate's probability of delaying the head.
-    """
-
-    job_number: JobNumber
-    time: Whole
-    probability: Probability
-
-
-class ProbablyHarmless(Frozen):
-    """Started ahead of a blocked head, as what it does to it (`criterion` says by which measure) is below `tau`.
-
-    `probability` is the exact one of delaying the head, `bound` the paper's bound on it from below; `cost_of_gain` the
-    slowdown that the head is expected to lose at most for each unit that the job gains. `budget_left` is the risk that
-    this head may still be put to after this start; `riskiest` are the up to three terminations that carry most of the
-    probability. Where the machine was too large for a walk over single processors, `resolution` is the processors
-    per unit.
-    """
-
-    kind: Literal["probably-harmless"] = "probably-harmless"
-    head: JobNumber
-    criterion: Literal["exact", "paper", "gain"]
-    probability: Probability
-    bound: Probability
-    cost_of_gain: Annotated[float, Field(ge=0, allow_inf_nan=False)] | None = None
-    tau: Probability
-    budget_left: Probability
-    riskiest: tuple[Risk, ...] = ()
-    resolution: Count | None = None
-
-
-Reason = Annotated[FitsNow | Backfilled | ProbablyHarmless | Reserved | Speculated, Field(discriminator="kind")]
 
 
 class Start(Frozen):
@@ -264,9 +228,11 @@ class Envelope(Frozen):
     run_time: RunTimePrediction | None = None
     adjustment: WalltimeAdjustment | None = None
     wait_bounds: tuple[WaitBound, ...] = ()
+    forecast: WaitForecast | None = None
     coverage: tuple[Coverage, ...] = ()
     change_points: tuple[ChangePoint, ...] = ()
     scores: Scores | None = None
+    samples: tuple[Sample, ...] | None = None
 
     def to_bytes(self) -> bytes:
         """Return the envelope as JSON, as it lies on a topic: what is None is left out."""

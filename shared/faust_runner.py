@@ -84,6 +84,7 @@ def build_app(stage: Stage, settings: Settings) -> faust.App:
         web_port=settings.web_port or 6066,
     )
     metrics = WorkerMetrics(stage.name)
+    metrics.started.set(time.time())
     topic = app.topic(stage.reads, value_serializer="raw", key_serializer="raw", allow_empty=True)
     runner = _Runner(app, stage, settings, metrics)
 
@@ -171,7 +172,9 @@ class _Runner:
                         by_partition.setdefault(event.message.partition, []).append(event)
                 for batch in by_partition.values():
                     await worker.handle([event.message for event in batch])
+                    now = time.time()
                     for event in batch:
+                        self._metrics.latency.observe(now - event.message.timestamp)
                         event.ack()
                 self._metrics.batch_seconds.observe(time.perf_counter() - began)
                 self._progress = time.monotonic()

@@ -1,6 +1,7 @@
 """What a stage sends to Kafka, and what it reads there again."""
 
 from collections.abc import Sequence
+from dataclasses import replace
 
 from aiokafka import AIOKafkaProducer
 from aiokafka.errors import KafkaError
@@ -21,11 +22,14 @@ class KafkaStream:
         self._producer = producer
         self._settings = settings
 
-    async def publish(self, partition: int, run: str, values: Sequence[bytes]) -> None:
-        """Deliver outputs in order."""
-        key = run.encode()
+    async def publish(self, partition: int, run: str, values: Sequence[bytes], times: Sequence[float | None]) -> None:
+        """Deliver outputs in order, each with the time of its input, or of now."""
+        key, topic = run.encode(), self._stage.writes
         try:
-            sent = [await self._producer.send(self._stage.writes, value, key, partition) for value in values]
+            sent = [
+                await self._producer.send(topic, value, key, partition, None if time is None else round(1000 * time))
+                for value, time in zip(values, times, strict=True)
+            ]
             for delivery in sent:
                 await delivery
         except (KafkaError, OSError, TimeoutError) as error:
@@ -54,6 +58,7 @@ class KafkaStream:
     async def reread(self, partition: int, start: int, stop: int) -> Sequence[Record]:
         """Return the records of the stage's input from offset `start` up to `stop`."""
         try:
-            return await bus.read_log(self._settings, self._stage.reads, partition, start, stop)
+            found = await bus.read_log(self._settings, self._stage.reads, partition, start, stop)
+            return [replace(record, timestamp=record.timestamp / 1000) for record in found]
         except (KafkaError, OSError, TimeoutError) as error:
             raise BusError(f"Kafka does not give records: {error or type(error).__name__}") from error

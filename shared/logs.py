@@ -22,7 +22,8 @@ class StructuredFormatter(logging.Formatter):
         about = {name: value for name, value in about.items() if value is not None}
         if not self._json:
             line = super().format(record)
-            return f"{line} {' '.join(f'{name}={value}' for name, value in about.items())}" if about else line
+            told = _printable(" ".join(f"{name}={value}" for name, value in about.items()))
+            return f"{line} {told}" if about else line
         fields = {
             "time": self.formatTime(record),
             "level": record.levelname,
@@ -32,6 +33,19 @@ class StructuredFormatter(logging.Formatter):
         if record.exc_info:
             fields["traceback"] = self.formatException(record.exc_info)
         return orjson.dumps(fields | about).decode()
+
+    def formatMessage(self, record: logging.LogRecord) -> str:  # noqa: N802
+        """Return the line without its traceback."""
+        return _printable(super().formatMessage(record))
+
+
+def _printable(text: str) -> str:
+    r"""Return a text with line breaks, and whatever else a terminal would obey, written out: names come from anywhere.
+
+    >>> print(_printable("kth\x1b[2J\n"))
+    kth\x1b[2J\n
+    """
+    return "".join(each if each.isprintable() else each.encode("unicode_escape").decode() for each in text)
 
 
 def start_logging(log_format: str, stage: str | None = None, level: int = logging.INFO) -> None:

@@ -3,14 +3,14 @@
 from typing import Any, ClassVar
 
 from shared.events import ClusterOpened, Envelope, JobSubmitted, Rejected
-from shared.predictor import Predictor
+from shared.predictor import Predictor, Silent
 from shared.stage import StageHandler
 
 
 class PredictingStage(StageHandler):
     """One run of one predictor; `field` is the part of the envelope that it fills.
 
-    A subclass lets the predictor learn, in `on_started` or `on_ended`.
+    A subclass lets the predictor learn, in `on_wait` or `on_ended`.
     """
 
     field: ClassVar[str]
@@ -18,6 +18,7 @@ class PredictingStage(StageHandler):
     def __init__(self, opened: ClusterOpened, predictor: Predictor[JobSubmitted, Any, Any]) -> None:
         super().__init__(opened)
         self.predictor = predictor
+        self.silent = type(predictor).predict_one is Silent.predict_one
 
     def handle(self, envelope: Envelope) -> Envelope:
         """Answer the event, then let the predictor see it."""

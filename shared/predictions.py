@@ -10,9 +10,21 @@ from shared.run_time_bins import BINS, Masses, mean_run_time
 from shared.walltime_accuracy import AdjustmentClass
 
 Probability = Annotated[float, Field(ge=0, le=1, allow_inf_nan=False)]
+Time = Annotated[float, Field(ge=0, allow_inf_nan=False)]
 
 DIGITS = 6
 """Decimals to which a published probability is rounded: a log of 200,000 jobs carries many."""
+
+
+def published(masses: Masses) -> tuple[float, ...]:
+    """Return a distribution over bins as a message has it: rounded, without zeros at its end.
+
+    >>> import numpy as np
+    >>> published(np.array([0.0, 1 / 3, 2 / 3, 0.0]))
+    (0.0, 0.333333, 0.666667)
+    """
+    rounded = masses.round(DIGITS)
+    return tuple(rounded[: rounded.nonzero()[0][-1] + 1].tolist())
 
 
 class RunTimePrediction(Frozen):
@@ -27,14 +39,22 @@ class RunTimePrediction(Frozen):
     histogram
         Probability of each bin of `shared.run_time_bins`, from bin 0 on, zeros at the end left out; empty from a
         predictor that knows a point only. It is about the job's own length: the request does not bound it.
+    interval
+        Seconds within which the predictor expects the run time, where it can say; the request does not bound it either.
+    state
+        Number of the hidden state that the predictor believes in most, where it believes in any.
     """
 
-    point: Annotated[float, Field(ge=0, allow_inf_nan=False)]
+    point: Time
     observations: Count
     histogram: Annotated[tuple[Probability, ...], Field(max_length=BINS)] = ()
+    interval: tuple[Time, Time] | None = None
+    state: Count | None = None
 
     @classmethod
-    def of(cls, masses: Masses, requested_time: int | None, observations: int) -> "RunTimePrediction":
+    def of(
+        cls, masses: Masses, requested_time: int | None, observations: int, state: int | None = None
+    ) -> "RunTimePrediction":
         """Return the prediction that a distribution over bins makes for a job with this request.
 
         The point is the mean run time of such a job, ended at its request.
@@ -44,11 +64,11 @@ class RunTimePrediction(Frozen):
         (0.0, 0.0, 1.0)
         """
         limit = math.inf if requested_time is None else float(requested_time)
-        rounded = masses.round(DIGITS)
         return cls(
-            point=max(mean_run_time(rounded, limit), 1.0),
+            point=max(mean_run_time(masses.round(DIGITS), limit), 1.0),
             observations=observations,
-            histogram=tuple(rounded[: rounded.nonzero()[0][-1] + 1].tolist()),
+            histogram=published(masses),
+            state=state,
         )
 
 
@@ -104,6 +124,21 @@ class WaitBound(Frozen):
     observations: Count = 0
     reason: str | None = None
     starts_within: tuple[tuple[Probability, Seconds], ...] = ()
+
+
+class WaitForecast(Frozen):
+    """How long a job will wait, told at its submission by the scheduler that will start it.
+
+    Parameters
+    ----------
+    wait
+        Seconds, if nothing else arrives and all jobs run as predicted; None where there is no telling.
+    reason
+        Why there is none.
+    """
+
+    wait: Seconds | None = None
+    reason: str | None = None
 
 
 class Coverage(Frozen):

@@ -107,11 +107,29 @@ class WaitBoundScores(Frozen):
     windows_within: int = 0
 
 
+class WaitForecastScores(Frozen):
+    """How forecasts of waits fared against the waits of the jobs that started; means over `forecasts` jobs, in seconds.
+
+    `without` counts the jobs that had none, `error_share` is the error as a share of the mean wait.
+    """
+
+    forecasts: int
+    without: int
+    mean_absolute_error: float | None = None
+    mean_forecast: float | None = None
+    mean_wait: float | None = None
+    error_share: float | None = None
+
+
 class Scores(Frozen):
-    """The scoreboard's answer to `ClusterClosed`; `calibration` only of policies that weigh probabilities."""
+    """The scoreboard's answer to `ClusterClosed`.
+
+    `calibration` only of policies that weigh probabilities, `wait_forecast` only of those that forecast.
+    """
 
     policy: PolicyScores
     calibration: CalibrationScores | None = None
     run_time: RunTimeScores
     adjustment: AdjustmentScores
     wait_bounds: tuple[WaitBoundScores, ...] = ()
+    wait_forecast: WaitForecastScores | None = None

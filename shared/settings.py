@@ -4,11 +4,12 @@ from pathlib import Path
 from typing import Annotated, Literal
 from urllib.parse import urlsplit
 
-from pydantic import Field, SecretStr, ValidationError, field_validator
+from pydantic import Field, SecretStr, ValidationError, ValidationInfo, field_validator
 from pydantic_settings import BaseSettings, SettingsConfigDict
 from pydantic_settings import SettingsError as SourceError
 
 from shared.errors import SettingsError
+from shared.message import LONGEST
 
 
 class Settings(BaseSettings):
@@ -60,15 +61,36 @@ class Settings(BaseSettings):
     watchdog_seconds: Annotated[float, Field(gt=0)] = Field(
         60.0, description="a worker that is behind and makes no progress for so long ends itself"
     )
+    sample_seconds: Annotated[int, Field(ge=0, le=LONGEST)] = Field(
+        3_600, description="seconds of the log between two samples of the scoreboard's figures; 0 for none"
+    )
+    victoria_metrics_url: str = Field(
+        "http://127.0.0.1:8428", description="where samples are written; no password in it"
+    )
+    victoria_metrics_username: str | None = Field(None, description="user of VictoriaMetrics")
+    victoria_metrics_password: SecretStr | None = Field(None, description="password of VictoriaMetrics")
+    grafana_url: str | None = Field(None, description="the Grafana whose Live shows decisions; none for no such stream")
+    grafana_username: str | None = Field(None, description="user of Grafana; none if the password is a token")
+    grafana_password: SecretStr | None = Field(None, description="password of Grafana, or a service account's token")
     web_host: str = Field("127.0.0.1", description="where /health and /metrics listen")
     web_port: Annotated[int, Field(ge=0, le=65_535)] = Field(6066, description="their port; 0 for none")
     log_format: Literal["text", "json"] = Field("text", description="how log lines look")
 
-    @field_validator("redis_url")
+    @field_validator("redis_url", "victoria_metrics_url", "grafana_url")
     @classmethod
-    def _without_password(cls, url: str) -> str:
-        if urlsplit(url).password:
-            raise ValueError("leave the password out of the URL; it has a setting of its own, redis-password")
+    def _without_password(cls, url: str | None, field: ValidationInfo) -> str | None:
+        if url is not None and urlsplit(url).password:
+            setting = str(field.field_name).removesuffix("url").replace("_", "-") + "password"
+            raise ValueError(f"leave the password out of the URL; it has a setting of its own, {setting}")
+        return url
+
+    @field_validator("victoria_metrics_url", "grafana_url")
+    @classmethod
+    def _over_http(cls, url: str | None) -> str | None:
+        if url is not None:
+            parts = urlsplit(url)
+            if parts.scheme not in ("http", "https") or not parts.hostname or parts.port == 0:
+                raise ValueError(f"{url!r} is no URL of a server; it looks like http://127.0.0.1:8428")
         return url
 
 

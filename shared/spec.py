@@ -5,7 +5,7 @@
 """
 
 import re
-from collections.abc import Iterable, Mapping
+from collections.abc import Callable, Iterable, Mapping
 from dataclasses import dataclass, field
 from typing import Any, ClassVar, Generic, Protocol, TypeVar
 
@@ -87,6 +87,9 @@ class SpecKeys(BaseModel):
 
     model_config = ConfigDict(frozen=True, extra="forbid")
 
+    files: ClassVar[Mapping[str, Callable[[str], str]]] = {}
+    """Keys whose value may name a file, with what returns the value that such a file stands for."""
+
 
 class Configurable(Protocol):
     """A class that a SPEC can name: it is constructed from its keys alone."""
@@ -112,12 +115,15 @@ class Registry(Generic[Made]):
     def canonical(self, spec: Spec) -> Spec:
         """Return `spec` with every key spelled out, in the order in which the class declares them.
 
+        What a key has in a file is spelled out too: `build` reads none, so a worker needs nothing but the log.
+
         Raises
         ------
         SettingsError
             If the name or a key is unknown, or a value out of range; the message lists the known ones.
         """
-        keys = self._keys(spec)
+        read = self.classes[spec.name].Keys.files if spec.name in self.classes else {}
+        keys = self._keys(Spec(spec.name, {key: read.get(key, str)(value) for key, value in spec.keys.items()}))
         return Spec(spec.name, {key: as_text(value) for key, value in keys.model_dump(by_alias=True).items()})
 
     def build(self, spec: Spec) -> Made:
@@ -140,10 +146,14 @@ class Registry(Generic[Made]):
         try:
             return model.model_validate(spec.keys)
         except ValidationError as error:
-            first = error.errors()[0]
-            raise SettingsError(
-                f"{self.kind} {spec.name!r}: {'.'.join(map(str, first['loc']))}={first['input']}: {first['msg']}"
-            ) from None
+            raise wrong_key(f"{self.kind} {spec.name!r}", error) from None
+
+
+def wrong_key(whose: str, error: ValidationError) -> SettingsError:
+    """Return the error that names the first key at fault, its value and what is wrong with it."""
+    first = error.errors()[0]
+    wrong = first["msg"].removeprefix("Value error, ")  # which says nothing, of what a validator of ours found
+    return SettingsError(f"{whose}: {'.'.join(map(str, first['loc']))}={first['input']}: {wrong}")
 
 
 def as_text(value: object) -> str:

@@ -30,7 +30,7 @@ from shared.events import (
 )
 from shared.jobs_in_system import JobsInSystem, RunningJob
 
-SNAPSHOT_SCHEMA = 4
+SNAPSHOT_SCHEMA = 6
 
 
 class StageHandler:
@@ -39,6 +39,9 @@ class StageHandler:
     Each `on_…` method gets the envelope and what is known about its job, and returns the envelope to forward. It runs
     after the event was checked and before the jobs in the system change.
     """
+
+    silent = False
+    """Whether, in this run, it forwards every envelope as it came."""
 
     def __init__(self, opened: ClusterOpened) -> None:
         self.opened = opened
@@ -73,6 +76,10 @@ class StageHandler:
 
     def on_started(self, envelope: Envelope, started: JobStarted, job: JobSubmitted) -> Envelope:
         """Answer the start of a waiting job."""
+        return envelope
+
+    def on_wait(self, envelope: Envelope, job: JobSubmitted, wait: int) -> Envelope:
+        """Answer that a wait is known, in seconds: at the start, or once a trial has ended for good (spec G8)."""
         return envelope
 
     def on_ended(self, envelope: Envelope, ended: JobEnded, job: RunningJob) -> Envelope:
@@ -129,6 +136,8 @@ class StageHandler:
                 f"job {event.job_number} starts on {event.processors} processors; the machine has {largest}"
             )
         answer = self.on_started(envelope, event, job)
+        if not event.trial:
+            answer = self.on_wait(answer, job, event.time - job.time)
         self.jobs.start(event)
         return answer
 
@@ -140,6 +149,8 @@ class StageHandler:
                 f"job {event.job_number} ran {event.run_time} s, but held its processors for {held} s only"
             )
         answer = self.on_ended(envelope, event, job)
+        if job.started.trial and not event.requeued:
+            answer = self.on_wait(answer, job.submitted, job.started.time - job.submitted.time)
         self.jobs.end(event)
         return answer
 
@@ -186,6 +197,11 @@ class StageRun:
         self.stage = stage
         self.sequence = -1
         self.handler: StageHandler | None = None
+
+    @property
+    def silent(self) -> bool:
+        """Whether it has been opened, and adds nothing to this run."""
+        return self.handler is not None and self.handler.silent
 
     def push(self, envelope: Envelope) -> Envelope | None:
         """Handle the next envelope of the run and return what to forward; None for a duplicate.

@@ -37,13 +37,18 @@ class Record(Protocol):
     partition: int
     offset: int
     value: bytes | None
+    timestamp: float | None
+    """Unix time in seconds at which its event entered the first topic: outputs inherit that of their input."""
 
 
 class Stream(Protocol):
     """What a worker needs of Kafka."""
 
-    async def publish(self, partition: int, run: str, values: Sequence[bytes]) -> None:
-        """Deliver outputs to the stage's own topic, in order; raise `BusError` if that is not certain."""
+    async def publish(self, partition: int, run: str, values: Sequence[bytes], times: Sequence[float | None]) -> None:
+        """Deliver outputs to the stage's own topic, in order; raise `BusError` if that is not certain.
+
+        `times` are those of their inputs, None where they are not known.
+        """
         ...
 
     async def bury(self, record: Record, reason: str) -> None:
@@ -74,6 +79,7 @@ class _Batch:
     started: int
     inputs: list[bytes] = field(default_factory=list)
     outputs: list[bytes] = field(default_factory=list)
+    times: list[float | None] = field(default_factory=list)
     read_model: dict[str, bytes] = field(default_factory=dict)
     forgotten: dict[str, None] = field(default_factory=dict)
     closed: bool = False
@@ -146,7 +152,7 @@ class StageWorker:
                     f"{saved.sequence}; rebuild it: python -m services rebuild {self.stage.name} --run {name}"
                 )
             run.offset, run.since_snapshot, run.outbox = saved.offset, len(saved.journal), len(saved.outbox)
-            await self._stream.publish(saved.partition, name, saved.outbox)
+            await self._stream.publish(saved.partition, name, saved.outbox, [None] * len(saved.outbox))
             run.delivered = run.outbox
             log.info("loaded run", extra={"run": name, "sequence": saved.sequence, "offset": saved.offset})
         self._runs[name] = run
@@ -189,6 +195,7 @@ class StageWorker:
         run.offset = record.offset
         batch.inputs.append(record.value)
         batch.outputs.append(answer.to_bytes())
+        batch.times.append(record.timestamp)
         if isinstance(answer.event, Rejected) and not isinstance(envelope.event, Rejected):
             await self._bury(record, answer.event.reason)
         self._note(answer, batch)
@@ -230,7 +237,7 @@ class StageWorker:
         )
         if snapshot is not None:
             run.since_snapshot = 0
-        await self._stream.publish(run.partition, name, batch.outputs)
+        await self._stream.publish(run.partition, name, batch.outputs, batch.times)
         run.delivered = len(batch.outputs)
         if batch.closed:
             del self._runs[name]

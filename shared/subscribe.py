@@ -1,31 +1,34 @@
-"""Subscribe to a topic: messages as JSON lines."""
+"""Subscribe to a topic from outside the flow: no consumer group, nothing committed, nobody waits for it."""
 
-from collections.abc import Mapping
-from typing import BinaryIO
+from collections.abc import AsyncGenerator, Mapping, Sequence
+from typing import NamedTuple
 
-import orjson
 from aiokafka import TopicPartition
 
 from shared.bus import partitions_of, reader
 from shared.errors import BusError
 from shared.settings import Settings
-from shared.topics import DEAD_LETTERS
+
+MOST_AT_ONCE = 500
+POLL_MILLISECONDS = 1_000
+
+
+class Message(NamedTuple):
+    """A message of a topic; `behind` counts those that lie after it in its partition."""
+
+    value: bytes
+    headers: Mapping[str, str]
+    partition: int
+    behind: int
 
 
 async def subscribe(
-    settings: Settings,
-    topic: str,
-    output: BinaryIO,
-    wanted: Mapping[str, str],
-    *,
-    beginning: bool = False,
-    count: int | None = None,
-) -> None:
-    """Write the messages of a topic, one line each, for ever or up to `count`.
+    settings: Settings, topic: str, *, beginning: bool = False
+) -> AsyncGenerator[Sequence[Message], None]:
+    """Yield the messages of a topic for ever, those that come together at once, and none when a second brings none.
 
-    Only those whose fields, or kind of event, equal the ones `wanted`.
-
-    A dead letter is shown by its headers, with its bytes as text as far as they are text.
+    Those of one run are in order. While Kafka is away there are none; whoever closes the generator ends the
+    subscription.
 
     Raises
     ------
@@ -38,30 +41,20 @@ async def subscribe(
     consumer = reader(settings)
     await consumer.start()
     try:
-        consumer.assign([TopicPartition(topic, number) for number in range(partitions)])
+        places = [TopicPartition(topic, number) for number in range(partitions)]
+        consumer.assign(places)
         await (consumer.seek_to_beginning() if beginning else consumer.seek_to_end())
-        written = 0
-        async for record in consumer:
-            if topic == DEAD_LETTERS:
-                headers = {name: value.decode(errors="replace") for name, value in record.headers}
-                line = orjson.dumps(headers | {"value": (record.value or b"").decode(errors="replace")})
-            else:
-                line = record.value or b""
-                if wanted and not _is_wanted(line, wanted):
-                    continue
-            output.write(line + b"\n")
-            output.flush()
-            written += 1
-            if written == count:
-                return
+        while True:
+            found = await consumer.getmany(timeout_ms=POLL_MILLISECONDS, max_records=MOST_AT_ONCE)
+            yield [
+                Message(
+                    record.value or b"",
+                    {name: value.decode(errors="replace") for name, value in record.headers},
+                    place.partition,
+                    max(0, (consumer.highwater(place) or 0) - record.offset - 1),
+                )
+                for place, records in found.items()
+                for record in records
+            ]
     finally:
         await consumer.stop()
-
-
-def _is_wanted(line: bytes, wanted: Mapping[str, str]) -> bool:
-    try:
-        message = orjson.loads(line)
-        fields = message | {"kind": message["event"]["kind"]}
-    except (orjson.JSONDecodeError, KeyError, TypeError):
-        return False  # it is a dead letter of the next stage
-    return all(fields.get(name) == value for name, value in wanted.items())

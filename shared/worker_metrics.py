@@ -1,29 +1,37 @@
 """Health figures of a worker, for scraping."""
 
-from prometheus_client import CollectorRegistry, Counter, Gauge, Histogram
+from prometheus_client import CollectorRegistry, Counter, Gauge, Histogram, disable_created_metrics
+
+from shared import metric_names as names
+from shared.metric_names import Metric
+
+disable_created_metrics()  # type: ignore[no-untyped-call]  # when a counter began is nothing that anybody looks at
 
 
 class WorkerMetrics:
-    """One set per worker process; every name begins with `shadowtime_worker_`."""
+    """One set per worker process."""
 
     def __init__(self, stage: str) -> None:
         self.registry = CollectorRegistry()
-        self.events = self._counter("events", "Events handled.", stage)
-        self.duplicates = self._counter("duplicates", "Events that had been handled before.", stage)
-        self.dead_letters = self._counter("dead_letters", "Messages that could not be used.", stage)
-        self.fenced = self._counter("fenced", "Transactions refused because another worker owned the run.", stage)
-        self.retries = self._counter("retries", "Batches repeated because Kafka or Redis failed.", stage)
-        self.lag = self._gauge("lag", "Messages waiting in the input topic.", stage)
-        self.batch_seconds = Histogram(
-            "shadowtime_worker_batch_seconds",
-            "Time from taking a batch to its delivery.",
-            ["stage"],
-            buckets=(0.001, 0.002, 0.005, 0.01, 0.02, 0.05, 0.1, 0.5, 1, 5),
-            registry=self.registry,
-        ).labels(stage)
+        self._stage = stage
+        self.events = self._counter(names.WORKER_EVENTS)
+        self.duplicates = self._counter(names.WORKER_DUPLICATES)
+        self.dead_letters = self._counter(names.WORKER_DEAD_LETTERS)
+        self.fenced = self._counter(names.WORKER_FENCED)
+        self.retries = self._counter(names.WORKER_RETRIES)
+        self.lag = self._gauge(names.WORKER_LAG)
+        self.started = self._gauge(names.WORKER_START)
+        self.batch_seconds = self._histogram(names.WORKER_BATCH)
+        self.latency = self._histogram(names.WORKER_LATENCY)
 
-    def _counter(self, name: str, meaning: str, stage: str) -> Counter:
-        return Counter(f"shadowtime_worker_{name}", meaning, ["stage"], registry=self.registry).labels(stage)
+    def _counter(self, metric: Metric) -> Counter:
+        return Counter(metric.name, metric.meaning, metric.labels, registry=self.registry).labels(self._stage)
 
-    def _gauge(self, name: str, meaning: str, stage: str) -> Gauge:
-        return Gauge(f"shadowtime_worker_{name}", meaning, ["stage"], registry=self.registry).labels(stage)
+    def _gauge(self, metric: Metric) -> Gauge:
+        return Gauge(metric.name, metric.meaning, metric.labels, registry=self.registry).labels(self._stage)
+
+    def _histogram(self, metric: Metric) -> Histogram:
+        edges = (0.001, 0.002, 0.005, 0.01, 0.02, 0.05, 0.1, 0.5, 1, 5)
+        return Histogram(metric.name, metric.meaning, metric.labels, buckets=edges, registry=self.registry).labels(
+            self._stage
+        )

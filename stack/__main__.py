@@ -12,14 +12,13 @@ import typer
 from rich.console import Console
 from rich.table import Table
 
-from shared.errors import ShadowtimeError
+from shared.command_line import run_app
 from stack.plan import Plan
 from stack.server import ServerError
 from stack.state import State, read_state, supervisor_of
 from stack.worker import CHECKOUT
 
 console = Console(highlight=False, soft_wrap=True)
-messages = Console(stderr=True, highlight=False, soft_wrap=True)
 app = typer.Typer(add_completion=False, pretty_exceptions_enable=False, no_args_is_help=True, help=__doc__)
 
 UP_SECONDS = 120.0
@@ -42,9 +41,10 @@ def up(
     web_port: Annotated[
         int, typer.Option(min=1, max=65_000, metavar="PORT", help="The first worker's /health; the next are above.")
     ] = 6066,
+    live_port: Port = 6080,
     folder: Folder = STACK,
 ) -> None:
-    """Start Kafka, Redis, VictoriaMetrics and the workers in the background; return when all are healthy."""
+    """Start the servers, the workers and the live page in the background; return when all are healthy."""
     folder = folder.resolve()
     if (pid := supervisor_of(folder)) is not None:
         console.print(f"the stack runs already (supervisor {pid}); end it with: python -m stack down")
@@ -53,7 +53,7 @@ def up(
     from services.pipeline import STAGES  # takes a second, which `status` and `down` need not
 
     stages = tuple(stage.name for stage in STAGES)
-    plan = Plan(str(folder), stages, workers, kafka_port, redis_port, victoria_metrics_port, web_port)
+    plan = Plan(str(folder), stages, workers, kafka_port, redis_port, victoria_metrics_port, web_port, live_port)
     require(plan)
     try:
         folder.mkdir(parents=True, exist_ok=True)
@@ -162,6 +162,7 @@ def tell_addresses(plan: Plan) -> None:
     """Print where everything listens, and what to try next."""
     for server in (*plan.make_servers(), *plan.make_workers()):
         console.print(f"  {server.name:24}{server.address}", markup=False)
+    console.print(f"  {'live page':24}http://{plan.make_live_page().address}/", markup=False)
     python, here = Path(sys.executable), Path.cwd()
     run = f"{python.relative_to(here) if python.is_relative_to(here) else python} -m"
     kafka = f"kafka-bootstrap=127.0.0.1:{plan.kafka_port}"
@@ -172,15 +173,8 @@ def tell_addresses(plan: Plan) -> None:
 
 
 def main() -> None:
-    """Run the command line: errors as one line each, no traceback."""
-    try:
-        app()
-    except ShadowtimeError as error:
-        messages.print(f"error: {error}", markup=False, style="red")
-        sys.exit(2)
-    except KeyboardInterrupt:
-        messages.print("interrupted")
-        sys.exit(128 + signal.SIGINT)
+    """Run the command line."""
+    run_app(app)
 
 
 if __name__ == "__main__":

@@ -1,9 +1,10 @@
-"""Make every server of the stack available on this machine: `python -m stack.install [compose]`.
+"""Make every server of the stack available on this machine: `python -m stack.install [compose] [browser]`.
 
 Kafka's jars come through Maven into a cache folder, all else from the system's packages, which takes root or
 sudo without a password. What is there already is left alone. A server that cannot be had is named with
 the reason, and the exit status is 1. With `compose`, `docker-compose` is installed too: it needs no Docker engine to
-check docker-compose.yml, and nothing else here needs it.
+check docker-compose.yml, and nothing else here needs it. With `browser`, Chromium and axe-core are: tests look at the
+pages with them.
 """
 
 import os
@@ -11,9 +12,11 @@ import shutil
 import subprocess
 import sys
 import tempfile
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
+from functools import partial
 from pathlib import Path
 
+from stack.browser import AXE, AXE_VERSION, CHROMIUM, axe_file, unpack_axe
 from stack.kafka_server import POM, Kafka, has_jars, jar_folder, kafka_version
 from stack.redis_server import Redis
 from stack.server import Server, ServerError
@@ -34,24 +37,17 @@ COMPOSE = "docker-compose"
 
 def main(arguments: Sequence[str] = ()) -> int:
     """Install what is missing; return the exit status."""
+    wanted: dict[str, Callable[[], None]] = {server.name: partial(install, server) for server in PACKAGES}
+    wanted |= {name: EXTRAS[name] for name in arguments if name in EXTRAS}
     missing = 0
-    for server in PACKAGES:
+    for name, bring in wanted.items():
         try:
-            install(server)
+            bring()
         except ServerError as error:
             missing += 1
-            sys.stderr.write(f"{server.name}: not available: {error}\n")
+            sys.stderr.write(f"{name}: not available: {error}\n")
         else:
-            sys.stdout.write(f"{server.name}: ready\n")
-    if "compose" in arguments:
-        try:
-            if shutil.which(COMPOSE) is None:
-                _install_package(COMPOSE, COMPOSE)
-        except ServerError as error:
-            missing += 1
-            sys.stderr.write(f"{COMPOSE}: not available: {error}\n")
-        else:
-            sys.stdout.write(f"{COMPOSE}: ready\n")
+            sys.stdout.write(f"{name}: ready\n")
     return 1 if missing else 0
 
 
@@ -66,6 +62,22 @@ def install(server: type[Server]) -> None:
         _fetch_jars(jar_folder())
     if (reason := server.available()) is not None:
         raise ServerError(reason)
+
+
+def _install_compose() -> None:
+    if shutil.which(COMPOSE) is None:
+        _install_package(COMPOSE, COMPOSE)
+
+
+def _install_browser() -> None:
+    if shutil.which(CHROMIUM) is None:
+        _install_package(CHROMIUM, CHROMIUM)
+    if not axe_file().exists():
+        if shutil.which("npm") is None:
+            _install_package("npm", "npm")
+        with tempfile.TemporaryDirectory() as folder:
+            _run(["npm", "pack", f"{AXE}@{AXE_VERSION}", "--silent", "--pack-destination", folder])
+            unpack_axe(Path(folder) / f"{AXE}-{AXE_VERSION}.tgz")
 
 
 def _fetch_jars(folder: Path) -> None:
@@ -145,6 +157,8 @@ def _run(command: list[str]) -> None:
         tail = "\n".join((done.stdout + done.stderr).strip().splitlines()[-10:])
         raise ServerError(f"{' '.join(command)} ended with status {done.returncode}:\n{tail}")
 
+
+EXTRAS = {"compose": _install_compose, "browser": _install_browser}
 
 if __name__ == "__main__":
     sys.exit(main(sys.argv[1:]))

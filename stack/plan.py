@@ -2,23 +2,29 @@
 
 import json
 from dataclasses import asdict, dataclass
+from itertools import count
 from pathlib import Path
 
 from stack.ports import is_free
 from stack.server import Server, ServerError
 from stack.servers import Kafka, Redis, VictoriaMetrics
-from stack.worker import Worker
+from stack.worker import LivePage, Worker
+
+METRICS = "metrics"
+"""The process beside the stages that writes their results to VictoriaMetrics."""
 
 
 @dataclass(frozen=True)
 class Plan:
-    """A stack: three servers, and `workers` workers for each of `stages`.
+    """A stack: three servers, `workers` workers for each of `stages`, what feeds VictoriaMetrics, and the live page.
 
     Examples
     --------
     >>> plan = Plan("/tmp/stack", ("scheduler", "scoreboard"), workers=2)
     >>> [(worker.name, worker.port) for worker in plan.make_workers()][1:3]
     [('scheduler-2', 6067), ('scoreboard-1', 6068)]
+    >>> plan.make_workers()[-1].name
+    'metrics'
     """
 
     folder: str
@@ -28,6 +34,7 @@ class Plan:
     redis_port: int = 6379
     victoria_metrics_port: int = 8428
     web_port: int = 6066
+    live_port: int = 6080
 
     @classmethod
     def read(cls, folder: Path) -> "Plan":
@@ -51,17 +58,24 @@ class Plan:
         ]
 
     def make_workers(self) -> list[Worker]:
-        """Return every worker in the order of the flow, not yet started."""
-        kafka, redis, _ = self.make_servers()
+        """Return every worker in the order of the flow, and what follows them, not yet started."""
+        kafka, redis, store = self.make_servers()
         names = [
             (stage, stage if self.workers == 1 else f"{stage}-{number}")
             for stage in self.stages
             for number in range(1, self.workers + 1)
         ]
+        addresses = kafka.address, redis.address, store.address
+        ports = (port for port in count(self.web_port) if port != self.live_port)
         return [
-            Worker(name, stage, kafka.address, redis.address, Path(self.folder) / name, self.web_port + place)
-            for place, (stage, name) in enumerate(names)
+            Worker(name, stage, *addresses, Path(self.folder) / name, next(ports))
+            for stage, name in [*names, (METRICS, METRICS)]
         ]
+
+    def make_live_page(self) -> LivePage:
+        """Return the live page, not yet started."""
+        kafka, _, _ = self.make_servers()
+        return LivePage(kafka.address, Path(self.folder) / "live", self.live_port)
 
     def write_scrape_config(self) -> None:
         """Tell VictoriaMetrics where the workers' figures are (JSON is YAML, too)."""
@@ -76,10 +90,10 @@ class Plan:
             if (reason := server.available()) is not None:
                 raise ServerError(reason)
         taken: dict[int, str] = {}
-        for server in (*servers, *self.make_workers()):
+        for server in (*servers, *self.make_workers(), self.make_live_page()):
             if (other := taken.setdefault(server.port, server.name)) != server.name:
                 raise ServerError(f"{other} and {server.name} cannot both listen on {server.address}")
-        for server in servers:
+        for server in (*servers, self.make_live_page()):
             if not is_free(server.port):
                 raise ServerError(
                     f"{server.name} cannot listen on {server.address}: another process does; end it "

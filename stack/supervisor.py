@@ -32,7 +32,7 @@ class Supervisor:
         self._folder = Path(plan.folder)
         self._plan = plan
         self._servers = plan.make_servers()
-        self._workers = plan.make_workers()
+        self._workers = [*plan.make_workers(), plan.make_live_page()]
         self._keepers: list[Keeper] = []
         self._told: State | None = None
         self._stopping = threading.Event()

@@ -10,7 +10,7 @@ from stack.server import Server
 
 CHECKOUT = Path(__file__).parents[1]
 
-OURS = ("SHADOWTIME_KAFKA_", "SHADOWTIME_REDIS_", "SHADOWTIME_WEB_")
+OURS = ("SHADOWTIME_KAFKA_", "SHADOWTIME_REDIS_", "SHADOWTIME_VICTORIA_METRICS_", "SHADOWTIME_WEB_")
 """Settings that the stack decides; a worker takes all others from the environment."""
 
 
@@ -22,8 +22,8 @@ class Worker(Server):
     name
         What it is called in the stack: its stage, and a number where a stage has several.
     stage
-        The stage it runs.
-    kafka, redis
+        The stage it runs, or another command of `python -m services`.
+    kafka, redis, victoria_metrics
         Addresses of the servers, as HOST:PORT.
     folder
         Its log; faust leaves a folder there too.
@@ -31,12 +31,15 @@ class Worker(Server):
         Where its web pages are, on loopback.
     """
 
-    def __init__(self, name: str, stage: str, kafka: str, redis: str, folder: Path, port: int) -> None:
+    def __init__(
+        self, name: str, stage: str, kafka: str, redis: str, victoria_metrics: str, folder: Path, port: int
+    ) -> None:
         super().__init__(folder, port)
         self.name = name
         self.stage = stage
         self._kafka = kafka
         self._redis = redis
+        self._victoria_metrics = victoria_metrics
 
     @classmethod
     def available(cls) -> str | None:
@@ -58,6 +61,7 @@ class Worker(Server):
         flags = {
             "kafka-bootstrap": self._kafka,
             "redis-url": f"redis://{self._redis}/0",
+            "victoria-metrics-url": f"http://{self._victoria_metrics}",
             "web-host": HOST,
             "web-port": self.port,
         }
@@ -67,3 +71,16 @@ class Worker(Server):
         kept = {name: value for name, value in os.environ.items() if not name.upper().startswith(OURS)}
         path = os.pathsep.join(filter(None, (str(CHECKOUT), os.environ.get("PYTHONPATH"))))
         return kept | {"PYTHONPATH": path}
+
+
+class LivePage(Worker):
+    """The live page; `port` is where visitors find it."""
+
+    def __init__(self, kafka: str, folder: Path, port: int) -> None:
+        super().__init__("live", "live", kafka, "", "", folder, port)
+
+    def _command(self) -> list[str]:
+        return [
+            *(sys.executable, "-m", "services", self.stage),
+            *(f"--kafka-bootstrap={self._kafka}", f"--host={HOST}", f"--port={self.port}"),
+        ]

@@ -7,6 +7,7 @@ import os
 from collections.abc import Iterator
 
 import pytest
+import redis
 
 from stack.servers import Kafka, Redis, Server, VictoriaMetrics
 
@@ -35,6 +36,15 @@ def redis_server(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Redis]:
     require(Redis)
     with Redis(tmp_path_factory.mktemp("redis")) as server:
         yield server
+
+
+@pytest.fixture
+def empty_redis(redis_server: Redis) -> Iterator[Redis]:
+    """That Redis for a test that reads and writes it directly: empty before, and after, whatever was left in it."""
+    with redis.Redis.from_url(redis_server.url) as client:
+        client.flushall()
+        yield redis_server
+        client.flushall()
 
 
 @pytest.fixture(scope="session")

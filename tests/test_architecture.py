@@ -18,7 +18,13 @@ SERVICES = sorted(path.parent.name for path in (ROOT / "services").glob("*/__ini
 WIRING = {"services/pipeline.py", "services/catalogue.py"}
 BROKER_FILES = {
     "faust": {"shared/faust_runner.py"},
-    "aiokafka": {"shared/bus.py", "shared/kafka_stream.py", "shared/subscribe.py", "replayer/streamed.py"},
+    "aiokafka": {
+        "shared/bus.py",
+        "shared/kafka_follower.py",
+        "shared/kafka_stream.py",
+        "shared/subscribe.py",
+        "replayer/streamed.py",
+    },
     "redis": {"shared/redis_store.py"},
 }
 CLOCKS_AND_CHANCE = {"time", "datetime", "random", "secrets", "uuid"}

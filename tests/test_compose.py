@@ -25,7 +25,10 @@ DOCKERFILES = {"services/Dockerfile": CHECKOUT / "services" / "Dockerfile"} | {
     f"stack/{path.name}": path for path in (CHECKOUT / "stack").glob("*.Dockerfile")
 }
 
-service = pytest.mark.parametrize("name", [*SERVERS, *FLOW, "replayer"])
+METRICS = "metrics"
+OURS = [*FLOW, METRICS, "live", "replayer"]
+
+service = pytest.mark.parametrize("name", [*SERVERS, *OURS])
 stage = pytest.mark.parametrize("name", FLOW)
 
 
@@ -45,7 +48,7 @@ def address(text: str) -> tuple[str, int]:
 
 
 def test_one_block_per_stage_in_the_order_of_the_flow() -> None:
-    assert list(services()) == [*SERVERS, *FLOW, "replayer"]
+    assert list(services()) == [*SERVERS, *OURS]
 
 
 @stage
@@ -54,7 +57,7 @@ def test_a_stage_runs_its_own_worker(name: str) -> None:
     assert services()[name]["image"] == services()["replayer"]["image"]
 
 
-@pytest.mark.parametrize("name", [*FLOW, "replayer"])
+@pytest.mark.parametrize("name", OURS)
 def test_every_setting_is_one(name: str, monkeypatch: pytest.MonkeyPatch) -> None:
     given = settings_of(name)
     assert set(given) <= set(Settings.model_fields)
@@ -66,7 +69,7 @@ def test_every_setting_is_one(name: str, monkeypatch: pytest.MonkeyPatch) -> Non
     }
 
 
-@pytest.mark.parametrize("name", [*FLOW, "replayer"])
+@pytest.mark.parametrize("name", OURS)
 def test_workers_find_kafka_where_it_listens(name: str) -> None:
     kafka = environment("kafka")
     assert settings_of(name)["kafka_bootstrap"] == kafka["KAFKA_ADVERTISED_LISTENERS"].removeprefix("BROKER://")
@@ -84,7 +87,17 @@ def test_workers_find_redis_and_its_password(name: str) -> None:
     assert settings_of(name)["redis_password"] == environment("redis")["REDISCLI_AUTH"]
 
 
-@stage
+def test_results_are_written_where_victoria_metrics_listens() -> None:
+    given = settings_of(METRICS)
+    for name, setting in (("victoria-metrics", "victoria_metrics_url"), ("grafana", "grafana_url")):
+        host, port = address(given[setting].removeprefix("http://"))
+        assert host == name
+        assert f":{port}/" in services()[name]["healthcheck"]["test"][-1]
+    assert services()[METRICS]["command"] == ["services", METRICS]
+    assert given["grafana_password"] == environment("grafana")["GF_SECURITY_ADMIN_PASSWORD"]
+
+
+@pytest.mark.parametrize("name", [*FLOW, METRICS])
 def test_health_is_asked_at_the_web_port(name: str) -> None:
     port = settings_of(name)["web_port"]
     assert f"'http://127.0.0.1:{port}/health'" in services()[name]["healthcheck"]["test"][-1]
@@ -93,8 +106,8 @@ def test_health_is_asked_at_the_web_port(name: str) -> None:
 def test_every_stage_is_scraped_at_its_web_port() -> None:
     (job,) = yaml.safe_load((CHECKOUT / "stack" / "scrape.yml").read_text())["scrape_configs"]
     (found,) = job["dns_sd_configs"]
-    assert found["names"] == FLOW
-    assert {str(found["port"])} == {settings_of(name)["web_port"] for name in FLOW}
+    assert found["names"] == [*FLOW, METRICS]
+    assert {str(found["port"])} == {settings_of(name)["web_port"] for name in found["names"]}
 
 
 def test_the_data_source_is_victoria_metrics() -> None:
@@ -105,13 +118,22 @@ def test_the_data_source_is_victoria_metrics() -> None:
     assert "./dashboards/provisioning:/etc/grafana/provisioning:ro" in services()["grafana"]["volumes"]
 
 
-def test_nothing_but_grafana_is_published() -> None:
-    assert {name for name, each in services().items() if "ports" in each} == {"grafana"}
-    assert {name for name, each in services().items() if each["networks"] != ["stream"]} == {"grafana"}
+def test_nothing_but_grafana_and_the_live_page_is_published() -> None:
+    assert {name for name, each in services().items() if "ports" in each} == {"grafana", "live"}
+    assert {name for name, each in services().items() if each["networks"] != ["stream"]} == {"grafana", "live"}
     assert resolved()["networks"]["stream"] == {"internal": True}
     assert "GF_SECURITY_ADMIN_PASSWORD" in environment("grafana")
     assert environment("grafana")["GF_AUTH_ANONYMOUS_ENABLED"] == "false"
     assert not any("network_mode" in each or "privileged" in each for each in services().values())
+
+
+def test_the_live_page_is_for_this_machine_alone() -> None:
+    """It has no password."""
+    each = services()["live"]
+    (port,) = each["ports"]
+    assert re.fullmatch(r"127\.0\.0\.1:\d+:6080", port)
+    assert each["command"] == ["services", "live", "--host", "0.0.0.0", "--port", "6080"]
+    assert "'http://127.0.0.1:6080/health'" in each["healthcheck"]["test"][-1]
 
 
 @service

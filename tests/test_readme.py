@@ -7,7 +7,8 @@ import sys
 from pathlib import Path
 
 from shared import bus
-from shared.events import Decided, Envelope, FitsNow, Start
+from shared.events import Decided, Envelope, Start
+from shared.reasons import FitsNow
 from shared.settings import Settings
 from stack.servers import Kafka
 from tests.real_servers import require
@@ -56,7 +57,13 @@ def test_make_targets_exist() -> None:
 
 def test_options_exist() -> None:
     shown = ""
-    for command in (["replayer"], ["replayer.lublin"], ["services", "watch"], ["services", "ask"]):
+    for command in (
+        ["replayer"],
+        ["replayer.lublin"],
+        ["services", "watch"],
+        ["services", "live"],
+        ["services", "ask"],
+    ):
         call = [sys.executable, "-m", *command, "--help"]
         shown += subprocess.run(
             call, cwd=ROOT, capture_output=True, text=True, check=True, env={"COLUMNS": "200"}

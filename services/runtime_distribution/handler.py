@@ -1,11 +1,17 @@
 """The stage: adds a run-time prediction to every submission, and learns from every end."""
 
+from services.runtime_distribution.class_mean_sigma import ClassMeanSigma
+from services.runtime_distribution.class_p90 import ClassP90
+from services.runtime_distribution.downey import DowneyMean, DowneyMedian
 from services.runtime_distribution.empirical import Empirical
 from services.runtime_distribution.empirical_request import EmpiricalRequest
 from services.runtime_distribution.experts import Experts
+from services.runtime_distribution.gibbons import Gibbons
 from services.runtime_distribution.hmm import Hmm
 from services.runtime_distribution.last_two import LastTwo
+from services.runtime_distribution.queue_maximum import QueueMaximum
 from services.runtime_distribution.requested import Requested
+from services.runtime_distribution.templates import Templates
 from shared.events import ClusterOpened, Envelope, JobEnded, JobSubmitted
 from shared.jobs_in_system import RunningJob
 from shared.predicting_stage import PredictingStage
@@ -17,7 +23,22 @@ RunTimePredictor = Predictor[JobSubmitted, int, RunTimePrediction]
 """A prediction is at least one second and at most the request (spec G9)."""
 
 PREDICTORS: Registry[RunTimePredictor] = Registry(
-    "run-time predictor", [Requested, LastTwo, Hmm, Empirical, EmpiricalRequest, Experts]
+    "run-time predictor",
+    [
+        Requested,
+        LastTwo,
+        Hmm,
+        Empirical,
+        EmpiricalRequest,
+        Experts,
+        Templates,
+        Gibbons,
+        DowneyMean,
+        DowneyMedian,
+        QueueMaximum,
+        ClassP90,
+        ClassMeanSigma,
+    ],
 )
 
 
@@ -32,5 +53,5 @@ class RuntimeDistribution(PredictingStage):
     def on_ended(self, envelope: Envelope, ended: JobEnded, job: RunningJob) -> Envelope:
         """Learn the run time, unless the scheduler cut the job short, which tells nothing of its length."""
         if not ended.requeued and ended.outcome != "killed":
-            self.predictor.learn_one(job.submitted, ended.run_time)
+            self.predictor.learn_one(job.submitted, ended.own_run_time)
         return envelope

@@ -126,10 +126,11 @@ class Hmm(Predictor[JobSubmitted, int, RunTimePrediction]):
         if not self._rounds:
             return None
         belief = self.belief(x.time)
+        likeliest = int(belief.argmax())
         if self._keys.state == "argmax":
-            belief = np.eye(len(belief))[belief.argmax()]
+            belief = np.eye(len(belief))[likeliest]
         masses = (belief[:, None] * self._model.emission).sum(axis=0)
-        return RunTimePrediction.of(masses, x.requested_time, round((belief * self._jobs).sum()))
+        return RunTimePrediction.of(masses, x.requested_time, round((belief * self._jobs).sum()), likeliest)
 
     def belief(self, time: int) -> Floats:
         """Return the probability of each state at `time` in seconds, which is now or later; shape (states,)."""

@@ -4,9 +4,8 @@ from typing import Literal, NamedTuple
 
 from pydantic import BaseModel, ConfigDict, ValidationError
 
-from shared.errors import SettingsError
 from shared.predictions import RunTimePrediction, WalltimeAdjustment
-from shared.spec import parse
+from shared.spec import parse, wrong_key
 
 
 class Uses(BaseModel):
@@ -47,9 +46,7 @@ class Uses(BaseModel):
         try:
             return cls.model_validate(parse(adjustment).keys)
         except ValidationError as error:
-            first = error.errors()[0]
-            key, value = ".".join(map(str, first["loc"])), first["input"]
-            raise SettingsError(f"walltime adjustment {adjustment!r}: {key}={value}: {first['msg']}") from None
+            raise wrong_key(f"walltime adjustment {adjustment!r}", error) from None
 
 
 class PlannedTimes(NamedTuple):

@@ -1,13 +1,18 @@
 """EASY backfilling: one reservation, for the first job that does not fit."""
 
 from collections.abc import Sequence
+from typing import Any, ClassVar
 
 import numpy as np
+from pydantic import Field
 
 from services.scheduler.expected_end import Column, expected_ends
+from services.scheduler.forecast_keys import PlanKeys
 from services.scheduler.job_table import Queue, Running
+from services.scheduler.orders import Order, ranked
 from services.scheduler.policy import FITS_NOW, Policy, backfilled, start
-from shared.events import Start
+from shared.chance import key_of
+from shared.events import ClusterOpened, Start
 from shared.kernel import kernel
 from shared.spec import SpecKeys
 
@@ -113,26 +118,61 @@ def easy_pass(
     return heads, shadow_time, extra, rows[:accepted]
 
 
+class EasyKeys(PlanKeys):
+    """Settings of `Easy`."""
+
+    order: Order = Field(
+        "BF",
+        description="in which candidates are tried: as they came, by priority, by random number, shortest first, or "
+        "one of the middle two over the estimated run time",
+        exclude_if=lambda order: order == "BF",
+    )
+    weight: float = Field(
+        0.0,
+        ge=0,
+        le=1e6,
+        description="of the delay in seconds, added to what candidates are sorted by",
+        exclude_if=lambda weight: not weight,
+    )
+
+
 class Easy(Policy):
     """Start the head of the queue while it fits; then start what does not delay the first job that does not.
 
     A candidate may start if it fits now and either ends by the head's shadow time or takes no more than the extra
-    processors. Candidates are tried in order of submission. O(queue + running log running) per pass.
+    processors. O(queue log queue + running log running) per pass.
 
     References
     ----------
-    Lifka: The ANL/IBM SP scheduling system, JSSPP 1995.
+    Lifka: The ANL/IBM SP scheduling system, JSSPP 1995. Orders: P1, section 3.
     """
 
     name = "easy"
-    Keys = SpecKeys
+    Keys: ClassVar[type[SpecKeys]] = EasyKeys
 
-    def __init__(self, keys: SpecKeys) -> None:
-        del keys
+    def __init__(self, keys: Any) -> None:
+        self.keys = keys
+        self.on_requests = isinstance(keys, PlanKeys) and keys.plan == "requested"
+        self.steady = not isinstance(keys, EasyKeys) or (keys.order[0] != "R" and not keys.weight)
+        """Whether candidates never change places as time passes."""
+        self.chance = 0
 
-    def order(self, queue: Queue) -> Column:
+    def open(self, opened: ClusterOpened) -> None:
+        """Take note of the run: draws of chance are its own."""
+        self.chance = key_of(opened.seed, opened.cluster)
+
+    def order(self, now: int, queue: Queue) -> Column:
         """Return the rank of each waiting job as a candidate."""
-        return np.arange(len(queue))
+        if self.keys.order == "BF":
+            return np.arange(len(queue))
+        rank = np.empty(len(queue), dtype=np.int64)
+        times = self.order_times(queue)
+        rank[ranked(now, queue, times, self.keys.order, self.keys.weight, self.chance)] = np.arange(len(queue))
+        return rank
+
+    def order_times(self, queue: Queue) -> Column:
+        """Return the run times in seconds that order the queue."""
+        return queue.order_request if self.on_requests else queue.order_time
 
     def rows(self, now: int, queue: Queue) -> Column | None:
         """Return the rows of the queue in the order in which all are served, candidates too; None: as submitted."""
@@ -142,10 +182,12 @@ class Easy(Policy):
         """Return the starts of one pass: heads that fit, then backfilled candidates."""
         if free <= 0 or not len(queue):
             return []
-        processors, run_times, order = queue.processors, queue.predicted_time, self.order(queue)
-        rows = self.rows(now, queue)
+        processors, run_times = queue.processors, queue.requested_time if self.on_requests else queue.predicted_time
         served: Sequence[int] = range(len(queue))
-        if rows is not None:
+        rows = self.rows(now, queue)
+        if rows is None:
+            order = self.order(now, queue)
+        else:
             processors, run_times, order = processors[rows], run_times[rows], np.arange(len(queue))
             served = rows.tolist()
         heads, shadow_time, extra, accepted = easy_pass(
@@ -156,7 +198,7 @@ class Easy(Policy):
             order,
             running.processors,
             running.start_time,
-            running.predicted_time,
+            running.requested_time if self.on_requests else running.predicted_time,
             running.adjusted_time,
             running.requested_time,
             running.corrections,
@@ -184,7 +226,8 @@ class EasySjbf(Easy):
     """
 
     name = "easy-sjbf"
+    Keys = PlanKeys
 
-    def order(self, queue: Queue) -> Column:
+    def order(self, now: int, queue: Queue) -> Column:
         """Return the run times that order the queue."""
-        return queue.order_time
+        return self.order_times(queue)

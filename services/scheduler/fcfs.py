@@ -1,19 +1,19 @@
 """First come, first served."""
 
+from services.scheduler.forecast_keys import ForecastKeys
 from services.scheduler.job_table import Queue, Running
 from services.scheduler.policy import FITS_NOW, Policy, start
 from shared.events import Start
-from shared.spec import SpecKeys
 
 
 class Fcfs(Policy):
     """Start jobs strictly in order of submission; the first that does not fit blocks all behind it. O(starts)."""
 
     name = "fcfs"
-    Keys = SpecKeys
+    Keys = ForecastKeys
 
-    def __init__(self, keys: SpecKeys) -> None:
-        del keys
+    def __init__(self, keys: ForecastKeys) -> None:
+        self.keys = keys
 
     def schedule(self, now: int, queue: Queue, running: Running, free: int) -> list[Start]:
         """Return the jobs at the head of the queue that fit together."""

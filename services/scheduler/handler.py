@@ -6,9 +6,11 @@ was decided is true once the machine has said so.
 
 from typing import Any
 
+from services.scheduler.adaptation import shape_of
 from services.scheduler.adjusted_prior import reweighted
 from services.scheduler.adjusted_times import Uses, planned_times
 from services.scheduler.expected_end import CORRECTIONS
+from services.scheduler.forecast import forecaster_of
 from services.scheduler.job_table import NEVER, Histograms, Queue, Running
 from services.scheduler.policies import POLICIES
 from shared.errors import SettingsError
@@ -36,6 +38,7 @@ class Scheduler(StageHandler):
         super().__init__(opened)
         self.policy = POLICIES.build(parse(opened.policy))
         self.policy.open(opened)
+        self.forecaster = forecaster_of(self.policy)
         self.histograms = Histograms()
         self.uses = Uses.of(opened.adjustment)
         self.queue = Queue(self.histograms, self.uses)
@@ -43,16 +46,20 @@ class Scheduler(StageHandler):
         if fallback not in CORRECTIONS:
             raise SettingsError(f"unknown fallback {fallback!r} of {opened.runtime!r}; known: {', '.join(CORRECTIONS)}")
         self.running = Running(CORRECTIONS[fallback], self.histograms, self.uses)
+        self.reshaped: dict[int, tuple[int, ...]] = {}
+        """Rows, as they were in the queue, of the jobs that run on other sizes than they requested."""
         self.used = 0
 
     def handle(self, envelope: Envelope) -> Envelope:
         """Let the policy see every event, then answer it."""
         answer = super().handle(envelope)
         self.policy.observe(envelope.event)
+        if self.forecaster:
+            self.forecaster.observe(envelope.event)
         return answer
 
     def on_submitted(self, envelope: Envelope, job: JobSubmitted) -> Envelope:
-        """Queue the job with what is predicted of it, and with its adjusted request."""
+        """Queue the job with what is predicted of it and its adjusted request; forecast its wait where asked to."""
         requested_time = NEVER if job.requested_time is None else job.requested_time
         prediction, adjustment = envelope.run_time, envelope.adjustment
         histogram = () if prediction is None else prediction.histogram
@@ -61,11 +68,19 @@ class Scheduler(StageHandler):
         times = planned_times(requested_time, prediction, adjustment)
         slot = self.histograms.add(histogram)
         self.queue.add((job.job_number, job.time, job.requested_processors, *times, slot))
-        return envelope
+        if self.forecaster is None:
+            return envelope
+        free = self.processors - self.used
+        forecast = self.forecaster.forecast(job.time, self.queue, self.running, free, job.job_number)
+        return envelope.model_copy(update={"forecast": forecast})
 
     def on_started(self, envelope: Envelope, started: JobStarted, job: JobSubmitted) -> Envelope:
-        """Move the job to the running ones."""
-        number, submit_time, _, *times, slot = self.queue.remove(started.job_number)
+        """Move the job to the running ones; on another size it takes another time."""
+        row = self.queue.remove(started.job_number)
+        number, submit_time, requested, *times, slot = row
+        if started.processors != requested and job.moldable:
+            self.reshaped[number] = row
+            times = [shape_of(job, started.processors).seconds(each) for each in times]
         self.running.add((number, submit_time, started.processors, *times, slot, started.time))
         self.used += started.processors
         return envelope
@@ -74,10 +89,13 @@ class Scheduler(StageHandler):
         """Free the job's processors; a requeued job waits again where it waited before."""
         number, submit_time, processors, *times, slot, _ = self.running.remove(ended.job_number)
         self.used -= processors
-        if ended.requeued:
-            self.queue.add((number, submit_time, job.submitted.requested_processors, *times, slot))
-        else:
+        as_queued = self.reshaped.pop(number, None)
+        if not ended.requeued:
             self.histograms.remove(slot)
+        elif as_queued is not None:
+            self.queue.add(as_queued)
+        else:
+            self.queue.add((number, submit_time, job.submitted.requested_processors, *times, slot))
         return envelope
 
     def on_scheduling_point(self, envelope: Envelope, point: SchedulingPoint) -> Envelope:
@@ -99,6 +117,7 @@ class Scheduler(StageHandler):
             "histograms": self.histograms.snapshot(),
             "queue": self.queue.snapshot(),
             "running": self.running.snapshot(),
+            "reshaped": list(self.reshaped.values()),
         }
 
     def restore(self, state: dict[str, Any]) -> None:
@@ -108,4 +127,5 @@ class Scheduler(StageHandler):
         self.histograms.restore(state["histograms"])
         self.queue.restore(state["queue"])
         self.running.restore(state["running"])
+        self.reshaped = {number: (number, *rest) for number, *rest in state["reshaped"]}
         self.used = int(self.running.processors.sum())

@@ -245,3 +245,8 @@ class Running(JobTable):
     def start_time(self) -> Column:
         """Times of start, in seconds."""
         return self._table[START, : self._size]
+
+    def once_started(self, queue: Queue) -> tuple[Column, Column, Column]:
+        """Return predicted, adjusted and requested times that waiting jobs are planned with once they run."""
+        predicted, adjusted = queue._table[self._predicted], queue._table[self._adjusted]
+        return predicted[: len(queue)], adjusted[: len(queue)], queue.requested_time

@@ -38,21 +38,23 @@ def criteria(order: str, drawn: Floats, delays: Column, run_times: Column) -> Fl
     return above / run_times if order.endswith("/L") else above
 
 
-def ranked(now: int, queue: Queue, order: str, weight: float, chance: int, round_: int) -> Column:
+def ranked(now: int, queue: Queue, run_times: Column, order: str, weight: float, chance: int) -> Column:
     """Return the rows of the queue, largest criterion first; equals in order of (submit time, job number).
 
     Parameters
     ----------
+    run_times
+        Of the waiting jobs, in seconds.
     weight
         Of the delay in seconds, which is added to the criterion so that nobody starves.
-    chance, round_
-        What draws are keyed by, beside the job. A priority is drawn once for each job, a random number in each round.
+    chance
+        What draws are keyed by, beside the job. A priority is drawn once for each job, a random number at each pass.
     """
     if order == "BF":
         return np.arange(len(queue))
-    drawn = uniform(chance, queue.job_number, round_ if order[0] == "R" else 0)
+    drawn = uniform(chance, queue.job_number, now if order[0] == "R" else 0)
     if order[0] == "P":
         drawn = np.floor(drawn * PRIORITIES) + 1
     delays = now - queue.submit_time
-    found = criteria(order, drawn, delays, queue.order_time)
+    found = criteria(order, drawn, delays, run_times)
     return np.argsort(-(found + weight * delays), kind="stable")

@@ -1,8 +1,10 @@
 """All policies by name, and the one that the project recommends."""
 
+from services.scheduler.all_reserve import AllReserve
 from services.scheduler.conservative import Conservative
 from services.scheduler.easy import Easy, EasySjbf
 from services.scheduler.fcfs import Fcfs
+from services.scheduler.lwf import Lwf
 from services.scheduler.policy import Policy
 from services.scheduler.probabilistic import Probabilistic
 from services.scheduler.wfp import Wfp
@@ -10,7 +12,7 @@ from shared.spec import Registry
 
 POLICIES: Registry[Policy] = Registry(
     "policy",
-    [Fcfs, Easy, EasySjbf, Conservative, Wfp, Probabilistic],
+    [Fcfs, Lwf, Easy, EasySjbf, AllReserve, Conservative, Wfp, Probabilistic],
     aliases=["best"],
     common=["runtime", "adjustment"],
 )

@@ -4,8 +4,9 @@ from collections.abc import Sequence
 from typing import Any, ClassVar, Protocol
 
 from services.scheduler.job_table import NEVER, Queue, Running
-from shared.events import Backfilled, ClusterOpened, Decision, Evaluated, Event, FitsNow, Reason, Start
+from shared.events import ClusterOpened, Decision, Evaluated, Event, Start
 from shared.message import LONGEST
+from shared.reasons import Backfilled, FitsNow, Reason
 from shared.spec import SpecKeys
 
 FITS_NOW = FitsNow()
@@ -19,7 +20,7 @@ class Policy(Protocol):
 
     name: ClassVar[str]
     Keys: ClassVar[type[SpecKeys]]
-    starts_only: ClassVar[bool] = True
+    starts_only: bool = True
     """Whether its decisions are only starts on the requested processors: nothing fits, nothing is decided."""
 
     def __init__(self, keys: Any) -> None: ...

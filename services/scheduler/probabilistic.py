@@ -10,10 +10,13 @@ from services.scheduler.candidates import MEASURES, Flags, Tried, try_candidates
 from services.scheduler.easy import BEYOND, shadow_of
 from services.scheduler.expected_end import Column, expected_ends
 from services.scheduler.job_table import NEVER, Queue, Running
+from services.scheduler.orders import ranked
 from services.scheduler.policy import FITS_NOW, Policy, backfilled, start
 from services.scheduler.terminations import refined_edges
-from shared.events import Decision, Evaluated, Event, JobStarted, JobSubmitted, ProbablyHarmless, Reason, Risk
+from shared.chance import key_of
+from shared.events import ClusterOpened, Decision, Evaluated, Event, JobStarted, JobSubmitted
 from shared.predictions import DIGITS
+from shared.reasons import ProbablyHarmless, Reason, Risk
 from shared.spec import SpecKeys
 
 RISKIEST = 3
@@ -34,8 +37,10 @@ class ProbabilisticKeys(SpecKeys):
         description="compare tau with the exact probability, with the paper's bound on it from below, or with the "
         "slowdown that the head is expected to lose at most for each unit that the candidate gains",
     )
-    order: Literal["fcfs", "sjbf", "expected"] = Field(
-        "fcfs", description="try candidates as submitted, by shortest request, or by shortest expected run time"
+    order: Literal["fcfs", "sjbf", "expected", "P", "R", "P/L", "R/L"] = Field(
+        "fcfs",
+        description="try candidates as submitted, by shortest request, by shortest expected run time, by priority, by "
+        "random number, or by one of these two over the expected run time",
     )
     accept_easy_safe: bool = Field(
         False, description="yes: whatever plain EASY would start on the requests starts, at no cost to the budget"
@@ -92,6 +97,11 @@ class Probabilistic(Policy):
         self.submit_times: dict[int, int] = {}
         """Of each waiting job."""
         self.longest_wait = 0
+        self.chance = 0
+
+    def open(self, opened: ClusterOpened) -> None:
+        """Take note of the run: draws of chance are its own."""
+        self.chance = key_of(opened.seed, opened.cluster)
 
     def schedule(self, now: int, queue: Queue, running: Running, free: int) -> list[Decision | Evaluated]:
         """Return the starts of one pass: heads that fit, then candidates, with what was found of each."""
@@ -117,7 +127,7 @@ class Probabilistic(Policy):
                 self.promises[head] = promise
             deadline = max(self.promises[head], int(queue.submit_time[heads]) + limit)
             aged = now - queue.submit_time[rows] > limit / 2
-        rows = np.concatenate((rows[aged], self._in_order(queue, rows[~aged])))
+        rows = np.concatenate((rows[aged], self._in_order(now, queue, rows[~aged])))
         while len(rows):
             spent = self.spent.get(head, 0.0)
             plain, shadow_time, extra = spent >= self.keys.budget, -BEYOND, -1  # nothing is safe by that
@@ -183,10 +193,13 @@ class Probabilistic(Policy):
         self.spent, self.promises = dict(state["spent"]), dict(state["promises"])
         self.submit_times, self.longest_wait = dict(state["submit_times"]), state["longest_wait"]
 
-    def _in_order(self, queue: Queue, rows: Column) -> Column:
+    def _in_order(self, now: int, queue: Queue, rows: Column) -> Column:
         """Return the candidates in the order in which they are tried."""
         if self.keys.order == "fcfs":
             return rows
+        if self.keys.order not in ("sjbf", "expected"):
+            order = ranked(now, queue, queue.order_time, self.keys.order, 0.0, self.chance)
+            return order[np.isin(order, rows)]
         times = queue.order_request if self.keys.order == "sjbf" else queue.order_time
         return rows[np.argsort(times[rows], kind="stable")]
 

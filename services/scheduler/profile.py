@@ -58,6 +58,23 @@ def earliest(times: Column, free: Column, steps: int, processors: int, run_time:
     return limit
 
 
+@kernel("boolean(int64[::1], int64[::1], int64, int64, int64, int64)")
+def fits(times: Column, free: Column, steps: int, processors: int, start: int, end: int) -> bool:
+    """Return whether so many processors are free from `start`, not before the profile's, to `end`. O(steps).
+
+    >>> import numpy as np
+    >>> times, free = np.array([0, 50, 90]), np.array([4, 8, 2])
+    >>> fits(times, free, 3, 4, 20, 90), fits(times, free, 3, 4, 20, 91)
+    (True, False)
+    """
+    step = np.searchsorted(times[:steps], start, side="right") - 1
+    while step < steps and times[step] < end:
+        if free[step] < processors:
+            return False
+        step += 1
+    return True
+
+
 @kernel("int64(int64[::1], int64[::1], int64, int64)")
 def cut_at(times: Column, free: Column, steps: int, time: int) -> int:
     """Make `time` the beginning of a step, and return the number of steps. O(steps)."""

@@ -1,11 +1,12 @@
 """Which waiting jobs to run for less time than they ask for, in holes of the plan."""
 
+import math
 from typing import NamedTuple
 
-import numpy as np
-
+from services.scheduler.conditioning import condition
+from services.scheduler.delay_probability import Floats
 from services.scheduler.expected_end import Column
-from services.scheduler.profile import FOREVER, begin, take
+from services.scheduler.profile import FOREVER
 from shared.kernel import kernel
 
 TEST_ABOVE = 10_800
@@ -53,37 +54,48 @@ def attempt(hole: int, run_time: int, least: int, *, speculate: bool, test: bool
     return None
 
 
-@kernel(
-    "Tuple((int64[::1], int64[::1], int64))"
-    "(int64, int64, int64[::1], int64[::1], int64[::1], int64[::1], int64[::1], int64)"
-)
-def planned_profile(
-    now: int,
-    idle: int,
-    running_processors: Column,
-    running_ends: Column,
-    processors: Column,
-    run_times: Column,
-    starts: Column,
-    room: int,
-) -> tuple[Column, Column, int]:
-    """Return the profile that running jobs and the plan leave, with room for more reservations, and its steps.
+@kernel("int64(int64, int64, int64, int64, float64[::1], float64[::1])")
+def worthwhile(hole: int, saved: int, ran: int, request: int, masses: Floats, edges: Floats) -> int:
+    """Return for how long it is best to run a job in a hole by its run-time distribution; 0: not at all. O(bins).
 
-    O(jobs * (jobs + running jobs)).
+    A run of so long gains the wait that is saved, with the probability that the job ends in it, and wastes itself with
+    the probability that it does not, both times the job's processors. It ends where a bin ends, which is where the
+    distribution knows anything new. Times in seconds.
+
+    Parameters
+    ----------
+    saved
+        The wait until its place in the plan.
+    ran
+        For how long it has run in vain before: it needs longer than that.
+    masses, edges
+        Probability of each bin of run times, shape (bins,), and where they begin and end.
+
+    >>> import numpy as np
+    >>> from shared.run_time_bins import BINS, EDGES
+    >>> masses = np.zeros(BINS)
+    >>> masses[[5, 15]] = 0.5, 0.5
+    >>> worthwhile(3600, 7200, 0, 36_000, masses, EDGES), worthwhile(3600, 7200, 19, 36_000, masses, EDGES)
+    (19, 0)
     """
-    times = np.empty(2 * (len(processors) + room) + len(running_ends) + 2, dtype=np.int64)
-    free = np.empty_like(times)
-    steps = begin(times, free, now, idle, running_processors, running_ends)
-    for job in range(len(processors)):
-        if now <= starts[job] < FOREVER:
-            steps = take(times, free, steps, starts[job], starts[job] + run_times[job], processors[job])
-    return times, free, steps
+    times, probabilities = condition(masses, edges, float(ran), float(request), False)
+    best, most, ends = 0, 0.0, 0.0
+    for k in range(len(times)):
+        limit = math.ceil(times[k])
+        if limit > hole:
+            break
+        ends += probabilities[k]
+        gain = ends * saved - (1.0 - ends) * limit
+        if gain > most and limit > ran:
+            best, most = limit, gain
+    return best
 
 
 @kernel("int64(int64[::1], int64[::1], int64, int64)")
 def hole_of(times: Column, free: Column, steps: int, processors: int) -> int:
     """Return for how many seconds from now on so many processors are free; `FOREVER` if always. O(steps).
 
+    >>> import numpy as np
     >>> hole_of(np.array([10, 50, 90]), np.array([4, 3, 1]), 3, 2)
     80
     """

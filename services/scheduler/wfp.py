@@ -6,6 +6,7 @@ from services.scheduler.delay_probability import Floats
 from services.scheduler.easy import Easy
 from services.scheduler.expected_end import Column
 from services.scheduler.job_table import Queue
+from shared.spec import SpecKeys
 
 
 def scores(now: int, queue: Queue) -> Floats:
@@ -42,6 +43,7 @@ class Wfp(Easy):
     """
 
     name = "wfp"
+    Keys = SpecKeys
 
     def rows(self, now: int, queue: Queue) -> Column:
         """Return the rows by score."""

@@ -49,11 +49,11 @@ class ReliabilityTable:
         rows = slice(None) if started is None else slice(started, started + 1)
         candidates, delayed = self.candidates[rows].sum(axis=0), self.delayed[rows].sum(axis=0)
         probability = self.probability[rows].sum(axis=0)
-        total = int(candidates.sum())
+        brier_score, calibration_error = self.errors(rows)
         return Reliability(
-            candidates=total,
-            brier_score=float(self.squared_error[rows].sum()) / total if total else None,
-            calibration_error=float(np.abs(probability - delayed).sum()) / total if total else None,
+            candidates=int(candidates.sum()),
+            brier_score=brier_score,
+            calibration_error=calibration_error,
             bins=tuple(
                 ReliabilityBin(
                     from_probability=j / BINS,
@@ -64,6 +64,14 @@ class ReliabilityTable:
                 for j in np.flatnonzero(candidates).tolist()
             ),
         )
+
+    def errors(self, rows: slice = slice(None)) -> tuple[float | None, float | None]:
+        """Return Brier score and calibration error, of all candidates or of some rows; None without any."""
+        total = int(self.candidates[rows].sum())
+        if not total:
+            return None, None
+        distance = np.abs(self.probability[rows].sum(axis=0) - self.delayed[rows].sum(axis=0))
+        return float(self.squared_error[rows].sum()) / total, float(distance.sum()) / total
 
     def snapshot(self) -> Any:
         """Return the sums."""

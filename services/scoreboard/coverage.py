@@ -86,7 +86,7 @@ class CoverageSums:
 
 
 class WaitBoundCoverage:
-    """The bounds of the jobs that wait for their first start, and sums over those that have started.
+    """The bounds of the jobs whose waits are not known yet, and sums over the others.
 
     Memory is bounded by the waiting jobs and by the kinds of bounds: groupings times queues.
     """
@@ -96,7 +96,7 @@ class WaitBoundCoverage:
         self.sums: dict[BoundKind, CoverageSums] = {}
 
     def submit(self, job_number: int, bounds: Iterable[WaitBound]) -> None:
-        """Keep the bounds that a job was given, until it starts."""
+        """Keep the bounds that a job was given, until its wait is known."""
         kept = [(BoundKind(each.grouping, each.queue, each.quantile, each.confidence), each.bound) for each in bounds]
         for kind, _ in kept:
             if kind not in self.sums:
@@ -104,8 +104,8 @@ class WaitBoundCoverage:
         if kept:
             self.waiting[job_number] = kept
 
-    def start(self, job_number: int, wait: int) -> None:
-        """Score the bounds of a job at its first start; a requeued job has none left."""
+    def reveal(self, job_number: int, wait: int) -> None:
+        """Score the bounds of a job once its wait is known; a requeued job has none left."""
         for kind, bound in self.waiting.pop(job_number, ()):
             self.sums[kind].add(bound, wait)
 

@@ -1,12 +1,16 @@
-"""The stage: keeps the scores of a run and tells them when it closes."""
+"""The stage: keeps the scores of a run, tells them when it closes, and samples them on the way if it is asked to."""
 
+from itertools import chain
 from typing import Any
 
 from services.scoreboard.calibration import Calibration
 from services.scoreboard.capacity import Capacity
 from services.scoreboard.coverage import WaitBoundCoverage
+from services.scoreboard.figures import figures
 from services.scoreboard.run_time_distribution import RunTimeDistributionScores
 from services.scoreboard.run_time_errors import RunTimeErrors
+from services.scoreboard.sampling import Sampling
+from services.scoreboard.wait_forecasts import WaitForecastErrors
 from services.scoreboard.waits import WaitScores
 from services.scoreboard.walltime_accuracy import WalltimeAccuracy
 from shared.errors import RuleBroken
@@ -19,10 +23,14 @@ from shared.events import (
     JobEnded,
     JobStarted,
     JobSubmitted,
+    Rejected,
 )
 from shared.jobs_in_system import RunningJob
+from shared.message import LARGEST
 from shared.predictions import RunTimePrediction
+from shared.samples import Sample, label, name_label
 from shared.scores import PolicyScores, Scores
+from shared.spec import parse
 from shared.stage import StageHandler
 
 
@@ -37,6 +45,7 @@ class Scoreboard(StageHandler):
         self.accuracy = WalltimeAccuracy()
         self.calibration = Calibration()
         self.coverage = WaitBoundCoverage()
+        self.forecasts = WaitForecastErrors()
         self.predictions: dict[int, RunTimePrediction] = {}
         self.adjusted_times: dict[int, int] = {}
         self.scheduling_points = 0
@@ -44,44 +53,81 @@ class Scoreboard(StageHandler):
         self.killed = 0
         self.capacity = Capacity()
         self.wasted_processor_seconds = 0
+        self.sampling = Sampling(opened.sample_every, label(parse(opened.policy).name)) if opened.sample_every else None
+
+    def handle(self, envelope: Envelope) -> Envelope:
+        """Answer the event; add the samples that were due before it, and those of the end."""
+        sampling, time = self.sampling, envelope.event.time
+        if sampling is None or self.closed or isinstance(envelope.event, Rejected):
+            return super().handle(envelope)
+        samples = [self._sample(sampling, moment) for moment in sampling.due(self.time, time)]
+        answer = super().handle(envelope)
+        if isinstance(envelope.event, ClusterClosed):
+            samples.append(self._sample(sampling, time))
+        return answer.model_copy(update={"samples": tuple(samples)}) if samples else answer
+
+    def _sample(self, sampling: Sampling, time: int) -> Sample:
+        return Sample(
+            time=min(self.opened.unix_start + time, LARGEST),
+            cluster=name_label(self.opened.cluster),
+            policy=sampling.policy,
+            figures=tuple(figures(self, sampling, time)),
+        )
 
     def on_submitted(self, envelope: Envelope, job: JobSubmitted) -> Envelope:
-        """Keep the predictions until the job ends, and the bounds on its wait until it starts."""
+        """Keep the predictions until the job ends, bounds on its wait and its forecast until it starts."""
         self.capacity.begin(job.time, self.processors)
         if envelope.run_time is not None:
             self.predictions[job.job_number] = envelope.run_time
         if envelope.adjustment is not None:
             self.adjusted_times[job.job_number] = envelope.adjustment.adjusted_time
         self.coverage.submit(job.job_number, envelope.wait_bounds)
+        self.forecasts.submit(job.job_number, envelope.forecast)
+        if self.sampling is not None:
+            self.sampling.submit(envelope, job)
         return envelope
 
     def on_started(self, envelope: Envelope, started: JobStarted, job: JobSubmitted) -> Envelope:
-        """Note that the job runs, and score the bounds on its wait."""
+        """Note that the job runs."""
         self.calibration.start(started.job_number)
-        self.coverage.start(started.job_number, started.time - job.time)
+        if self.sampling is not None:
+            self.sampling.start(started.job_number)
+        return envelope
+
+    def on_wait(self, envelope: Envelope, job: JobSubmitted, wait: int) -> Envelope:
+        """Score what was said of the wait."""
+        self.coverage.reveal(job.job_number, wait)
+        self.forecasts.reveal(job.job_number, wait)
+        if self.sampling is not None:
+            self.sampling.reveal(envelope, job, wait)
         return envelope
 
     def on_ended(self, envelope: Envelope, ended: JobEnded, job: RunningJob) -> Envelope:
         """Score the job, or count the work that its killing wasted."""
         submitted, started = job
-        run_time = None if ended.requeued else ended.run_time
-        self.calibration.end(ended.time, ended.job_number, started.processors, run_time)
+        actual = None if ended.requeued else ended.run_time
+        self.calibration.end(ended.time, ended.job_number, started.processors, actual)
         if ended.outcome == "killed" or ended.requeued:
             self.killed += 1
             self.wasted_processor_seconds += started.processors * ended.run_time
+        if self.sampling is not None:
+            self.sampling.end(ended.job_number)
         if ended.requeued:
             return envelope
         self.ended_at_limit += ended.outcome == "limit"
         prediction = self.predictions.pop(ended.job_number, None)
         adjusted_time = self.adjusted_times.pop(ended.job_number, submitted.requested_time)
         predicted_time = None if prediction is None else prediction.point
-        self.run_times.add(predicted_time, submitted.requested_time, ended.run_time)
+        run_time = ended.own_run_time
+        self.run_times.add(predicted_time, submitted.requested_time, run_time)
         if prediction is not None and ended.outcome != "killed":  # a killing tells nothing of the job's own length
-            self.distributions.add(prediction.histogram, submitted.requested_time, ended.run_time)
+            self.distributions.add(prediction.histogram, submitted.requested_time, run_time)
         if submitted.requested_time is not None and adjusted_time is not None and ended.outcome != "killed":
-            self.accuracy.add(ended.run_time, submitted.requested_time, adjusted_time)
-        requested_time = submitted.requested_time or max(ended.run_time, 1)
-        self.waits.add(submitted.time, started.time, ended.time, started.processors, requested_time)
+            self.accuracy.add(run_time, submitted.requested_time, adjusted_time)
+        requested_time = submitted.requested_time or max(run_time, 1)
+        self.waits.add(submitted.time, started.time, ended.time, started.processors, requested_time, run_time)
+        if self.sampling is not None:
+            self.sampling.waits.add(started.time - submitted.time)
         return envelope
 
     def on_capacity(self, envelope: Envelope, changed: CapacityChanged) -> Envelope:
@@ -91,16 +137,21 @@ class Scoreboard(StageHandler):
 
     def on_decided(self, envelope: Envelope, decided: Decided) -> Envelope:
         """Count the pass, and take in what it weighed."""
-        for number in (
-            *(number for each in decided.evaluated for number in each.job_numbers),
-            *(each.job_number for each in decided.starts),
+        if decided.evaluated or decided.starts:
+            self._require_waiting(decided)
+            self.calibration.decide(decided, self.jobs.waiting, obeyed=self.opened.mode == "closed")
+        self.scheduling_points += 1
+        if self.sampling is not None:
+            self.sampling.decide(decided)
+        return envelope
+
+    def _require_waiting(self, decided: Decided) -> None:
+        for number in chain(
+            chain.from_iterable(each.job_numbers for each in decided.evaluated),
+            (each.job_number for each in decided.starts),
         ):
             if number not in self.jobs.waiting:
                 raise RuleBroken(f"job {number} was weighed or started at {decided.time}, but does not wait")
-        self.scheduling_points += 1
-        if decided.evaluated or decided.starts:
-            self.calibration.decide(decided, self.jobs.waiting, obeyed=self.opened.mode == "closed")
-        return envelope
 
     def on_closed(self, envelope: Envelope, closed: ClusterClosed) -> Envelope:
         """Add the scores."""
@@ -116,6 +167,7 @@ class Scoreboard(StageHandler):
             adjustment=self.accuracy.scores(),
             calibration=self.calibration.scores(),
             wait_bounds=self.coverage.scores(),
+            wait_forecast=self.forecasts.scores(),
         )
         return envelope.model_copy(update={"scores": scores})
 
@@ -128,6 +180,7 @@ class Scoreboard(StageHandler):
             "accuracy": self.accuracy.snapshot(),
             "calibration": self.calibration.snapshot(),
             "coverage": self.coverage.snapshot(),
+            "forecasts": self.forecasts.snapshot(),
             "predictions": [[number, each.model_dump()] for number, each in self.predictions.items()],
             "adjusted_times": list(self.adjusted_times.items()),
             "scheduling_points": self.scheduling_points,
@@ -135,6 +188,7 @@ class Scoreboard(StageHandler):
             "killed": self.killed,
             "capacity": self.capacity.snapshot(),
             "wasted_processor_seconds": self.wasted_processor_seconds,
+            "sampling": None if self.sampling is None else self.sampling.snapshot(),
         }
 
     def restore(self, state: dict[str, Any]) -> None:
@@ -146,6 +200,7 @@ class Scoreboard(StageHandler):
         self.accuracy.restore(state["accuracy"])
         self.calibration.restore(state["calibration"])
         self.coverage.restore(state["coverage"])
+        self.forecasts.restore(state["forecasts"])
         self.predictions = {number: RunTimePrediction.model_validate(each) for number, each in state["predictions"]}
         self.adjusted_times = dict(state["adjusted_times"])
         self.scheduling_points = state["scheduling_points"]
@@ -153,3 +208,5 @@ class Scoreboard(StageHandler):
         self.killed = state["killed"]
         self.capacity.restore(state["capacity"])
         self.wasted_processor_seconds = state["wasted_processor_seconds"]
+        if self.sampling is not None:
+            self.sampling.restore(state["sampling"])

@@ -45,8 +45,14 @@ class WaitScores:
         self.first_submit: int | None = None
         self.last_end = 0
 
-    def add(self, submit_time: int, start_time: int, end_time: int, processors: int, requested_time: int) -> None:
-        """Take in a job that has ended for good; times in seconds."""
+    def add(
+        self, submit_time: int, start_time: int, end_time: int, processors: int, requested_time: int, own_run_time: int
+    ) -> None:
+        """Take in a job that has ended for good; times in seconds.
+
+        Slowdown is over the job's own run time, on the processors that it requested (spec G8); the machine was held
+        from start to end.
+        """
         wait, run_time = start_time - submit_time, end_time - start_time
         self.jobs += 1
         self.wait += wait
@@ -54,7 +60,7 @@ class WaitScores:
         self.max_wait = max(self.max_wait, wait)
         self.zero_waits += wait == 0
         self.response += wait + run_time
-        slowdown = bounded_slowdown(wait, run_time)
+        slowdown = bounded_slowdown(end_time - submit_time - own_run_time, own_run_time)
         self.slowdown_unclamped += slowdown
         self.slowdown += max(slowdown, 1.0)
         priority = wfp_priority(wait, requested_time, processors)

@@ -3,6 +3,8 @@
 from collections import Counter
 from typing import Any
 
+import numpy as np
+
 from shared.scores import AdjustmentScores
 from shared.walltime_accuracy import AdjustmentClass, accuracy, adjustment_class
 
@@ -18,7 +20,7 @@ class WalltimeAccuracy:
         self.accuracy = 0.0
         self.accuracy_requested = 0.0
         self.classes: Counter[AdjustmentClass] = Counter()
-        self.steps: Counter[int] = Counter()
+        self.steps = np.zeros(STEPS + 1, dtype=np.int64)
 
     def add(self, run_time: int, requested_time: int, adjusted_time: int) -> None:
         """Take in an ended job; times in seconds."""
@@ -44,19 +46,19 @@ class WalltimeAccuracy:
 
     def _median(self) -> float:
         """Return the lower median."""
-        below = 0
-        for step in sorted(self.steps):
-            below += self.steps[step]
-            if 2 * below >= self.jobs:
-                return step / STEPS
-        raise AssertionError("no job has been added")
+        return int(np.searchsorted(2 * np.cumsum(self.steps), self.jobs)) / STEPS
 
     def snapshot(self) -> dict[str, Any]:
         """Return the sums."""
-        return vars(self) | {"classes": sorted(self.classes.items()), "steps": sorted(self.steps.items())}
+        return vars(self) | {
+            "classes": sorted(self.classes.items()),
+            "steps": [[step, int(self.steps[step])] for step in np.flatnonzero(self.steps).tolist()],
+        }
 
     def restore(self, state: dict[str, Any]) -> None:
         """Take on what `snapshot` returned."""
         vars(self).update(state)
         self.classes = Counter(dict(state["classes"]))
-        self.steps = Counter(dict(state["steps"]))
+        self.steps = np.zeros(STEPS + 1, dtype=np.int64)
+        for step, count in state["steps"]:
+            self.steps[step] = count

@@ -105,8 +105,7 @@ class AllBounds(Predictor[JobSubmitted, int, tuple[WaitBound, ...]]):
         return tuple(
             message
             for scope, found in said
-            for message in scope.messages(x, found, quantile, confidence)
-            if message.grouping in self.published
+            for message in scope.messages(x, found, quantile, confidence, self.published)
         )
 
 

@@ -1,13 +1,10 @@
 """Whether waits have changed for good: too many in a row beyond their bounds."""
 
 import numpy as np
-import numpy.typing as npt
 
 from services.wait_bound.change_point_table import THRESHOLDS
+from services.wait_bound.clusters import Floats, Integers
 from shared.kernel import kernel
-
-Whole = npt.NDArray[np.int64]
-Floats = npt.NDArray[np.float64]
 
 WINDOW = 500
 """Last waits of which the autocorrelation is taken (spec 3.3)."""
@@ -20,7 +17,7 @@ RUNS = np.array(list(THRESHOLDS.values()))
 
 
 @kernel("float64(int64[::1])")
-def autocorrelation(waits: Whole) -> float:
+def autocorrelation(waits: Integers) -> float:
     """Return the lag-1 autocorrelation of the logarithms of waits (and a second); 0 where they are all alike. O(n).
 
     >>> round(autocorrelation(np.array([1, 1, 1, 1, 100, 100, 100, 100])), 3)
@@ -35,7 +32,7 @@ def autocorrelation(waits: Whole) -> float:
 
 
 @kernel("int64(int64[::1], float64[::1], int64[::1])")
-def misses_that_count(waits: Whole, levels: Floats, runs: Whole) -> int:
+def misses_that_count(waits: Integers, levels: Floats, runs: Integers) -> int:
     """Return how many misses in a row are rare in a series correlated like these waits: the nearest of the table.
 
     >>> misses_that_count(np.array([1, 100, 1, 100]), LEVELS, RUNS)
@@ -45,7 +42,7 @@ def misses_that_count(waits: Whole, levels: Floats, runs: Whole) -> int:
 
 
 @kernel("Tuple((int64, int64, int64, int64))(int64[::1], int64[::1], int64, float64[::1], int64[::1])")
-def replay(waits: Whole, ranks: Whole, keep: int, levels: Floats, runs: Whole) -> tuple[int, int, int, int]:
+def replay(waits: Integers, ranks: Integers, keep: int, levels: Floats, runs: Integers) -> tuple[int, int, int, int]:
     """Go once more through revealed waits, and return where their history begins after the change points in it.
 
     Each wait is held against the bound that those before it give. O(n log n): positions in order of size are kept in

@@ -6,7 +6,8 @@ from typing import Any
 import numpy as np
 
 from services.wait_bound.binomial import minimum_history, upper_rank
-from services.wait_bound.change_point import EVERY, LEVELS, RUNS, WINDOW, Whole, misses_that_count, replay
+from services.wait_bound.change_point import EVERY, LEVELS, RUNS, WINDOW, misses_that_count, replay
+from services.wait_bound.clusters import Integers
 from services.wait_bound.wait_history import WaitHistory, at_rank
 
 DETECTING = 0.95
@@ -14,7 +15,7 @@ DETECTING = 0.95
 
 
 @cache
-def ranks(most: int) -> Whole:
+def ranks(most: int) -> Integers:
     """Return the rank of the detecting bound for each number of waits up to `most`; 0 where they are too few.
 
     >>> ranks(60).tolist()[57:]
@@ -77,7 +78,7 @@ class Group:
         return misses
 
     @classmethod
-    def replayed(cls, most: int, keep: int, waits: Whole) -> "Group":
+    def replayed(cls, most: int, keep: int, waits: Integers) -> "Group":
         """Return a group that has seen these waits in order of revelation, each held against those before it."""
         group = cls(most, keep)
         first, group._misses, group._limit, group._since = replay(waits, ranks(most), keep, LEVELS, RUNS)

@@ -6,8 +6,7 @@ from typing import Any
 
 import numpy as np
 
-from services.wait_bound.change_point import Whole
-from services.wait_bound.clusters import cut
+from services.wait_bound.clusters import Integers, cut
 from services.wait_bound.group import Group
 from shared.events import JobSubmitted
 
@@ -83,7 +82,7 @@ class Grouping:
         """Return the lowest and the highest value of a group; None where it has no such end."""
         return (self.ends[at - 1] + 1 if at else None), (self.ends[at] if at < len(self.ends) else None)
 
-    def recut(self, values: Whole, waits: Whole) -> None:
+    def recut(self, values: Integers, waits: Integers) -> None:
         """Cut the ranges anew, and go through all that was revealed once more; each of shape (waits,), oldest first.
 
         O(n log n) in the waits.

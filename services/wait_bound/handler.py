@@ -1,4 +1,4 @@
-"""The stage: adds bounds on the wait to every submission, learns from every start, and says how the bounds fare."""
+"""The stage: adds bounds on the wait to every submission, learns from every wait, and says how the bounds fare."""
 
 from services.wait_bound.bounds import (
     AllBounds,
@@ -11,7 +11,7 @@ from services.wait_bound.bounds import (
     StaticBound,
 )
 from services.wait_bound.unbounded import Unbounded
-from shared.events import ClusterOpened, Envelope, JobStarted, JobSubmitted
+from shared.events import ClusterOpened, Envelope, JobSubmitted
 from shared.message import LONGEST
 from shared.predicting_stage import PredictingStage
 from shared.predictions import WaitBound
@@ -44,9 +44,9 @@ class WaitBounds(PredictingStage):
     def __init__(self, opened: ClusterOpened) -> None:
         super().__init__(opened, BOUNDERS.build(parse(opened.wait_bound)))
 
-    def on_started(self, envelope: Envelope, started: JobStarted, job: JobSubmitted) -> Envelope:
-        """Learn the wait, which is known from now on; add what it brought to light."""
-        self.predictor.learn_one(job, min(started.time - job.time, LONGEST))
+    def on_wait(self, envelope: Envelope, job: JobSubmitted, wait: int) -> Envelope:
+        """Learn the wait; add what it brought to light."""
+        self.predictor.learn_one(job, min(wait, LONGEST))
         if not isinstance(self.predictor, AllBounds) or not any(self.predictor.news):
             return envelope
         return envelope.model_copy(update=self.predictor.news._asdict())

@@ -77,8 +77,15 @@ class QueueBounds:
             found.append(Found(self._conformal.bound(now), len(self._conformal.history)))
         return found
 
-    def messages(self, job: JobSubmitted, found: list[Found], quantile: float, confidence: float) -> list[WaitBound]:
-        """Return bounds as they are published."""
+    def messages(
+        self,
+        job: JobSubmitted,
+        found: list[Found],
+        quantile: float,
+        confidence: float,
+        published: tuple[str, ...] = ALL,
+    ) -> list[WaitBound]:
+        """Return those bounds that are published."""
         need = dict.fromkeys(ALL, minimum_history(quantile, confidence)) | {"conformal": FEWEST}
         return [
             WaitBound(
@@ -94,6 +101,7 @@ class QueueBounds:
                 starts_within=self._table(job, confidence) if name == "ensemble" else (),
             )
             for name, each in zip(ALL, found, strict=False)
+            if name in published
         ]
 
     def submit(self, job: JobSubmitted, found: list[Found]) -> None:

@@ -121,8 +121,9 @@ class Auto(Predictor[JobSubmitted, JobEnded, WalltimeAdjustment]):
             return
         said = self._open.pop(x.job_number, None)
         if said is not None:
-            self._scores.add(bin_of(x.requested_time), said.chosen, y.run_time, x.requested_time, said.adjusted_times)
-        self._history.add(Traits.of(x, x.requested_time), y.time, ratio(y.run_time, x.requested_time))
+            run_time, request = y.own_run_time, x.requested_time
+            self._scores.add(bin_of(request), said.chosen, run_time, request, said.adjusted_times)
+        self._history.add(Traits.of(x, x.requested_time), y.time, ratio(y.own_run_time, x.requested_time))
         self._said.clear()
 
     def observe(self, event: Event) -> None:
@@ -168,16 +169,17 @@ class Auto(Predictor[JobSubmitted, JobEnded, WalltimeAdjustment]):
         shares = np.ones((len(SOURCES) + 1, len(PERCENTILES)))
         behind: list[tuple[str, int] | None] = []
         for row, source in enumerate(SOURCES):
-            finest = next(((name, found[name][span]) for name, span in source if found[name][span]), None)
-            if finest is None or finest[1] is None:
+            known = ((NAMES[name], answer) for name, span in source if (answer := found[name][span]) is not None)
+            finest = next(known, None)
+            if finest is None:
                 behind.append(None)
             else:
-                count, shares[row] = finest[1]
-                behind.append((NAMES[finest[0]], count))
+                key, (count, shares[row]) = finest
+                behind.append((key, count))
         times = adjusted_times(job.request, shares, self._keys.threshold).ravel()[:SCHEMES]
         return times, behind
 
-    def _look_up(self, name: str, job: Traits, now: int, coarser_ones: "list[Record]") -> "Record":
+    def _look_up(self, name: str, job: Traits, now: int, coarser_ones: list[Record]) -> Record:
         """Return the number of like jobs in each span, and their percentiles; None where there are too few."""
         found: Record = []
         for span in range(len(SPANS)):

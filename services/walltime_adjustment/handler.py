@@ -29,11 +29,10 @@ class WalltimeAdjustments(PredictingStage):
 
     def on_submitted(self, envelope: Envelope, job: JobSubmitted) -> Envelope:
         """Add the adjustment, and keep it until the job ends."""
-        adjustment = self.predictor.predict_one(job)
-        if adjustment is None:
-            return envelope
-        self.adjustments[job.job_number] = adjustment
-        return envelope.model_copy(update={self.field: adjustment})
+        answer = super().on_submitted(envelope, job)
+        if answer is not envelope and answer.adjustment is not None:
+            self.adjustments[job.job_number] = answer.adjustment
+        return answer
 
     def on_ended(self, envelope: Envelope, ended: JobEnded, job: RunningJob) -> Envelope:
         """Learn the end, and add the adjustment with what it turned out to be."""
@@ -46,7 +45,7 @@ class WalltimeAdjustments(PredictingStage):
         requested_time = job.submitted.requested_time
         if adjustment is None or requested_time is None:
             return envelope
-        outcome = adjustment_class(ended.run_time, requested_time, adjustment.adjusted_time)
+        outcome = adjustment_class(ended.own_run_time, requested_time, adjustment.adjusted_time)
         return envelope.model_copy(update={self.field: adjustment.model_copy(update={"outcome": outcome})})
 
     def snapshot(self) -> dict[str, Any]:

@@ -100,7 +100,7 @@ class Percentile(Predictor[JobSubmitted, JobEnded, WalltimeAdjustment]):
     def learn_one(self, x: JobSubmitted, y: JobEnded) -> None:
         """Remember what share of its request the job ran."""
         if x.requested_time is not None:
-            self._history.add(Traits.of(x, x.requested_time), y.time, ratio(y.run_time, x.requested_time))
+            self._history.add(Traits.of(x, x.requested_time), y.time, ratio(y.own_run_time, x.requested_time))
 
     def observe(self, event: Event) -> None:
         """Let go of what is older than the window."""

@@ -13,21 +13,28 @@ from tests.benchmarks.logs import SIZES
 from tests.benchmarks.memory import memory
 from tests.benchmarks.probabilistic_pass import probabilistic_pass
 from tests.benchmarks.replay import replay
-from tests.benchmarks.scheduling_pass import queue_changes, scheduling_pass
+from tests.benchmarks.scheduling_pass import PLANNED_QUEUES, PLANS, queue_changes, scheduling_pass
+from tests.benchmarks.similar_jobs import BENCHMARKS as SIMILAR_JOBS
+from tests.benchmarks.store_away import store_away
 from tests.benchmarks.stream import stream
 from tests.benchmarks.stream_memory import stream_memory
+from tests.benchmarks.wait_forecasts import BENCHMARKS as FORECASTS
 
 BENCHMARKS: dict[str, Callable[[], dict[str, Any] | list[dict[str, Any]]]] = {
     **{f"replay-{trace.lower()}": partial(replay, trace) for trace in SIZES},
     "memory-hpc2n": partial(memory, "HPC2N"),
     **{f"scheduling-pass-{policy}": partial(scheduling_pass, policy) for policy in ("fcfs", "easy", "easy-sjbf")},
+    **{f"scheduling-pass-{name}": partial(scheduling_pass, spec, PLANNED_QUEUES) for name, spec in PLANS.items()},
     "queue-changes": queue_changes,
     "probabilistic-pass": probabilistic_pass,
     "large-machine": large_machine,
     "large-machine-coarsening": coarsening,
     **ADJUSTMENTS,
+    **SIMILAR_JOBS,
     **FRONTIERS,
+    **FORECASTS,
     "stream": stream,
+    "store-away": store_away,
     "memory-stream": partial(stream_memory, "HPC2N", 200_000),
 }
 

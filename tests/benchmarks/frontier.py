@@ -13,6 +13,7 @@ from typing import Annotated, Any, NamedTuple
 
 import typer
 
+from dashboards.report_statistics import undominated
 from replayer.comparison import Plan, carry_out
 from replayer.output import result_file
 from services.catalogue import configure
@@ -39,15 +40,6 @@ class Grid(NamedTuple):
             varied = {"criterion": criterion, "tau": tau, "budget": budget, "patience": patience}
             spec = ",".join(f"{key}={value}" for key, value in varied.items())
             yield f"probabilistic:{keys},{spec}", varied | {"patience": None if patience == math.inf else patience}
-
-
-def undominated(points: Sequence[tuple[float, float]]) -> list[bool]:
-    """Return of each point whether no other is better in one figure and at least as good in the other; less is better.
-
-    >>> undominated([(1.0, 3.0), (2.0, 2.0), (2.0, 3.0), (3.0, 1.0), (3.0, 1.0)])
-    [True, True, False, True, True]
-    """
-    return [not any(x <= a and y <= b and (x, y) != (a, b) for x, y in points) for a, b in points]
 
 
 def frontier(trace: str, grid: Grid | None = None, keys: str = KEYS, jobs: int | None = None) -> dict[str, Any]:

@@ -22,9 +22,10 @@ SIZES = {
 }
 
 
-def log(trace: str, jobs: int | None = None) -> tuple[str, Workload]:
+def log(trace: str, jobs: int | None = None, processors: int | None = None) -> tuple[str, Workload]:
     """Return where the jobs come from, `archive` or `generated`, and the jobs, or the first so many."""
     size = SIZES[trace]
     if TRACES.is_dir():
-        return "archive", workload(trace, size.processors, limit=jobs)
-    return "generated", prepare(Trace(trace, *generate(size.jobs, size.processors, seed=1)), limit=jobs)
+        return "archive", workload(trace, processors or size.processors, limit=jobs)
+    made = Trace(trace, *generate(size.jobs, processors or size.processors, seed=1))
+    return "generated", prepare(made, limit=jobs)

@@ -1,7 +1,7 @@
 """Cost of one scheduling pass, and of the changes of queue and running jobs, against their length."""
 
 import time
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
 from functools import partial
 from typing import Any
 
@@ -13,6 +13,14 @@ from services.scheduler.policies import POLICIES
 from shared.spec import parse
 
 QUEUES = (100, 1_000, 10_000, 100_000, 200_000)
+PLANNED_QUEUES = (100, 1_000, 10_000)
+"""For policies that plan every job, whose passes are quadratic."""
+
+PLANS = {
+    "conservative": "conservative",
+    "conservative-anew": "conservative:guarantees=no,order=1/L",
+    "conservative-greedy": "conservative:shape=greedy",
+}
 RUNNING = (100, 1_000, 10_000)
 FREE = 8
 NOW = 1_000_000
@@ -55,18 +63,18 @@ def median_microseconds(
     return round(1e6 * float(np.median(taken)), 1)
 
 
-def scheduling_pass(policy_name: str) -> dict[str, Any]:
+def scheduling_pass(spec: str, queues: Sequence[int] = QUEUES) -> dict[str, Any]:
     """Time passes of one policy."""
-    policy = POLICIES.build(parse(policy_name))
     rows = []
-    for waiting in QUEUES:
+    for waiting in queues:
         queue = queue_of(waiting)
         for jobs in RUNNING:
+            policy = POLICIES.build(parse(spec))
             running = running_of(jobs)
             starts = len(policy.schedule(NOW, queue, running, FREE))
             microseconds = median_microseconds(partial(policy.schedule, NOW, queue, running, FREE))
             rows.append({"waiting": waiting, "running": jobs, "starts": starts, "microseconds": microseconds})
-    return {"policy": policy_name, "passes": rows}
+    return {"policy": spec, "passes": rows}
 
 
 def queue_changes() -> dict[str, Any]:

@@ -36,12 +36,13 @@ def test_page_is_self_contained_and_shows_every_point() -> None:
     text = page([document])
     assert "src=" not in text
     assert "http" not in text
-    svg = ElementTree.fromstring(text[text.index("<svg") : text.index("</svg>") + 6])
+    start = text.index('<svg viewBox="0 0 720')
+    svg = ElementTree.fromstring(text[start : text.index("</svg>", start) + 6])
     marks = [each for each in svg.iter("circle") if each.find("title") is not None]
     assert len(marks) == len(document["points"])
     for each in marks:  # within the axes
-        assert 60 <= float(each.attrib["cx"]) <= 570
-        assert 20 <= float(each.attrib["cy"]) <= 370
+        assert 60 <= float(each.attrib["cx"]) <= 700
+        assert 28 <= float(each.attrib["cy"]) <= 372
     assert text.count("<tr") == 1 + len(document["points"])
 
 

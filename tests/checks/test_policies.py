@@ -48,7 +48,7 @@ def decide(policy: Policy, instance: Instance) -> list[Decision | Evaluated]:
 
 @EVERY_POLICY
 @given(instance=instances())
-@settings(max_examples=200, deadline=None)
+@settings(max_examples=60, deadline=None)
 def test_decisions_are_about_jobs_that_are_there(spec: str, instance: Instance) -> None:
     decisions = decide(policy_of(spec), instance)
     started = [each.job_number for each in decisions if isinstance(each, Start)]
@@ -61,7 +61,7 @@ def test_decisions_are_about_jobs_that_are_there(spec: str, instance: Instance) 
 
 @EVERY_POLICY
 @given(instance=instances())
-@settings(max_examples=200, deadline=None)
+@settings(max_examples=60, deadline=None)
 def test_no_more_is_started_than_is_free(spec: str, instance: Instance) -> None:
     decisions = decide(policy_of(spec), instance)
     holding = {job.job_number: job.processors for job in instance.running}
@@ -72,7 +72,7 @@ def test_no_more_is_started_than_is_free(spec: str, instance: Instance) -> None:
 
 @EVERY_POLICY
 @given(instance=instances())
-@settings(max_examples=200, deadline=None)
+@settings(max_examples=60, deadline=None)
 def test_every_decision_has_its_reason_and_its_limit(spec: str, instance: Instance) -> None:
     requested = {job.job_number: job.requested_time for job in instance.queue}
     waiting = {job.job_number: job for job in instance.queue}
@@ -89,7 +89,7 @@ def test_every_decision_has_its_reason_and_its_limit(spec: str, instance: Instan
 
 @EVERY_POLICY
 @given(instance=instances())
-@settings(max_examples=200, deadline=None)
+@settings(max_examples=60, deadline=None)
 def test_a_policy_that_only_starts_is_silent_when_nothing_fits(spec: str, instance: Instance) -> None:
     policy = policy_of(spec)
     if not policy.starts_only:
@@ -112,7 +112,7 @@ def test_an_empty_queue_gives_no_starts(spec: str, free: int) -> None:
 
 @EVERY_POLICY
 @given(before=st.lists(instances(), max_size=3), after=st.lists(instances(), min_size=1, max_size=3))
-@settings(max_examples=60, deadline=None)
+@settings(max_examples=30, deadline=None)
 def test_deterministic_also_when_restored(spec: str, before: list[Instance], after: list[Instance]) -> None:
     policy, twin, restored = policy_of(spec), policy_of(spec), policy_of(spec)
     for instance in before:
@@ -157,7 +157,7 @@ class Occupancy:
 
 @EVERY_POLICY
 @given(jobs=workloads(), runtime=st.sampled_from(specs("runtime")))
-@settings(max_examples=60, deadline=None)
+@settings(max_examples=30, deadline=None)
 def test_every_job_starts_in_the_end(spec: str, jobs: Workload, runtime: str) -> None:
     opened = ClusterOpened(time=0, cluster="c", processors=jobs.processors, policy=spec, runtime=runtime)
     occupancy = Occupancy(jobs.processors)

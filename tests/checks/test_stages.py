@@ -33,17 +33,19 @@ from tests.checks.workloads import workloads
 
 EVERY_STAGE = pytest.mark.parametrize("stage", STAGES, ids=lambda each: each.name)
 PROCESSORS = 8
+FORECASTS = [f"{name}:forecast=yes" for name in ("fcfs", "lwf", "easy", "easy-sjbf", "all-reserve")]
 
 OPENINGS = st.builds(
     ClusterOpened,
     time=st.just(0),
     cluster=st.just("c"),
     processors=st.just(PROCESSORS),
-    policy=st.sampled_from(specs("policy")),
+    policy=st.sampled_from([*specs("policy"), *FORECASTS]),
     runtime=st.sampled_from(specs("runtime")),
     adjustment=st.sampled_from(specs("adjustment")),
     wait_bound=st.sampled_from(specs("wait-bound")),
     seed=st.integers(0, 9),
+    sample_every=st.none() | st.integers(1, 20),
 )
 
 
@@ -222,7 +224,10 @@ def test_a_rejected_event_keeps_its_reason_and_leaves_all_stages_agreed(log: lis
         ({"adjustment": "glass"}, "unknown walltime adjustment 'glass'; known: "),
         ({"wait_bound": "glass"}, "unknown wait bound 'glass'; known: "),
         ({"policy": "glass"}, "unknown policy 'glass'; known: "),
-        ({"policy": "easy:depth=3"}, "policy 'easy' has no key 'depth'; known keys: runtime, adjustment"),
+        (
+            {"policy": "easy:depth=3"},
+            "policy 'easy' has no key 'depth'; known keys: forecast, plan, order, weight, runtime, adjustment",
+        ),
     ],
 )
 def test_an_unknown_setting_is_named_by_the_last_stage_too(setting: dict[str, str], reason: str) -> None:

@@ -39,7 +39,6 @@ def transaction(expected: int, count: int, **changes: object) -> Transaction:
 async def redis_store(server: Redis) -> AsyncIterator[RedisStore]:
     client = connect(Settings(redis_url=server.url))
     try:
-        await client.flushall()
         yield RedisStore(client, "stage")
     finally:
         await client.aclose()
@@ -52,7 +51,7 @@ def check(request: pytest.FixtureRequest) -> Callable[[Check], None]:
             await work(MemoryStore())
 
         async def on_redis() -> None:
-            async with redis_store(request.getfixturevalue("redis_server")) as store:
+            async with redis_store(request.getfixturevalue("empty_redis")) as store:
                 await work(store)
 
         asyncio.run(on_memory() if request.param == "memory" else on_redis())
@@ -129,9 +128,9 @@ def test_forget(check: Callable[[Check], None]) -> None:
     check(work)
 
 
-def test_read_model_in_redis(redis_server: Redis) -> None:
+def test_read_model_in_redis(empty_redis: Redis) -> None:
     async def work() -> None:
-        async with redis_store(redis_server) as store:
+        async with redis_store(empty_redis) as store:
             await store.commit(transaction(-1, 1, read_model={"job:1": b"a", "job:2": b"b"}))
             await store.commit(transaction(0, 1, forgotten=["job:1"]))
             assert await store.read_model("run") == {"job:2": b"b"}
@@ -139,11 +138,11 @@ def test_read_model_in_redis(redis_server: Redis) -> None:
     asyncio.run(work())
 
 
-def test_a_closed_run_expires_in_redis(redis_server: Redis) -> None:
+def test_a_closed_run_expires_in_redis(empty_redis: Redis) -> None:
     async def work() -> None:
-        async with redis_store(redis_server) as store:
+        async with redis_store(empty_redis) as store:
             await store.commit(transaction(-1, 1, closed=True))
-            client = connect(Settings(redis_url=redis_server.url))
+            client = connect(Settings(redis_url=empty_redis.url))
             assert 0 < await client.ttl("shadowtime:stage:state:run") <= 86_400
             await client.aclose()
 

@@ -25,7 +25,7 @@ NOWHERE = "127.0.0.1:1"
 
 def worker(*flags: str) -> "subprocess.CompletedProcess[str]":
     command = [sys.executable, "-m", "services", "scheduler", "--web-port=0", *flags]
-    return subprocess.run(command, cwd=ROOT, capture_output=True, text=True, timeout=15, check=False)
+    return subprocess.run(command, cwd=ROOT, capture_output=True, text=True, timeout=60, check=False)
 
 
 def test_kafka_unreachable_at_the_start() -> None:

@@ -20,6 +20,10 @@ JOBS = 150
 KTH = ROOT.parent / "shared" / "traces" / "KTH-SP2-1996-2.swf.gz"
 
 
+REPLANNED = "conservative:order=R/L,guarantees=no,speculate=0.8,test_runs=yes,shape=half,widen=yes"
+PROMISED = "conservative:speculate=expected,test_runs=yes,shape=greedy,runtime=empirical"
+
+
 def embedded(folder: Path, *arguments: str) -> bytes:
     """Return the decision log of the embedded pipeline."""
     path = folder / "embedded.jsonl"
@@ -34,16 +38,20 @@ def assert_complete(settings: Settings, run: str) -> None:
     assert {topic: len(without_duplicates(numbers)) for topic, numbers in found.items()} == dict.fromkeys(found, count)
 
 
-@pytest.mark.parametrize("policy", ["easy", "best"])
+@pytest.mark.parametrize(
+    ("run", "policy"),
+    [("easy", "easy"), ("best", "best"), ("replanned", REPLANNED), ("promised", PROMISED)],
+    ids=["easy", "best", "replanned", "promised"],
+)
 def test_kafka_gives_the_decisions_of_the_embedded_pipeline(
-    kafka: Kafka, redis_server: Redis, tmp_path: Path, policy: str
+    kafka: Kafka, redis_server: Redis, tmp_path: Path, run: str, policy: str
 ) -> None:
     arguments = ["--jobs", str(JOBS), "--policy", policy]
     expected = embedded(tmp_path, *arguments)
     with Workers(kafka, redis_server, tmp_path) as workers:
-        workers.finish(workers.replay(f"plain/{policy}", tmp_path / "kafka.jsonl", *arguments), 120)
+        workers.finish(workers.replay(run, tmp_path / "kafka.jsonl", *arguments), 120)
         assert (tmp_path / "kafka.jsonl").read_bytes() == expected, workers.logs()
-    assert_complete(Settings(kafka_bootstrap=kafka.address), f"plain/{policy}")
+    assert_complete(Settings(kafka_bootstrap=kafka.address), run)
 
 
 def test_risk_that_heads_were_put_to_is_the_same_over_kafka(kafka: Kafka, redis_server: Redis, tmp_path: Path) -> None:
@@ -56,6 +64,17 @@ def test_risk_that_heads_were_put_to_is_the_same_over_kafka(kafka: Kafka, redis_
         workers.finish(workers.replay("risk", tmp_path / "kafka.jsonl", *arguments), 120)
         assert (tmp_path / "kafka.jsonl").read_bytes() == expected, workers.logs()
     assert_complete(Settings(kafka_bootstrap=kafka.address), "risk")
+
+
+def test_templates_of_a_file_are_the_same_over_kafka(kafka: Kafka, redis_server: Redis, tmp_path: Path) -> None:
+    """The log of the run spells them out."""
+    (tmp_path / "found.templates").write_text("# by hand\nmean(key=user,history=4)\nlinear(key=request)\n")
+    arguments = ["--jobs", "80", "--policy", f"easy-sjbf:runtime=templates(set={tmp_path / 'found.templates'})"]
+    expected = embedded(tmp_path, *arguments)
+    with Workers(kafka, redis_server, tmp_path) as workers:
+        workers.finish(workers.replay("templates", tmp_path / "kafka.jsonl", *arguments), 120)
+        assert (tmp_path / "kafka.jsonl").read_bytes() == expected, workers.logs()
+    assert_complete(Settings(kafka_bootstrap=kafka.address), "templates")
 
 
 def test_two_workers_per_stage_and_a_rebalance_in_mid_run(kafka: Kafka, redis_server: Redis, tmp_path: Path) -> None:
@@ -96,6 +115,14 @@ def test_probabilities_for_the_first_3000_jobs_of_kth_while_everything_is_being_
     chaos(tmp_path, arguments, speed=12_000, kills=3, pause=4.0, seconds=1200, share=1.0)
 
 
+@pytest.mark.archive
+@pytest.mark.skipif(not KTH.exists(), reason="needs ../shared/traces")
+def test_trials_and_shapes_of_the_first_3000_jobs_of_kth_while_everything_is_being_killed(tmp_path: Path) -> None:
+    """Random orders are drawn again, trials and what they taught survive the kills."""
+    arguments = [str(KTH), "--jobs", "3000", "--policy", REPLANNED]
+    chaos(tmp_path, arguments, speed=12_000, kills=3, pause=4.0, seconds=1200, share=1.0)
+
+
 def chaos(
     folder: Path, arguments: list[str], *, speed: int, kills: int, pause: float, seconds: float, share: float
 ) -> None:
@@ -111,7 +138,7 @@ def chaos(
     with (
         Kafka(folder / "kafka") as kafka,
         Redis(folder / "redis") as redis,
-        Workers(kafka, redis, folder, per_stage=2) as workers,
+        Workers(kafka, redis, folder, per_stage=2, connect_seconds="60") as workers,  # Kafka takes 15 s to come back
     ):
         run, path = "chaos", folder / "kafka.jsonl"
         arguments = [*arguments, "--speed", str(speed)]

@@ -2,16 +2,20 @@
 
 import io
 import math
+from collections.abc import Callable, Sequence
 
 import orjson
 import pytest
 from rich.console import Console
+from rich.table import Table
 
-from replayer.comparison import Plan, Result, as_json, carry_out
-from replayer.comparison_table import comparison_table, duration
+from replayer.comparison import Plan, Result, as_json, carry_out, run_name
+from replayer.comparison_table import comparison_table, forecast_table, prediction_table
+from replayer.swf import BUNDLED, prepare, read_swf
 from services.catalogue import configure
+from services.in_words import duration
 from shared.events import ClusterOpened, Envelope
-from shared.scores import CalibrationScores
+from shared.scores import CalibrationScores, WaitForecastScores
 from tests.replayer.small_logs import generated, job, plan_of, workload_of
 
 # The design fixes these: tools outside the project read them.
@@ -68,11 +72,11 @@ def results_of(*policies: str) -> list[Result]:
 
 def test_keys_are_those_of_the_design() -> None:
     document = as_json(results_of("fcfs", "best"))
-    assert set(document) == DOCUMENT | {"aligned", "settings"}
+    assert set(document) == DOCUMENT | {"aligned", "settings", "wait_forecasts"}
     assert [list(row) for row in document["policies"]] == [POLICY, POLICY]
     assert [list(row) for row in document["run_time_predictions"]] == [RUN_TIME, RUN_TIME]
     assert [list(row) for row in document["walltime_adjustments"]] == [ADJUSTMENT, ADJUSTMENT]
-    assert document["wait_bounds"] == []
+    assert document["wait_bounds"] == document["wait_forecasts"] == []
     orjson.dumps(document)
 
 
@@ -98,6 +102,33 @@ def test_policies_that_weigh_probabilities_have_their_calibration_in_the_row() -
     assert exact["candidates"] == sum(each["candidates"] for each in exact["bins"]) > 0
     assert exact["candidates"] == sum(calibration[f"exact_{part}"]["candidates"] for part in ("started", "not_started"))
     assert 0 <= exact["calibration_error"] <= 1
+
+
+def test_forecast_waits_have_rows_of_their_own() -> None:
+    results = results_of("easy", "fcfs:forecast=yes,runtime=last-two")
+    (row,) = as_json(results)["wait_forecasts"]
+    assert list(row) == ["policy", "runtime", *WaitForecastScores.model_fields]
+    assert (row["policy"], row["forecasts"]) == ("fcfs:forecast=yes,runtime=last-two", 60)
+    assert row["error_share"] == pytest.approx(row["mean_absolute_error"] / row["mean_wait"])
+    text = rendered(results, 80, forecast_table)
+    assert "60 of 60" in text
+    assert "easy" not in text
+
+
+def test_what_was_run_ahead_on_a_recorded_log_has_its_name() -> None:
+    plan = plan_of(prepare(read_swf(BUNDLED), limit=60), "easy:forecast=yes")._replace(
+        label="recorded", mode="recorded"
+    )
+    text = rendered([carry_out(plan)], 120, forecast_table)
+    assert "easy, by requested" in text
+
+
+def test_the_policies_can_be_read_on_80_columns() -> None:
+    results = results_of("easy-sjbf:forecast=yes", "fcfs:forecast=yes")
+    for table in (comparison_table, forecast_table):
+        text = rendered(results, 80, table)
+        assert "easy-sjbf" in text
+        assert "fcfs" in text
 
 
 def test_scores_by_hand() -> None:
@@ -163,9 +194,11 @@ def test_cpu_seconds_are_those_of_one_replay() -> None:
     assert math.isclose(first.scores.policy.mean_wait or 0, second.scores.policy.mean_wait or 0)
 
 
-def rendered(results: list[Result], width: int = 120) -> str:
+def rendered(
+    results: list[Result], width: int = 120, table: Callable[[Sequence[Result]], Table] = comparison_table
+) -> str:
     console = Console(width=width, file=io.StringIO())
-    console.print(comparison_table(results))
+    console.print(table(results))
     assert isinstance(console.file, io.StringIO)
     return console.file.getvalue()
 
@@ -176,6 +209,14 @@ def test_table_has_a_row_per_policy() -> None:
     assert text.index("fcfs") < text.index("easy")
     for heading in ("mean wait", "geometric", "longest", "slowdown", "at once", "cpu"):
         assert heading in text
+
+
+def test_a_set_of_templates_does_not_fill_the_screen() -> None:
+    result = carry_out(
+        plan_of(generated(), f"easy:runtime=templates(set={';'.join(['mean(key=user,history=4)'] * 10)})")
+    )
+    assert len(rendered([result], 80, prediction_table).splitlines()) < 30
+    assert result.plan.configuration.runtime.endswith("beyond=0.5)")
 
 
 def test_table_shows_the_name_of_the_log_as_it_is() -> None:
@@ -189,3 +230,13 @@ def test_table_shows_the_name_of_the_log_as_it_is() -> None:
 )
 def test_durations_are_for_people(seconds: float | None, text: str) -> None:
     assert duration(seconds) == text
+
+
+def test_a_policy_may_have_a_long_name() -> None:
+    """As one with a set of templates; two that differ at their end alone remain two."""
+    long = [f"easy:runtime=templates(set={';'.join([f'mean(key=user,history={n})'] * 10)})" for n in (4, 8)]
+    names = {run_name("bundled", each) for each in long}
+    assert len(names) == 2
+    assert {len(name) for name in names} == {200}
+    jobs = workload_of(job(1))
+    assert carry_out(Plan(long[0], "made", jobs, configure(long[0]))).scores.policy.jobs == 1

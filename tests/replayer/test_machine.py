@@ -7,12 +7,12 @@ from typing import Any
 import pytest
 
 from replayer.machine import Machine
+from replayer.source import Marks
 from shared.errors import ReplayError
 from shared.events import (
     CapacityChanged,
     Decided,
     Event,
-    FitsNow,
     JobEnded,
     JobStarted,
     JobSubmitted,
@@ -21,6 +21,7 @@ from shared.events import (
     SchedulingPoint,
     Start,
 )
+from shared.reasons import FitsNow
 from tests.replayer.small_logs import generated, job, workload_of
 
 
@@ -88,9 +89,39 @@ def test_submission_says_nothing_of_the_future() -> None:
     assert (submitted.time, submitted.requested_time, submitted.requested_processors) == (7, 100, 1)
 
 
+def test_a_moldable_job_runs_on_other_sizes_with_its_work_unchanged() -> None:
+    machine = machine_with(job(1, processors=2, run_time=50, requested_time=100))
+    (started,) = machine.apply(start(1, 4, limit=50))
+    assert isinstance(started, JobStarted)
+    assert (started.processors, machine.next_time()) == (4, 25)
+    ended = end_of(machine.next_instant())
+    assert (ended.run_time, ended.own_run_time, ended.outcome, ended.requeued) == (25, 50, "completed", False)
+
+
+def test_a_narrowed_job_is_killed_at_its_request() -> None:
+    machine = machine_with(job(1, processors=2, run_time=500, requested_time=100))
+    machine.apply(start(1, 1, limit=200))
+    ended = end_of(machine.next_instant())
+    assert (ended.time, ended.own_run_time, ended.outcome, ended.requeued) == (200, 100, "limit", False)
+
+
+def test_a_narrowed_job_on_trial_waits_again() -> None:
+    machine = machine_with(job(1, processors=2, run_time=500, requested_time=100))
+    machine.apply(start(1, 1, limit=199))
+    ended = end_of(machine.next_instant())
+    assert (ended.time, ended.run_time, ended.original_run_time, ended.requeued) == (199, 199, None, True)
+
+
+def test_a_job_that_is_not_moldable_runs_as_requested() -> None:
+    machine = Machine(workload_of(job(2, processors=2)), marks=Marks(moldable=False))
+    machine.next_instant()
+    with pytest.raises(ReplayError, match="job 2 is to start on 1 processors, requests 2, and is not moldable"):
+        machine.apply(start(2, 1))
+
+
 @pytest.mark.parametrize("mark", [True, False])
 def test_marks_go_to_every_submission(mark: bool) -> None:
-    submitted = Machine(workload_of(job(1)), restartable=mark, moldable=mark).next_instant()[0]
+    submitted = Machine(workload_of(job(1)), marks=Marks(mark, mark)).next_instant()[0]
     assert isinstance(submitted, JobSubmitted)
     assert (submitted.restartable, submitted.moldable) == (mark, mark)
 
@@ -128,7 +159,9 @@ def test_outcome_is_that_of_the_log(status: int, outcome: Outcome) -> None:
 
 def test_speculated_limit_below_the_request_requeues() -> None:
     machine = machine_with(job(1, run_time=50, requested_time=100))
-    machine.apply(start(1, limit=20))
+    started = machine.apply(start(1, limit=20))[0]
+    assert isinstance(started, JobStarted)
+    assert started.trial
     ended = end_of(machine.next_instant())
     assert (ended.time, ended.run_time, ended.outcome, ended.requeued) == (20, 20, "limit", True)
     machine.apply(start(1, limit=60))
@@ -159,7 +192,6 @@ def test_killed_job_waits_again_only_if_requeued(requeue: bool, limit: int) -> N
         (start(17), "job 17 is to start at 0 but does not wait"),
         (start(1, 3), "job 1 is to start at 0 but does not wait"),  # it runs
         (start(3), "job 3 is to start at 0 but does not wait"),  # it comes later
-        (start(2, 1), "job 2 requests 2 processors, not 1"),
         (kill(2, requeue=True), "job 2 is to be killed at 0 but does not run"),
         (kill(17, requeue=True), "job 17 is to be killed at 0 but does not run"),
     ],

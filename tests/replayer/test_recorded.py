@@ -7,17 +7,8 @@ import pytest
 from replayer.recorded import Recorded
 from replayer.swf import Requests, Workload
 from shared.errors import TraceError
-from shared.events import (
-    CapacityChanged,
-    Decided,
-    Event,
-    FitsNow,
-    JobEnded,
-    JobStarted,
-    JobSubmitted,
-    SchedulingPoint,
-    Start,
-)
+from shared.events import CapacityChanged, Decided, Event, JobEnded, JobStarted, JobSubmitted, SchedulingPoint, Start
+from shared.reasons import FitsNow
 from tests.replayer.small_logs import job, plan_of, workload_of
 
 

@@ -11,7 +11,8 @@ from replayer.machine import Machine
 from services.pipeline import STAGES
 from services.scheduler.handler import Scheduler
 from shared.errors import SnapshotMismatch
-from shared.events import CapacityChanged, ClusterOpened, Decided, Envelope, FitsNow, JobEnded, Kill, Start
+from shared.events import CapacityChanged, ClusterOpened, Decided, Envelope, JobEnded, Kill, Start
+from shared.reasons import FitsNow
 from shared.stage import StageRun
 from tests.replayer.small_logs import generated, job, plan_of, workload_of
 

@@ -35,6 +35,9 @@ def line(job_number: int, submit_time: int = 0, *, wait: int = 5, run: int = 60)
     return f"{job_number} {submit_time} {wait} {run} 8 59.50 -1 16 600 -1 1 7 2 -1 3 1 -1 -1\n"
 
 
+ZIPPED = gzip.compress(line(1).encode(), mtime=0)
+
+
 def save(folder: Path, text: str | bytes, name: str = "log.swf") -> Path:
     path = folder / name
     path.write_bytes(text.encode() if isinstance(text, str) else text)
@@ -178,12 +181,12 @@ def test_processors_of_the_header(header: dict[str, str], processors: int | None
         (line(1) + line(-1), "line 2: job number -1 is negative"),
         ("", "no job line in it"),
         (HEADER, "no job line in it"),
-        (gzip.compress(b""), "no job line in it"),
-        (gzip.compress(line(1).encode())[:-12], "truncated or damaged gzip file"),
-        (gzip.compress(line(1).encode())[:-2], "truncated or damaged gzip file"),
-        (gzip.compress(line(1).encode())[:5], "truncated or damaged gzip file"),
-        (gzip.compress(line(1).encode()) + b"more", "truncated or damaged gzip file"),
-        (gzip.compress(line(1).encode())[:12] + b"\xff" * 20, "truncated or damaged gzip file"),
+        (gzip.compress(b"", mtime=0), "no job line in it"),
+        (ZIPPED[:-12], "truncated or damaged gzip file"),
+        (ZIPPED[:-2], "truncated or damaged gzip file"),
+        (ZIPPED[:5], "truncated or damaged gzip file"),
+        (ZIPPED + b"more", "truncated or damaged gzip file"),
+        (ZIPPED[:12] + b"\xff" * 20, "truncated or damaged gzip file"),
     ],
 )
 def test_error_names_file_line_and_what_is_wrong(tmp_path: Path, text: str | bytes, complaint: str) -> None:

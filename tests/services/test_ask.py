@@ -406,7 +406,10 @@ def test_a_redis_that_does_not_answer_is_not_waited_for_longer_than_told() -> No
     with socket.create_server(("127.0.0.1", 0)) as silent:
         url = f"redis://127.0.0.1:{silent.getsockname()[1]}/0"
         began = time.monotonic()
+        command("--help")
+        to_start = time.monotonic() - began  # which takes most of the time, more so on a busy machine
+        began = time.monotonic()
         ended = command("--cluster=kth", "--processors=1", f"--redis-url={url}", "--connect-seconds=1")
-        assert time.monotonic() - began < 8
+        assert time.monotonic() - began < 2 * to_start + 4
     assert ended.returncode == 2
     assert ended.stderr == "error: Redis cannot be used: no answer within 1 s\n"

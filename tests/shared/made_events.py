@@ -5,7 +5,6 @@ from typing import Any, get_args
 from hypothesis import strategies as st
 
 from shared.events import (
-    Backfilled,
     CapacityChanged,
     ClusterClosed,
     ClusterOpened,
@@ -13,20 +12,18 @@ from shared.events import (
     Envelope,
     Evaluated,
     Event,
-    FitsNow,
     JobEnded,
     JobStarted,
     JobSubmitted,
     Kill,
     Outcome,
-    ProbablyHarmless,
     Rejected,
-    Risk,
     SchedulingPoint,
     Start,
 )
 from shared.message import LARGEST, LONGEST
-from shared.predictions import ChangePoint, Coverage, RunTimePrediction, WaitBound, WalltimeAdjustment
+from shared.predictions import ChangePoint, Coverage, RunTimePrediction, WaitBound, WaitForecast, WalltimeAdjustment
+from shared.reasons import Backfilled, FitsNow, ProbablyHarmless, Risk
 from shared.run_time_bins import BINS
 from shared.scores import (
     AdjustmentScores,
@@ -37,6 +34,7 @@ from shared.scores import (
     RunTimeScores,
     Scores,
     WaitBoundScores,
+    WaitForecastScores,
 )
 
 EVENT_TYPES: tuple[type[Event], ...] = get_args(Event)
@@ -242,6 +240,13 @@ SCORES = st.builds(
     ),
     adjustment=st.builds(AdjustmentScores, **dict.fromkeys(AdjustmentScores.model_fields, SHARES)),
     wait_bounds=some(WAIT_BOUND_SCORES),
+    wait_forecast=st.none()
+    | st.builds(
+        WaitForecastScores,
+        forecasts=COUNTS,
+        without=COUNTS,
+        **dict.fromkeys(list(WaitForecastScores.model_fields)[2:], SHARES),
+    ),
 )
 
 
@@ -256,6 +261,7 @@ def envelopes(event_type: type[Any]) -> st.SearchStrategy[Envelope]:
         run_time=st.none() | PREDICTIONS,
         adjustment=st.none() | ADJUSTMENTS,
         wait_bounds=some(BOUNDS),
+        forecast=st.none() | st.builds(WaitForecast, wait=st.none() | SPANS, reason=st.none() | WORDS),
         coverage=some(COVERAGES),
         change_points=some(CHANGE_POINTS),
         scores=st.none() | SCORES,

@@ -98,9 +98,8 @@ def check(request: pytest.FixtureRequest) -> Callable[[Check], None]:
             await work(store, store)
 
         async def on_redis() -> None:
-            client = connect(Settings(redis_url=request.getfixturevalue("redis_server").url))
+            client = connect(Settings(redis_url=request.getfixturevalue("empty_redis").url))
             try:
-                await client.flushall()
                 store = RedisReader(client, STAGE.name)
                 await work(store, store)
             finally:
@@ -274,16 +273,15 @@ def test_damage_is_named_with_the_remedy() -> None:
     asyncio.run(work())
 
 
-def test_a_user_who_may_only_read_is_enough(redis_server: Redis) -> None:
+def test_a_user_who_may_only_read_is_enough(empty_redis: Redis) -> None:
     """What Redis itself says of it: no command that writes is sent."""
 
     async def work() -> None:
-        owner = connect(Settings(redis_url=redis_server.url))
-        await owner.flushall()
+        owner = connect(Settings(redis_url=empty_redis.url))
         categories = ["-@all", "+@read", "+@connection", "+@transaction"]
         keys = ["shadowtime:*"]
         await owner.acl_setuser("asker", enabled=True, passwords=["+secret"], keys=keys, categories=categories)
-        asker = connect(Settings(redis_url=redis_server.url, redis_username="asker", redis_password="secret"))
+        asker = connect(Settings(redis_url=empty_redis.url, redis_username="asker", redis_password="secret"))
         try:
             writer, reader = RedisStore(owner, STAGE.name), RedisReader(asker, STAGE.name)
             run, follower = Written(writer), RunFollower(STAGE, reader, "r")

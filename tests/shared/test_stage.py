@@ -168,7 +168,11 @@ def test_an_event_of_a_run_that_is_not_open_is_rejected(stage: Stage) -> None:
 @pytest.mark.parametrize(
     ("stage_name", "settings", "reason"),
     [
-        ("scheduler", {"policy": "easy:depth=3"}, "policy 'easy' has no key 'depth'; known keys: runtime, adjustment"),
+        (
+            "scheduler",
+            {"policy": "easy:depth=3"},
+            "policy 'easy' has no key 'depth'; known keys: forecast, plan, order, weight, runtime, adjustment",
+        ),
         ("scheduler", {"policy": "easy("}, "'easy(' is not a SPEC: a parenthesis is not closed"),
         ("runtime_distribution", {"runtime": "last-two:fallback=no"}, "run-time predictor 'last-two': fallback=no: "),
     ],
@@ -234,6 +238,8 @@ def test_the_fingerprint_tells_every_setting() -> None:
         "adjustment": "other",
         "wait_bound": "other",
         "seed": 1,
+        "unix_start": 1,
+        "sample_every": 900,
     }
     assert set(changes) == set(ClusterOpened.model_fields) - {"kind"}
     prints = {fingerprint(OPENED.model_copy(update={key: value})) for key, value in changes.items()}

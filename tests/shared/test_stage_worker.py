@@ -31,6 +31,7 @@ class Message:
     offset: int
     partition: int = 0
     topic: str = SCHEDULER.reads
+    timestamp: float | None = None
 
 
 class MemoryStream:
@@ -39,12 +40,14 @@ class MemoryStream:
     def __init__(self, log: Sequence[Message], chance: random.Random, failures: float = 0.0) -> None:
         self.log = log
         self.published: list[bytes] = []
+        self.times: list[float | None] = []
         self.buried: list[tuple[int, str]] = []
         self._chance = chance
         self._failures = failures
 
-    async def publish(self, partition: int, run: str, values: Sequence[bytes]) -> None:
-        for value in values:
+    async def publish(self, partition: int, run: str, values: Sequence[bytes], times: Sequence[float | None]) -> None:
+        self.times += times
+        for value, _ in zip(values, times, strict=True):
             if self._chance.random() < self._failures / 10:
                 raise BusError("told to fail in the middle of a batch")
             self.published.append(value)
@@ -160,6 +163,15 @@ def test_effectively_once_whatever_fails(seed: int, failures: float, zombies: bo
 
     asyncio.run(work())
     assert after_deduplication(stream.published) == expected_outputs(RUNS)
+
+
+def test_outputs_bear_the_time_of_their_inputs() -> None:
+    log = interleaved({"run-0": RUNS["run-0"][:20]}, random.Random(1))
+    for message in log:
+        message.timestamp = 1_000.5 + message.offset
+    stream = MemoryStream(log, random.Random(1))
+    asyncio.run(new_worker(MemoryStore(lambda: False), stream).handle(log))
+    assert stream.times == [message.timestamp for message in log]
 
 
 def test_outputs_of_a_worker_killed_before_it_published_leave_first() -> None:

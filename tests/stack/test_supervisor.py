@@ -17,7 +17,7 @@ import pytest
 from services.pipeline import STAGES
 from shared.settings import Settings
 from stack.__main__ import culprit
-from stack.plan import Plan
+from stack.plan import METRICS, Plan
 from stack.ports import HOST, free_port, is_free
 from stack.servers import SERVERS, ServerError
 from stack.state import Process, State, read_state, supervisor_of
@@ -26,7 +26,7 @@ from tests.real_servers import require
 from tests.stack.processes import alive, descendants, wait_until
 
 FLOW = tuple(stage.name for stage in STAGES)
-NAMES = ["kafka", "redis", "victoria-metrics", *FLOW]
+NAMES = ["kafka", "redis", "victoria-metrics", *FLOW, METRICS, "live"]
 
 
 def free_ports(count: int) -> int:
@@ -42,11 +42,12 @@ def stack(*arguments: str) -> subprocess.CompletedProcess[str]:
 
 
 def new_plan(folder: Path, stages: tuple[str, ...] = FLOW) -> Plan:
-    return Plan(str(folder), stages, 1, free_port(), free_port(), free_port(), free_ports(len(STAGES)))
+    servers = (free_port(), free_port(), free_port())
+    return Plan(str(folder), stages, 1, *servers, free_ports(len(STAGES) + 1), free_port())
 
 
 def options(plan: Plan) -> list[str]:
-    ports = ("kafka_port", "redis_port", "victoria_metrics_port", "web_port")
+    ports = ("kafka_port", "redis_port", "victoria_metrics_port", "web_port", "live_port")
     return ["--folder", plan.folder, *(f"--{port.replace('_', '-')}={getattr(plan, port)}" for port in ports)]
 
 
@@ -130,7 +131,7 @@ def test_every_worker_is_scraped(running: Plan) -> None:
             targets = json.loads(connection.getresponse().read())["data"]["activeTargets"]
         return {each["labels"]["worker"] for each in targets if each["health"] == "up"}
 
-    wait_until(lambda: up() == set(FLOW), "a worker is not scraped", 15)
+    wait_until(lambda: up() == {*FLOW, METRICS}, "a worker is not scraped", 15)
 
 
 def test_a_killed_worker_comes_back(running: Plan) -> None:
@@ -177,9 +178,9 @@ def test_a_killed_supervisor_takes_everything_with_it(tmp_path: Path) -> None:
     plan.write()
     with subprocess.Popen([sys.executable, "-m", "stack.supervisor", plan.folder], cwd=CHECKOUT) as supervisor:
         try:
-            wait_until(lambda: (state := read_state(tmp_path)) is not None and state.healthy, "it does not come up")
+            wait_until(lambda: (state := read_state(tmp_path)) is not None and state.healthy, "it does not come up", 90)
             everything = descendants(supervisor.pid)
-            assert len(everything) == 9
+            assert len(everything) == 1 + 2 * 6  # servers, worker, what writes results, live page, each with its leash
         finally:
             supervisor.kill()
     wait_until(lambda: not alive(everything), "a process outlives its supervisor", 5)
@@ -193,6 +194,7 @@ def test_two_servers_cannot_share_a_port() -> None:
         Plan("", FLOW, kafka_port=7000, redis_port=7000).require()
     with pytest.raises(ServerError, match="victoria-metrics and scoreboard cannot both listen on"):
         Plan("", FLOW, web_port=8424).require()
+    Plan("", FLOW, web_port=6077).require()  # workers leave the live page its port
 
 
 def test_who_does_not_become_healthy_is_named_with_the_end_of_its_log(tmp_path: Path) -> None:
@@ -209,7 +211,7 @@ def test_workers_take_settings_from_the_environment_but_not_where_the_servers_ar
 ) -> None:
     monkeypatch.setenv("SHADOWTIME_KAFKA_SECURITY_PROTOCOL", "SSL")
     monkeypatch.setenv("SHADOWTIME_SNAPSHOT_EVERY", "10")
-    worker = Worker("scheduler", "scheduler", "127.0.0.1:1", "127.0.0.1:2", tmp_path, 3)
+    worker = Worker("scheduler", "scheduler", "127.0.0.1:1", "127.0.0.1:2", "127.0.0.1:3", tmp_path, 4)
     environment = worker._environment()
     assert "SHADOWTIME_KAFKA_SECURITY_PROTOCOL" not in environment
     assert environment["SHADOWTIME_SNAPSHOT_EVERY"] == "10"
@@ -220,3 +222,4 @@ def test_the_default_ports_are_those_of_the_settings() -> None:
     assert settings.kafka_bootstrap == f"{HOST}:{plan.kafka_port}"
     assert settings.redis_url == f"redis://{HOST}:{plan.redis_port}/0"
     assert settings.web_port == plan.web_port
+    assert settings.victoria_metrics_url == f"http://{HOST}:{plan.victoria_metrics_port}"

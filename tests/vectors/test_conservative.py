@@ -1,14 +1,17 @@
 """Worked examples of conservative backfilling, its orders, speculation and test runs."""
 
+import math
+
 import numpy as np
 import pytest
 
-from replayer.embedded import EmbeddedReplay
-from replayer.machine import Machine
+from replayer.comparison import Plan
 from services.catalogue import configure
+from services.scheduler.adaptation import Mode, sizes
 from services.scheduler.orders import criteria
 from services.scheduler.speculation import LONGEST_TEST, SHORTEST_TEST, TEST_ABOVE, attempt, next_time
-from shared.events import ClusterOpened, Envelope, JobStarted
+from shared.events import Envelope, JobStarted
+from shared.speedup import ratio, reshaped_time
 from tests.checks.workloads import TraceRow, workload
 from tests.vectors.vector import vector
 
@@ -66,6 +69,34 @@ def test_test_runs() -> None:
         assert found is None or found.test_run
 
 
+def test_adaptation() -> None:
+    example = vector("p1_adaptation")
+    asked, run_time, estimate = (example["job"][key] for key in ("n", "run", "est"))
+    modes: tuple[Mode, Mode] = ("half", "quarter")
+    for name in modes:
+        (size,) = sizes(name, asked, estimate)
+        assert size == example[name]["n"]
+        by = ratio(asked, size, None)
+        assert reshaped_time(run_time, by) == example[name]["run"]
+        assert reshaped_time(estimate, by) == example[name]["est"]
+    assert sizes("greedy", asked, estimate) == (asked, example["half"]["n"], example["double"]["n"])
+    assert reshaped_time(run_time, ratio(asked, 2 * asked, None)) == example["double"]["run"]
+    odd = example["odd"]
+    assert sizes("half", odd["n"], estimate) == (odd["half_ceil"],)
+    assert reshaped_time(4000, ratio(odd["n"], odd["half_ceil"], None)) == math.ceil(odd["est_from_4000"])
+
+
+def test_slowdown_is_over_the_original_run_time() -> None:
+    example = vector("p1_adaptation")
+    job = example["job"]
+    jobs = workload(8, [TraceRow(1, 0, job["n"], job["est"], job["run"])])
+    policy = "conservative:shape=half"
+    last = Plan(policy, "c", jobs, configure(policy)).replay().run_to_end()
+    assert last.scores is not None
+    assert "ORIGINAL" in example["slowdown_denominator"]
+    assert last.scores.policy.mean_bounded_slowdown == example["half"]["run"] / job["run"] == 2
+
+
 @pytest.mark.parametrize("guarantees", ["yes", "no"])
 @pytest.mark.parametrize("which", [0, 1])
 def test_conservative_example(guarantees: str, which: int) -> None:
@@ -74,14 +105,14 @@ def test_conservative_example(guarantees: str, which: int) -> None:
         TraceRow(number, job["submit"], job["n"], job["est"], job["actual"][which] if "actual" in job else job["est"])
         for number, job in enumerate(example["jobs"], 1)
     ]
-    policy, runtime, adjustment = configure(f"conservative:guarantees={guarantees}")
-    opened = ClusterOpened(time=0, cluster="c", processors=10, policy=policy, runtime=runtime, adjustment=adjustment)
+    policy = f"conservative:guarantees={guarantees}"
+    plan = Plan(policy, "c", workload(example["machine"], rows), configure(policy))
     starts: list[tuple[int, int]] = []
 
     def note(envelope: Envelope) -> None:
         if isinstance(envelope.event, JobStarted):
             starts.append((envelope.event.job_number, envelope.event.time))
 
-    EmbeddedReplay(opened, Machine(workload(example["machine"], rows)), [note]).run_to_end()
+    plan.replay([note]).run_to_end()
     expected = example["starts_if_R1_runs_100" if which == 0 else "starts_if_R1_runs_40"]
     assert [time for _, time in sorted(starts)] == expected

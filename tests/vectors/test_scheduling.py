@@ -10,7 +10,8 @@ from services.scheduler.expected_end import expected_ends
 from services.scheduler.policies import POLICIES
 from services.scheduler.probabilistic import add_risk
 from services.scheduler.wfp import by_score, scores
-from shared.events import Backfilled, Evaluated, Start
+from shared.events import Evaluated, Start
+from shared.reasons import Backfilled
 from shared.spec import Spec
 from tests.services.scheduler.instances import Instance, StartedJob, WaitingJob
 from tests.services.scheduler.told import REGULAR, SELECTIVE, Told

@@ -15,7 +15,7 @@ def test_geometric_mean_wait() -> None:
     example = vector("p0_geometric_mean_wait")
     scores = WaitScores()
     for wait in example["waits"]:
-        scores.add(0, wait, wait + 60, 1, 60)
+        scores.add(0, wait, wait + 60, 1, 60, 60)
     summary = scores.summary(10)
     assert example["wmin"] == WAIT_FLOOR
     assert summary["mean_wait"] == example["arithmetic"]
@@ -29,8 +29,8 @@ def test_bounded_slowdown() -> None:
     assert bounded_slowdown(wait=0, run_time=3) == example["short"]
     assert bounded_slowdown(wait=500, run_time=100) == example["a"]
     scores = WaitScores()
-    scores.add(0, 500, 600, 1, 100)
-    scores.add(0, 0, 3, 1, 3)
+    scores.add(0, 500, 600, 1, 100, 100)
+    scores.add(0, 0, 3, 1, 3, 3)
     summary = scores.summary(10)
     assert summary["mean_bounded_slowdown_unclamped"] == pytest.approx((example["a"] + example["short"]) / 2)
     assert summary["mean_bounded_slowdown"] == pytest.approx((example["a"] + 1) / 2)
@@ -56,7 +56,7 @@ def test_wfp_weighted_wait() -> None:
     assert [wfp_priority(job["w"], job["req"], job["n"]) for job in jobs] == example["P"]
     scores = WaitScores()
     for job in jobs:
-        scores.add(0, job["w"], job["w"] + 60, job["n"], job["req"])
+        scores.add(0, job["w"], job["w"] + 60, job["n"], job["req"], 60)
     summary = scores.summary(40_960)
     assert summary["mean_wait"] == example["avg_wait"]
     assert summary["weighted_mean_wait"] == pytest.approx(example["weighted_wait"], abs=1e-9)

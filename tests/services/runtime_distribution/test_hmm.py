@@ -209,6 +209,7 @@ def test_argmax_is_a_state_and_posterior_the_mixture() -> None:
         assert answer is not None
         assert answer.histogram == pytest.approx(masses[: len(answer.histogram)], abs=1e-6)
         assert 0 < answer.observations < 1500
+        assert answer.state == belief.argmax()
 
 
 def test_a_requeued_job_still_belongs_to_the_slice_of_its_arrival() -> None:

@@ -7,17 +7,9 @@ from hypothesis import strategies as st
 from replayer.machine import Machine
 from replayer.swf import Workload
 from services.pipeline import STAGES
-from shared.events import (
-    Backfilled,
-    ClusterOpened,
-    Envelope,
-    FitsNow,
-    JobSubmitted,
-    Rejected,
-    SchedulingPoint,
-    Start,
-)
+from shared.events import ClusterOpened, Envelope, JobSubmitted, Rejected, SchedulingPoint, Start
 from shared.predictions import WalltimeAdjustment
+from shared.reasons import Backfilled, FitsNow
 from shared.stage import StageRun
 from tests.checks.chain import Chain
 from tests.checks.workloads import workloads
@@ -68,23 +60,16 @@ def outlived(adjustment: str, runtime: str = "requested", point: float | None = 
     return told
 
 
-def shadow_time(told: Told, time: int) -> int | None:
-    (start,) = told.starts(time)
-    assert start.job_number == 3
-    assert isinstance(start.reason, Backfilled)
-    return start.reason.shadow_time
-
-
 @pytest.mark.parametrize(
     ("time", "expected"), [(0, 500), (499, 500), (500, 800), (501, 801), (699, 999), (700, 1000), (999, 1000)]
 )
 def test_it_is_assumed_to_end_in_five_minutes_at_most_at_its_request(time: int, expected: int) -> None:
-    assert shadow_time(outlived(REGULAR), time) == expected
-    assert shadow_time(outlived(SELECTIVE), time) == 1000
+    assert outlived(REGULAR).shadow_time(time) == expected
+    assert outlived(SELECTIVE).shadow_time(time) == 1000
 
 
 def test_past_its_request_too_it_ends_in_a_second() -> None:
-    assert shadow_time(outlived(REGULAR), 1000) == 1001
+    assert outlived(REGULAR).shadow_time(1000) == 1001
 
 
 @pytest.mark.parametrize(
@@ -98,7 +83,7 @@ def test_past_its_request_too_it_ends_in_a_second() -> None:
 )
 def test_a_prediction_still_counts(runtime: str, point: float, expected: dict[int, int]) -> None:
     for time, shadow in expected.items():
-        assert shadow_time(outlived(REGULAR, runtime, point), time) == shadow
+        assert outlived(REGULAR, runtime, point).shadow_time(time) == shadow
 
 
 # Rows keep their times

@@ -6,11 +6,16 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from replayer.embedded import EmbeddedReplay
-from replayer.machine import Machine
+from replayer.comparison import Plan
+from replayer.source import UNMARKED, Marks
 from replayer.swf import Workload
 from services.catalogue import configure
+from services.pipeline import STAGES
+from services.scheduler.adjusted_times import planned_times
+from services.scheduler.job_table import NEVER, UNKNOWN, Queue, Running
 from services.scheduler.policies import POLICIES
+from services.scheduler.speculation import Attempt
+from services.scheduler.trials import Suspended, Trials
 from shared.errors import SettingsError
 from shared.events import (
     ClusterOpened,
@@ -21,39 +26,43 @@ from shared.events import (
     JobStarted,
     JobSubmitted,
 )
-from shared.plan_reasons import Reserved, Speculated
+from shared.reasons import Reserved, Speculated
 from shared.spec import parse
+from shared.speedup import Amdahl, Downey, ratio, reshaped_time
+from shared.stage import StageRun
+from tests.checks.chain import Chain
 from tests.checks.workloads import TraceRow, workload, workloads
+from tests.replayer.small_logs import generated
 
 ORDERS = ["BF", "P", "R", "1/L", "P/L", "R/L"]
 COMBINATIONS = st.builds(
-    "conservative:order={},guarantees={},speculate={},test_runs={},weight={}".format,
+    "conservative:order={},guarantees={},speculate={},test_runs={},weight={},shape={},widen={},runtime={}".format,
     st.sampled_from(ORDERS),
     st.sampled_from(["yes", "no"]),
-    st.sampled_from([0, 0.2, 0.8, 1]),
+    st.sampled_from(["no", "expected", 0.2, 0.8, 1]),
     st.sampled_from(["yes", "no"]),
     st.sampled_from([0, 0.001]),
+    st.sampled_from(["requested", "half", "quarter", "greedy", "greedy-narrow"]),
+    st.sampled_from(["yes", "no"]),
+    st.sampled_from(["requested", "empirical", "last-two(fallback=incremental)"]),
+)
+MARKS = st.builds(
+    Marks,
+    st.booleans(),
+    st.booleans(),
+    st.sampled_from([None, Amdahl(serial=0.3), Downey(parallelism=0.7, sigma=1.5)]),
 )
 
 
-def events_of(jobs: Workload, policy: str, seed: int = 0, *, restartable: bool = True) -> list[Event]:
+def events_of(jobs: Workload, policy: str, seed: int = 0, marks: Marks = UNMARKED) -> list[Event]:
     """Return everything that happened in a replay."""
-    spec, runtime, adjustment = configure(policy)
-    opened = ClusterOpened(
-        time=0,
-        cluster="c",
-        processors=jobs.processors,
-        policy=spec,
-        runtime=runtime,
-        adjustment=adjustment,
-        seed=seed,
-    )
+    plan = Plan(policy, "c", jobs, configure(policy), seed=seed, marks=marks)
     events: list[Event] = []
 
     def note(envelope: Envelope) -> None:
         events.append(envelope.event)
 
-    EmbeddedReplay(opened, Machine(jobs, restartable=restartable), [note]).run_to_end()
+    plan.replay([note]).run_to_end()
     return events
 
 
@@ -78,28 +87,82 @@ def check_capacity(events: list[Event], processors: int) -> None:
     assert not holds
 
 
-@given(jobs=workloads(), policy=COMBINATIONS, seed=st.integers(0, 3))
-@settings(max_examples=150, deadline=None)
-def test_every_job_ends_in_the_end(jobs: Workload, policy: str, seed: int) -> None:
-    events = events_of(jobs, policy, seed)
+def check_work(events: list[Event], jobs: Workload, marks: Marks) -> None:
+    """Every job ends once for good, with all its work done, on its own number of processors unless moldable."""
+    asked = {job.job_number: job for job in jobs}
+    last: dict[int, JobStarted] = {}
+    ended: list[int] = []
+    for event in events:
+        if isinstance(event, JobStarted):
+            last[event.job_number] = event
+        elif isinstance(event, JobEnded) and not event.requeued:
+            ended.append(event.job_number)
+            job, size = asked[event.job_number], last[event.job_number].processors
+            own = min(job.run_time, job.requested_time)
+            by = ratio(job.processors, size, marks.speedup)
+            assert event.run_time == reshaped_time(own, by)
+            assert event.own_run_time == own
+            assert size == job.processors or marks.moldable
+        elif isinstance(event, JobEnded):
+            assert marks.restartable
+    assert sorted(ended) == sorted(asked)
+
+
+@given(jobs=workloads(), policy=COMBINATIONS, seed=st.integers(0, 3), marks=MARKS)
+@settings(max_examples=250, deadline=None)
+def test_every_job_ends_in_the_end(jobs: Workload, policy: str, seed: int, marks: Marks) -> None:
+    events = events_of(jobs, policy, seed, marks)
     check_capacity(events, jobs.processors)
-    ended = [event.job_number for event in events if isinstance(event, JobEnded) and not event.requeued]
-    assert sorted(ended) == sorted(job.job_number for job in jobs)
+    check_work(events, jobs, marks)
 
 
-@given(jobs=workloads(), order=st.sampled_from(ORDERS), seed=st.integers(0, 3))
-@settings(max_examples=100, deadline=None)
-def test_no_job_starts_later_than_promised(jobs: Workload, order: str, seed: int) -> None:
-    for time, _, reason in starts_of(events_of(jobs, f"conservative:order={order}", seed)):
-        assert isinstance(reason, Reserved)
-        assert reason.guaranteed_start is not None
-        assert time <= reason.guaranteed_start
+@given(
+    jobs=workloads(),
+    order=st.sampled_from(ORDERS),
+    shape=st.sampled_from(["requested", "half", "quarter", "greedy", "greedy-narrow"]),
+    widen=st.sampled_from(["yes", "no"]),
+    speculate=st.sampled_from(["no", 0.2, 0.8]),
+    tests=st.sampled_from(["yes", "no"]),
+    seed=st.integers(0, 3),
+)
+@settings(max_examples=300, deadline=None)
+def test_no_job_starts_later_than_promised(
+    jobs: Workload, order: str, shape: str, widen: str, speculate: str | float, tests: str, seed: int
+) -> None:
+    policy = f"conservative:order={order},shape={shape},widen={widen},speculate={speculate},test_runs={tests}"
+    for time, _, reason in starts_of(events_of(jobs, policy, seed)):
+        if isinstance(reason, Reserved):
+            assert reason.guaranteed_start is not None
+            assert time <= reason.guaranteed_start
+
+
+@pytest.mark.parametrize(
+    "policy",
+    [
+        "conservative:speculate=0.2,test_runs=yes",
+        "conservative:order=R/L,guarantees=no,speculate=0.8,test_runs=yes,shape=half,widen=yes",
+    ],
+)
+def test_it_goes_on_from_a_snapshot_after_any_event(policy: str) -> None:
+    """Also from one between a decision and the start that it brings about, as workers take them."""
+    plan = Plan(policy, "c", generated(150), configure(policy))
+    chain = Chain(plan.opened())
+    trials = sum(isinstance(event, JobStarted) and event.trial is True for event, _ in chain.play(plan.source()))
+    assert trials > 2
+    (scheduler,) = (stage for stage in STAGES if stage.name == "scheduler")
+    run = StageRun(scheduler)
+    for envelope in chain.read["scheduler"]:
+        restored = StageRun(scheduler)
+        if run.handler is not None:
+            restored.restore(run.snapshot())
+        assert restored.push(envelope) == run.push(envelope)
+        assert restored.snapshot() == run.snapshot()
 
 
 @given(jobs=workloads())
 @settings(max_examples=50, deadline=None)
 def test_with_actual_run_times_nothing_is_ever_on_trial_for_nothing(jobs: Workload) -> None:
-    events = events_of(jobs, "conservative:speculate=1,test_runs=no", restartable=False)
+    events = events_of(jobs, "conservative:speculate=1,test_runs=no", marks=Marks(restartable=False))
     assert not any(isinstance(reason, Speculated) for _, _, reason in starts_of(events))
     assert not any(event.requeued for event in events if isinstance(event, JobEnded))
 
@@ -110,6 +173,52 @@ def test_another_seed_is_another_schedule() -> None:
         list(starts_of(events_of(jobs, "conservative:order=R,guarantees=no", seed))) for seed in (1, 1, 2)
     )
     assert first == again != other
+
+
+def test_without_a_seed_draws_are_those_of_seed_zero() -> None:
+    jobs = workload(4, [TraceRow(n, n, 1 + n % 4, 100, 50 + n) for n in range(1, 60)])
+    opened = ClusterOpened.model_validate({"time": 0, "cluster": "c", "processors": 4})
+    assert opened.seed == 0
+    policy = "conservative:order=R,guarantees=no"
+    without = Plan(policy, "c", jobs, configure(policy)).replay().run_to_end().scores
+    assert without == Plan(policy, "c", jobs, configure(policy), seed=0).replay().run_to_end().scores
+
+
+def test_a_trial_in_another_shape_does_not_outlast_the_job_s_own_place() -> None:
+    jobs = workload(8, [TraceRow(1, 0, 6, 100, 100), TraceRow(2, 0, 2, 300, 300), TraceRow(3, 0, 8, 200, 200)])
+    starts = list(starts_of(events_of(jobs, "conservative:speculate=0.5,shape=greedy")))
+    time, _, reason = next(each for each in starts if each[1] == 2 and isinstance(each[2], Reserved))
+    assert isinstance(reason, Reserved)
+    assert time == reason.guaranteed_start == 100
+
+
+def test_what_nobody_limits_is_not_tried_for_ever() -> None:
+    policy = POLICIES.build(parse("conservative:speculate=0.5"))
+    queue, running = Queue(), Running()
+    for number, size in ((2, 8), (3, 4)):
+        policy.observe(JobSubmitted(time=10, job_number=number, requested_processors=size))
+        queue.add((number, 10, size, *planned_times(NEVER, None, None), UNKNOWN))
+    running.add((1, 0, 4, *planned_times(NEVER, None, None), UNKNOWN, 0))
+    assert list(policy.schedule(20, queue, running, 4)) == []
+
+
+def test_a_trial_that_was_decided_but_did_not_start_keeps_no_place() -> None:
+    trials = Trials()
+    trials.observe(JobSubmitted(time=0, job_number=1, requested_processors=1, requested_time=1000))
+    trials.decided(1, Attempt(100, test_run=False), Suspended(500, 1, 1000, 500, 0))
+    assert not trials.suspended
+    trials.observe(JobStarted(time=3, job_number=1, processors=1, limit=1000))
+    assert (trials.suspended, trials.limits) == ({}, {})
+
+
+def test_a_shorter_run_teaches_nothing_after_a_longer_one() -> None:
+    trials = Trials()
+    trials.observe(JobSubmitted(time=0, job_number=1, requested_processors=1, requested_time=36_000))
+    for seconds, test_run in ((20_000, False), (900, True)):
+        trials.decided(1, Attempt(seconds, test_run=test_run), None)
+        trials.observe(JobStarted(time=0, job_number=1, processors=1, limit=seconds))
+        trials.observe(JobEnded(time=seconds, job_number=1, run_time=seconds, outcome="limit", requeued=True))
+    assert (trials.jobs[1].last, trials.jobs[1].tested, trials.jobs[1].attempts) == (20_000, True, 2)
 
 
 def test_a_trial_that_is_too_short_is_told_and_repeated() -> None:
@@ -132,7 +241,13 @@ def test_a_trial_that_is_too_short_is_told_and_repeated() -> None:
     assert sum(isinstance(event, JobSubmitted) for event in events) == 3
 
 
-@pytest.mark.parametrize("wrong", ["order=LIFO", "speculate=1.1", "speculate=-0.1", "weight=-1", "test_runs=perhaps"])
+WRONG = [
+    *("order=LIFO", "weight=-1", "test_runs=perhaps", "shape=third", "widen=maybe"),
+    *(f"speculate={share}" for share in ("1.1", "0", "-0.1", "nan", "half")),
+]
+
+
+@pytest.mark.parametrize("wrong", WRONG)
 def test_settings_out_of_range_are_named(wrong: str) -> None:
     with pytest.raises(SettingsError, match=wrong.partition("=")[0]):
         POLICIES.build(parse(f"conservative:{wrong}"))

@@ -14,7 +14,8 @@ from services.scheduler.handler import Scheduler
 from services.scheduler.job_table import NEVER
 from services.scheduler.policies import POLICIES
 from services.scheduler.policy import Policy
-from shared.events import Backfilled, ClusterOpened, Decided, FitsNow, JobStarted, SchedulingPoint, Start
+from shared.events import ClusterOpened, Decided, JobStarted, SchedulingPoint, Start
+from shared.reasons import Backfilled, FitsNow
 from shared.spec import Spec
 from tests.checks.chain import Chain
 from tests.checks.workloads import workloads

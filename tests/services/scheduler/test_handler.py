@@ -3,7 +3,8 @@
 import pytest
 
 from services.scheduler.job_table import NEVER
-from shared.events import Backfilled, CapacityChanged, Decided, FitsNow, SchedulingPoint, Start
+from shared.events import CapacityChanged, Decided, SchedulingPoint, Start
+from shared.reasons import Backfilled, FitsNow
 from tests.services.scheduler.told import Told
 
 
@@ -56,13 +57,6 @@ def outlived(runtime: str) -> Told:
     return told
 
 
-def shadow_time(told: Told, time: int) -> int | None:
-    (start,) = told.starts(time)
-    assert start.job_number == 3
-    assert isinstance(start.reason, Backfilled)
-    return start.reason.shadow_time
-
-
 @pytest.mark.parametrize(
     ("runtime", "time", "expected"),
     [
@@ -77,7 +71,7 @@ def shadow_time(told: Told, time: int) -> int | None:
     ],
 )
 def test_the_shadow_moves_when_a_prediction_is_outlived(runtime: str, time: int, expected: int) -> None:
-    assert shadow_time(outlived(runtime), time) == expected
+    assert outlived(runtime).shadow_time(time) == expected
 
 
 @pytest.mark.parametrize("runtime", ["last-two(fallback=request)", "last-two(fallback=incremental)"])

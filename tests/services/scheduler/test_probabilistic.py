@@ -21,19 +21,8 @@ from services.scheduler.policy import Policy
 from services.scheduler.probabilistic import Probabilistic, ProbabilisticKeys
 from services.scheduler.terminations import refined_edges
 from shared.errors import SettingsError
-from shared.events import (
-    Backfilled,
-    ClusterOpened,
-    Decided,
-    Envelope,
-    Evaluated,
-    FitsNow,
-    JobEnded,
-    JobStarted,
-    JobSubmitted,
-    ProbablyHarmless,
-    Start,
-)
+from shared.events import ClusterOpened, Decided, Envelope, Evaluated, JobEnded, JobStarted, JobSubmitted, Start
+from shared.reasons import Backfilled, FitsNow, ProbablyHarmless
 from shared.run_time_bins import EDGES
 from shared.spec import parse
 from tests.checks.workloads import workloads

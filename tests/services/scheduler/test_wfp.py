@@ -7,7 +7,8 @@ from services.scheduler.adjusted_times import Uses
 from services.scheduler.job_table import NEVER
 from services.scheduler.policies import POLICIES
 from services.scheduler.wfp import by_score, scores
-from shared.events import Backfilled, FitsNow, Start
+from shared.events import Start
+from shared.reasons import Backfilled, FitsNow
 from shared.spec import Spec
 from tests.services.scheduler.instances import Instance, StartedJob, WaitingJob, instances
 from tests.services.scheduler.textbook_easy import easy, wfp

@@ -17,6 +17,7 @@ from shared.events import (
     Start,
 )
 from shared.predictions import RunTimePrediction, WalltimeAdjustment
+from shared.reasons import Backfilled
 from shared.stage import StageRun
 
 
@@ -100,6 +101,13 @@ class Told:
         again.run = StageRun(self.run.stage)
         again.run.restore(self.run.snapshot())
         return again
+
+    def shadow_time(self, time: int) -> int | None:
+        """Return the shadow time behind which job 3 is backfilled."""
+        (start,) = self.starts(time)
+        assert start.job_number == 3
+        assert isinstance(start.reason, Backfilled)
+        return start.reason.shadow_time
 
     def numbers(self, time: int) -> list[int]:
         return [each.job_number for each in self.starts(time)]

@@ -52,7 +52,7 @@ def test_scores_are_their_definitions(jobs: list[Waited], data: st.DataObject) -
             saved, coverage = coverage, WaitBoundCoverage()
             coverage.restore(orjson.loads(orjson.dumps(saved.snapshot())))
             assert coverage.snapshot() == saved.snapshot()
-        coverage.start(number, job.wait)
+        coverage.reveal(number, job.wait)
     assert not coverage.waiting
     told = {BoundKind(each.grouping, each.queue, 0.5, 0.95): each for each in coverage.scores()}
     pairs: dict[BoundKind, list[tuple[int | None, int]]] = {}

@@ -13,12 +13,12 @@ from services.wait_bound.change_point import (
     LEVELS,
     RUNS,
     WINDOW,
-    Whole,
     autocorrelation,
     misses_that_count,
     replay,
 )
 from services.wait_bound.change_point_table import THRESHOLDS
+from services.wait_bound.clusters import Integers
 from services.wait_bound.group import ranks
 
 KEEP = 59
@@ -44,7 +44,7 @@ def twin(waits: list[int], keep: int = KEEP) -> tuple[int, int, int, int]:
     return first, misses, limit, since
 
 
-def made(seed: int, count: int) -> Whole:
+def made(seed: int, count: int) -> Integers:
     """Return waits whose level, spread and correlation shift now and then."""
     chance = Generator(PCG64([seed]))
     value, waits = 0.0, []

@@ -12,7 +12,8 @@ import numpy.typing as npt
 import pytest
 from numpy.random import PCG64, Generator
 
-from services.wait_bound.change_point import LEVELS, RUNS, Whole, replay
+from services.wait_bound.change_point import LEVELS, RUNS, replay
+from services.wait_bound.clusters import Integers
 from services.wait_bound.conformal import Conformal
 from services.wait_bound.group import Group, bound, ranks
 
@@ -27,7 +28,7 @@ def keyed(*key: int) -> Generator:
     return Generator(PCG64(list(key)))
 
 
-def waits_of(logs: Floats) -> Whole:
+def waits_of(logs: Floats) -> Integers:
     """Return whole seconds."""
     return np.exp(np.clip(logs, 0, 24)).astype(np.int64)
 
@@ -54,7 +55,7 @@ class Fared(NamedTuple):
     group: Group
 
 
-def plain(waits: Whole) -> Fared:
+def plain(waits: Integers) -> Fared:
     """Return how the plain bound fares."""
     group, held, changes = Group(MOST, KEEP), [], []
     for position, wait in enumerate(waits.tolist()):
@@ -66,7 +67,7 @@ def plain(waits: Whole) -> Fared:
     return Fared(np.array(held), changes, group)
 
 
-def conformal(waits: Whole) -> npt.NDArray[np.bool_]:
+def conformal(waits: Integers) -> npt.NDArray[np.bool_]:
     """Return which conformal bounds held."""
     bounds, held, time = Conformal(0.95, 0.05, MOST), [], 0
     for number, wait in enumerate(waits.tolist()):

@@ -8,7 +8,8 @@ from hypothesis import strategies as st
 from numpy.random import PCG64, Generator
 
 from services.wait_bound.binomial import minimum_history, upper_rank
-from services.wait_bound.change_point import EVERY, RUNS, Whole
+from services.wait_bound.change_point import EVERY, RUNS
+from services.wait_bound.clusters import Integers
 from services.wait_bound.group import Group, borrowed, bound, ranks
 
 MOST, KEEP = 1000, 59
@@ -21,7 +22,7 @@ def filled(waits: list[int], most: int = MOST) -> Group:
     return group
 
 
-def online(waits: Whole, group: Group) -> list[int]:
+def online(waits: Integers, group: Group) -> list[int]:
     """Let a group see waits one by one, each with the bound from those before it; return its change points."""
     found = []
     for wait in waits.tolist():
@@ -30,7 +31,7 @@ def online(waits: Whole, group: Group) -> list[int]:
     return found
 
 
-def shifting(seed: int, count: int) -> Whole:
+def shifting(seed: int, count: int) -> Integers:
     chance = Generator(PCG64([seed]))
     levels = np.repeat(chance.normal(5, 3, count // 100 + 1), 100)[:count]
     return np.expm1(np.clip(levels + chance.standard_normal(count), 0, 20)).astype(np.int64)

@@ -88,6 +88,21 @@ def test_a_wait_is_learned_at_the_start_and_not_again_at_the_end() -> None:
     assert handle(stage, submitted(2, 99)).wait_bounds[0].bound == 35
 
 
+def test_the_wait_before_a_trial_is_learned_once_it_has_ended_for_good() -> None:
+    stage = WaitBounds(ClusterOpened(time=0, cluster="c", processors=8))
+    stage.predictor = bounder = LongestSoFar()
+    for number in (1, 2):
+        handle(stage, submitted(number, 10))
+    for number in (1, 2):
+        handle(stage, JobStarted(time=20, job_number=number, processors=1, limit=30, trial=True))
+    handle(stage, JobEnded(time=50, job_number=1, run_time=30, outcome="limit", requeued=True))
+    assert bounder.learned == []
+    handle(stage, JobEnded(time=50, job_number=2, run_time=30))
+    assert bounder.learned == [(2, 10)]
+    handle(stage, JobStarted(time=70, job_number=1, processors=1))
+    assert bounder.learned == [(2, 10), (1, 60)]
+
+
 def test_a_requeued_job_waits_from_its_submission_on() -> None:
     stage = WaitBounds(ClusterOpened(time=0, cluster="c", processors=8))
     stage.predictor = bounder = LongestSoFar()

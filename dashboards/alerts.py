@@ -1,0 +1,126 @@
+"""When somebody should look: coverage out of its band, workers that fall behind, messages that nobody could use."""
+
+from typing import Any, NamedTuple
+
+from grafana_foundation_sdk.builders import alerting, expr, prometheus
+from grafana_foundation_sdk.models.alerting import RelativeTimeRange, Rule
+from grafana_foundation_sdk.models.dashboard import Dashboard
+
+from dashboards.parts import STORE
+from shared import metric_names as names
+
+FOLDER = "shadowtime"
+GROUP = "Shadowtime"
+LOOK_BACK = 600
+"""Seconds."""
+
+
+class Alert(NamedTuple):
+    """A rule: it fires when its query has been above `limit` for as long as `lasting` says.
+
+    `board` and `panel` say, by file name and title, where it is marked.
+    """
+
+    uid: str
+    title: str
+    query: str
+    limit: float
+    lasting: str
+    summary: str
+    board: str
+    panel: str
+
+
+ALERTS = (
+    Alert(
+        "shadowtime-coverage",
+        "Coverage of wait bounds out of band",
+        f"max by (cluster, run, grouping, queue) ("
+        f"clamp_min(last_over_time({names.BAND_LOW.name}[6h]) - last_over_time({names.RECENT_COVERAGE.name}[6h]), 0) + "
+        f"clamp_min(last_over_time({names.RECENT_COVERAGE.name}[6h]) - last_over_time({names.BAND_HIGH.name}[6h]), 0))",
+        0.0,
+        "0s",
+        "Of the last waits in cluster {{ $labels.cluster }}, too few or too many were within the bounds of grouping "
+        "{{ $labels.grouping }}. About runs on the clock of the present; in replays see the dashboard.",
+        "wait_bound",
+        "Coverage of the last 1,000 starts",
+    ),
+    Alert(
+        "shadowtime-lag",
+        "A stage falls behind",
+        f"max by (stage) ({names.WORKER_LAG.name})",
+        10_000.0,
+        "2m",
+        "{{ $values.A }} messages wait for stage {{ $labels.stage }}.",
+        "health",
+        "Lag",
+    ),
+    Alert(
+        "shadowtime-writer-lag",
+        "Results are not written",
+        f"max({names.WRITER_LAG.name})",
+        10_000.0,
+        "2m",
+        "{{ $values.A }} messages of the scoreboard wait to be written to VictoriaMetrics.",
+        "health",
+        "Samples written",
+    ),
+    Alert(
+        "shadowtime-dead-letters",
+        "Messages that no stage could use",
+        f"sum by (stage) (increase({names.WORKER_DEAD_LETTERS.name}[10m]))",
+        0.0,
+        "0s",
+        "Stage {{ $labels.stage }} put messages on dead-letters; their headers say why.",
+        "health",
+        "Dead letters",
+    ),
+)
+
+
+def rule(alert: Alert, board: Dashboard) -> Rule:
+    """Return an alert as Grafana's interface for provisioning takes it, marked on a panel of `board`."""
+    panel = next(each for each in board.panels or () if each.title == alert.panel)
+    question = prometheus.Dataquery().expr(alert.query).ref_id("A").instant().datasource(STORE)
+    above = (
+        expr.TypeThreshold()
+        .ref_id("B")
+        .expression("A")
+        .conditions([expr.ExprTypeThresholdConditions().evaluator(_above(alert.limit))])
+    )
+    return (
+        alerting.Rule(alert.title)
+        .uid(alert.uid)
+        .folder_uid(FOLDER)
+        .rule_group(GROUP)
+        .org_id(1)
+        .condition("B")
+        .with_query(_query("A", STORE.uid or "", question))
+        .with_query(_query("B", "__expr__", above))
+        .no_data_state("OK")
+        .exec_err_state("Error")
+        .for_val(alert.lasting)
+        .labels({"project": "shadowtime"})
+        .annotations({"summary": alert.summary, "__dashboardUid__": board.uid or "", "__panelId__": str(panel.id_val)})
+        .build()
+    )
+
+
+def provisioned(rules: list[dict[str, Any]]) -> dict[str, Any]:
+    """Return rules as Grafana reads them from a file."""
+    kept = [{name: value for name, value in each.items() if name not in PLACES} for each in rules]
+    group = {"orgId": 1, "name": GROUP, "folder": "Shadowtime", "interval": "1m", "rules": kept}
+    return {"apiVersion": 1, "groups": [group]}
+
+
+PLACES = {"folderUID", "ruleGroup", "orgID"}
+"""What the group says in a file."""
+
+
+def _above(limit: float) -> Any:
+    return expr.ExprTypeThresholdConditionsEvaluator().type("gt").params([limit])
+
+
+def _query(letter: str, source: str, model: Any) -> alerting.Query:
+    span = RelativeTimeRange(from_val=LOOK_BACK, to=0)
+    return alerting.Query(letter).datasource_uid(source).relative_time_range(span).model(model)

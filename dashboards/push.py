@@ -1,0 +1,164 @@
+"""Folder, data source, dashboards and alert rules into a Grafana that is there already; again and again, if need be."""
+
+import json
+from collections.abc import Callable
+from pathlib import Path
+from typing import Any, NamedTuple
+from urllib.parse import urlsplit
+
+from grafana_client.api import GrafanaApi
+from grafana_client.client import GrafanaClientError, GrafanaException, GrafanaUnauthorizedError
+from niquests.exceptions import RequestException
+
+from shared.errors import PushError
+
+PROVISIONING = Path(__file__).parent / "provisioning"
+FOLDER = "shadowtime"
+SOURCE = "victoria-metrics"
+FORBIDDEN, NOT_FOUND = 403, 404
+TIMEOUT = 10.0
+
+
+class Pushed(NamedTuple):
+    """What was done with one thing: `created`, `changed` or `as it was`."""
+
+    what: str
+    outcome: str
+
+
+class Push:
+    """One Grafana, by its URL and a service account's token.
+
+    Parameters
+    ----------
+    url
+        Root of Grafana; user names and passwords in it are not taken.
+    token
+        Of a service account that may edit dashboards, data sources and alert rules.
+    store
+        Where that Grafana finds VictoriaMetrics.
+    """
+
+    def __init__(self, url: str, token: str, store: str) -> None:
+        if urlsplit(url).scheme not in ("http", "https") or not urlsplit(url).hostname or "@" in urlsplit(url).netloc:
+            raise PushError(
+                f"{url!r} is no URL of a Grafana; it looks like https://grafana.example.org, without a user"
+            )
+        token = token.strip()  # as files and secrets have it, with a line break
+        if not token.isascii() or not token.isprintable():
+            raise PushError("the token is none of a service account: it has characters that no token has")
+        self._url = url
+        self._store = store
+        self._grafana = GrafanaApi.from_url(url, credential=token, timeout=TIMEOUT)
+
+    def run(self, told: Callable[[Pushed], None]) -> None:
+        """Bring everything to the state of the committed files, once; `told` hears of each thing.
+
+        Raises
+        ------
+        PushError
+            If Grafana is away, refuses the token or something else; what was told before has been done.
+        """
+        try:
+            told(self._folder())
+            told(self._source())
+            for path in sorted((PROVISIONING / "dashboards").glob("*.json")):
+                told(self._dashboard(json.loads(path.read_text())))
+            (group,) = json.loads((PROVISIONING / "alerting" / "alerts.json").read_text())["groups"]
+            for rule in group["rules"]:
+                told(self._rule(rule | {"folderUID": FOLDER, "ruleGroup": group["name"], "orgID": group["orgId"]}))
+        except GrafanaUnauthorizedError:
+            raise PushError(f"Grafana at {self._url} refuses the token; make one for a service account") from None
+        except GrafanaException as error:
+            if error.status_code == FORBIDDEN:
+                reason = f"does not let this token do that: {error.message}; its service account must be an admin"
+                raise PushError(f"Grafana at {self._url} {reason}") from None
+            raise PushError(f"Grafana at {self._url} cannot be used: {error.message}") from None
+        except (RequestException, OSError, ValueError) as error:
+            raise PushError(f"Grafana at {self._url} cannot be used: {_first_line(error)}") from None
+        finally:
+            self._grafana.client.s.close()
+
+    def _folder(self) -> Pushed:
+        if _found(lambda: self._grafana.folder.get_folder(FOLDER), "uid") is not None:
+            return Pushed("folder Shadowtime", "as it was")
+        self._grafana.folder.create_folder("Shadowtime", FOLDER)
+        return Pushed("folder Shadowtime", "created")
+
+    def _source(self) -> Pushed:
+        wanted = {
+            "name": "VictoriaMetrics",
+            "uid": SOURCE,
+            "type": "prometheus",
+            "access": "proxy",
+            "url": self._store,
+            "jsonData": {"httpMethod": "POST", "prometheusType": "Prometheus", "timeInterval": "5s"},
+        }
+        what = f"data source {wanted['name']}"
+        there = _found(lambda: self._grafana.datasource.get_datasource_by_uid(SOURCE), "uid")
+        if there is None:
+            self._grafana.datasource.create_datasource(wanted)
+            return Pushed(what, "created")
+        if holds(there, wanted):
+            return Pushed(what, "as it was")
+        self._grafana.datasource.update_datasource_by_uid(SOURCE, there | wanted)
+        return Pushed(what, "changed")
+
+    def _dashboard(self, wanted: dict[str, Any]) -> Pushed:
+        what = f"dashboard {wanted['title']}"
+        there = _found(lambda: self._grafana.dashboard.get_dashboard(wanted["uid"]), "dashboard", "meta")
+        kept = {name: value for name, value in wanted.items() if name != "schemaVersion"}  # Grafana raises it by itself
+        if there is not None and holds(there["dashboard"], kept) and there["meta"].get("folderUid") == FOLDER:
+            return Pushed(what, "as it was")
+        self._grafana.dashboard.update_dashboard(
+            {
+                "dashboard": wanted | {"id": None},
+                "folderUid": FOLDER,
+                "overwrite": True,
+                "message": "python -m dashboards",
+            }
+        )
+        return Pushed(what, "created" if there is None else "changed")
+
+    def _rule(self, wanted: dict[str, Any]) -> Pushed:
+        what = f"alert rule {wanted['title']}"
+        rules = self._grafana.alertingprovisioning
+        there = _found(lambda: rules.get_alertrule(wanted["uid"]), "uid")
+        if there is None:
+            rules.create_alertrule(wanted, disable_provenance=True)
+            return Pushed(what, "created")
+        if holds(there, wanted):
+            return Pushed(what, "as it was")
+        rules.update_alertrule(wanted["uid"], wanted, disable_provenance=True)
+        return Pushed(what, "changed")
+
+
+def _found(ask: Callable[[], Any], *fields: str) -> Any:
+    """Return what Grafana has, with the `fields` that such a thing has; None if it has no such thing."""
+    try:
+        there = ask()
+    except GrafanaClientError as error:
+        if error.status_code == NOT_FOUND:
+            return None
+        raise
+    if not isinstance(there, dict) or not all(name in there for name in fields):  # a page to sign in at, for one
+        raise ValueError("what answers there is no Grafana")
+    return there
+
+
+def holds(there: Any, wanted: Any) -> bool:
+    """Return whether all that is wanted is there; Grafana adds fields of its own.
+
+    >>> holds({"a": 1, "version": 7, "list": [{"b": 2, "id": 1}]}, {"a": 1, "list": [{"b": 2}]}), holds([1], [1, 2])
+    (True, False)
+    """
+    if isinstance(wanted, dict):
+        return isinstance(there, dict) and all(name in there and holds(there[name], wanted[name]) for name in wanted)
+    if isinstance(wanted, list):
+        same = isinstance(there, list) and len(there) == len(wanted)
+        return same and all(map(holds, there, wanted))
+    return bool(there == wanted)
+
+
+def _first_line(error: Exception) -> str:
+    return (str(error) or type(error).__name__).splitlines()[0]

@@ -1,0 +1,105 @@
+"""Search a log for a set of templates: `python -m replayer.template_search TRACE.swf[.gz][@PROCESSORS] -o FILE`."""
+
+import os
+import sys
+from collections.abc import Iterator
+from concurrent.futures import ThreadPoolExecutor
+from pathlib import Path
+from typing import Annotated
+
+import typer
+from rich.progress import BarColumn, MofNCompleteColumn, Progress, TextColumn, TimeRemainingColumn
+
+from replayer.arguments import read_cluster
+from replayer.output import result_file
+from replayer.recorded import Recorded
+from replayer.source import submission
+from replayer.swf import Workload
+from services.runtime_distribution.remembered_jobs import remembered
+from services.runtime_distribution.template_errors import ENDED, SUBMITTED, TemplateErrors
+from services.runtime_distribution.template_genes import Genes
+from services.runtime_distribution.template_search import ELITE, search
+from services.runtime_distribution.templates import TemplatesKeys
+from shared.command_line import messages, run_app, say
+from shared.errors import SettingsError, TraceError
+from shared.events import JobEnded, JobSubmitted
+
+FEWEST = 100
+"""Jobs; of fewer, too few end before others are submitted."""
+
+
+def told(workload: Workload) -> Iterator[tuple[int, int]]:
+    """Yield submissions and ends as recorded, each with the number of the job in the workload."""
+    numbers = {int(job_number): row for row, job_number in enumerate(workload.columns["job_number"])}
+    for events in iter(Recorded(workload).next_instant, ()):
+        for event in events:
+            if isinstance(event, JobSubmitted):
+                yield SUBMITTED, numbers[event.job_number]
+            elif isinstance(event, JobEnded):
+                yield ENDED, numbers[event.job_number]
+
+
+def errors_on(workload: Workload, pool: ThreadPoolExecutor, keys: TemplatesKeys) -> TemplateErrors:
+    """Return what tells how far off template sets are on a workload, on the threads of a pool.
+
+    Raises
+    ------
+    TraceError
+        If the workload is too short, or does not say how long its jobs waited.
+    """
+    if len(workload) < FEWEST:
+        raise TraceError(f"{workload.name}: {len(workload)} jobs are too few to search on; at least {FEWEST}")
+    jobs = [remembered(submission(job), job.run_time) for job in workload]
+    return TemplateErrors(jobs, list(told(workload)), keys, pool.map)
+
+
+def main(
+    trace: Annotated[str, typer.Argument(metavar="TRACE.swf[.gz][@PROCESSORS]", help="The log to search on.")],
+    output: Annotated[Path, typer.Option("-o", "--output", metavar="FILE", help="The set; - is standard output.")],
+    jobs: Annotated[int, typer.Option(metavar="N", help="Search on the first N jobs only.")] = 10_000,
+    population: Annotated[int, typer.Option(metavar="N", help="Sets in a generation; even.")] = 40,
+    generations: Annotated[int, typer.Option(metavar="N", help="Generations.")] = 30,
+    seed: Annotated[int, typer.Option(metavar="N", help="The same seed finds the same set.")] = 0,
+    workers: Annotated[int, typer.Option(metavar="N", help="Threads; 0: as many as cores.")] = 0,
+) -> None:
+    """Search a log for the template set that predicts its run times best, for `templates:set=FILE`."""
+    for option, value, low in (
+        ("population", population, 2 * ELITE),
+        ("generations", generations, 1),
+        ("seed", seed, 0),
+        ("workers", workers, 0),
+    ):
+        if value < low:
+            raise SettingsError(f"--{option} {value}: at least {low}")
+    if population % 2:
+        raise SettingsError(f"--population {population}: an even number, as all but {ELITE} sets come in pairs")
+    cluster = read_cluster(trace, None, "drop", "as-logged", jobs, say, "recorded")
+    columns = (TextColumn("{task.description}"), BarColumn(), MofNCompleteColumn(), TimeRemainingColumn())
+    with (
+        result_file(output) as file,
+        ThreadPoolExecutor(workers or os.cpu_count()) as pool,
+        Progress(*columns, console=messages, transient=True, disable=not sys.stderr.isatty()) as progress,
+    ):
+        errors = errors_on(cluster.workload, pool, TemplatesKeys())
+        task = progress.add_task("error", total=generations)
+        for best in search(Genes(errors.characteristics), errors, population, generations, seed):
+            progress.update(task, completed=best.number, description=f"error {best.error:.1%}")
+        lines = [
+            f"# {cluster.name}, first {len(cluster.workload):,} jobs: error {best.error:.1%} of the mean run time;",
+            f"# python -m replayer.template_search --jobs {jobs} --population {population} "
+            f"--generations {generations} --seed {seed}",
+            *map(str, best.templates),
+        ]
+        file.write("".join(f"{line}\n" for line in lines).encode())
+    say(f"{cluster.name}: error {best.error:.1%} of the mean run time, {len(best.templates)} templates")
+
+
+def command_line() -> None:
+    """Run the command line."""
+    app = typer.Typer(add_completion=False, pretty_exceptions_enable=False)
+    app.command()(main)
+    run_app(app, "interrupted; no result file was written")
+
+
+if __name__ == "__main__":
+    command_line()

@@ -1,0 +1,158 @@
+"""Events, reasons and predictions in words, for terminals and the live page.
+
+What people named (clusters, runs) may be anything: it is passed on without characters that a terminal would obey.
+"""
+
+from collections.abc import Iterator, Sequence
+from typing import NamedTuple
+
+from shared.command_line import plain
+from shared.events import (
+    CapacityChanged,
+    ClusterClosed,
+    ClusterOpened,
+    Decided,
+    Envelope,
+    JobEnded,
+    JobStarted,
+    JobSubmitted,
+    Rejected,
+)
+from shared.predictions import WaitBound
+from shared.reasons import Backfilled, FitsNow, ProbablyHarmless, Reason, Reserved, Speculated
+
+DAY = 86_400
+
+
+class Line(NamedTuple):
+    """What happened, to which job, in words."""
+
+    event: str
+    job: int | None
+    words: str
+
+
+def clock(second: int) -> str:
+    """Return a second of the log as days and time of day since its beginning.
+
+    >>> clock(93_784), clock(-1)
+    ('1 d 02:03:04', '-1 d 23:59:59')
+    """
+    days, rest = divmod(second, DAY)
+    return f"{days} d {rest // 3600:02}:{rest % 3600 // 60:02}:{rest % 60:02}"
+
+
+def duration(seconds: float | None) -> str:
+    """Return a time as a person reads it.
+
+    >>> duration(93784), duration(90), duration(5), duration(None)
+    ('26.1 h', '1.5 min', '5 s', '-')
+    """
+    if seconds is None:
+        return "-"
+    if seconds >= 3600:
+        return f"{seconds / 3600:,.1f} h"
+    return f"{seconds / 60:.1f} min" if seconds >= 60 else f"{seconds:.0f} s"
+
+
+def lines(envelope: Envelope) -> Iterator[Line]:
+    """Yield what an event tells in words; nothing where there is nothing to tell, as of an empty decision."""
+    event = envelope.event
+    if isinstance(event, ClusterOpened):
+        yield Line("opened", None, f"{_processors(event.processors)}, {event.mode}, {plain(event.policy)}")
+    elif isinstance(event, JobSubmitted):
+        yield Line("submitted", event.job_number, "; ".join(_submission(envelope, event)))
+    elif isinstance(event, JobStarted):
+        limit = "" if event.limit is None else f", for {duration(event.limit)} at most"
+        trial = ", on trial" if event.trial else ""
+        yield Line("started", event.job_number, f"{_processors(event.processors)}{limit}{trial}")
+    elif isinstance(event, JobEnded):
+        again = ", waits again" if event.requeued else ""
+        yield Line("ended", event.job_number, f"{event.outcome} after {duration(event.run_time)}{again}")
+    elif isinstance(event, Decided):
+        for kill in event.kills:
+            yield Line("kill", kill.job_number, plain(kill.reason))
+        for start in event.starts:
+            yield Line("start", start.job_number, f"{_processors(start.processors)}: {because(start.reason)}")
+    elif isinstance(event, CapacityChanged):
+        yield Line("capacity", None, f"the machine has {_processors(event.processors)}")
+    elif isinstance(event, Rejected):
+        yield Line("rejected", None, plain(event.reason))
+    elif isinstance(event, ClusterClosed):
+        yield Line("closed", None, _outcome(envelope))
+
+
+def because(reason: Reason) -> str:
+    """Return why a job is started.
+
+    >>> because(Backfilled(head=3, shadow_time=7200, extra_processors=2, ends_by_shadow_time=True))
+    'ahead of job 3, ends by its shadow time 0 d 02:00:00'
+    """
+    match reason:
+        case FitsNow():
+            return "fits now"
+        case Backfilled(shadow_time=None):
+            return f"ahead of job {reason.head}, which cannot start however long is waited"
+        case Backfilled(ends_by_shadow_time=True):
+            return f"ahead of job {reason.head}, ends by its shadow time {clock(reason.shadow_time or 0)}"
+        case Backfilled():
+            extra = _processors(reason.extra_processors)
+            return f"ahead of job {reason.head}, beside it: {extra} extra at {clock(reason.shadow_time or 0)}"
+        case ProbablyHarmless():
+            left = f", budget left {reason.budget_left:.3g}" if reason.budget_left < 1 else ""
+            gain = "" if reason.cost_of_gain is None else f", cost of gain {reason.cost_of_gain:.3g}"
+            return f"ahead of job {reason.head}, delays it with probability {reason.probability:.3g}{gain}{left}"
+        case Reserved(guaranteed_start=None):
+            return "its place in the plan has come"
+        case Reserved():
+            return f"its place in the plan has come, guaranteed by {clock(reason.guaranteed_start or 0)}"
+        case Speculated():
+            what = "test run" if reason.test_run else f"attempt {reason.attempt}"
+            return f"{what} in a hole of the plan" + ("" if reason.hole is None else f" of {duration(reason.hole)}")
+
+
+def chosen(bounds: Sequence[WaitBound]) -> WaitBound | None:
+    """Return the bound to name where there is room for one: the ensemble's, else the first that there is.
+
+    Not the lowest: the lowest of several holds less often than each of them.
+    """
+    known = [each for each in bounds if each.queue is None and each.bound is not None]
+    return next((each for each in known if each.grouping == "ensemble"), known[0] if known else None)
+
+
+def bounded(bound: WaitBound) -> str:
+    """Return what a bound on the wait says.
+
+    >>> bounded(WaitBound(grouping="plain", quantile=0.95, confidence=0.95, bound=7200))
+    'waits at most 2.0 h (plain, 95 %)'
+    """
+    scope = bound.grouping if bound.queue is None else f"{bound.grouping}, queue {bound.queue}"
+    if bound.bound is None:
+        return f"no bound ({plain(scope)}: {plain(bound.reason or 'unknown')})"
+    return f"waits at most {duration(bound.bound)} ({plain(scope)}, {100 * bound.quantile:.4g} %)"
+
+
+def _submission(envelope: Envelope, job: JobSubmitted) -> Iterator[str]:
+    asks = "" if job.requested_time is None else f", asks for {duration(job.requested_time)}"
+    yield f"{_processors(job.requested_processors)}{asks}"
+    if envelope.run_time is not None and envelope.run_time.observations:
+        yield f"expected to run {duration(envelope.run_time.point)}"
+    if envelope.adjustment is not None and envelope.adjustment.key is not None:
+        yield f"adjusted to {duration(envelope.adjustment.adjusted_time)}"
+    if (bound := chosen(envelope.wait_bounds)) is not None:
+        yield bounded(bound)
+    if envelope.forecast is not None:
+        reason, wait = envelope.forecast.reason, envelope.forecast.wait
+        yield f"no forecast ({plain(reason or 'unknown')})" if wait is None else f"forecast to wait {duration(wait)}"
+
+
+def _outcome(envelope: Envelope) -> str:
+    if envelope.scores is None or envelope.scores.policy.mean_wait is None:
+        return "the run is over"
+    scores = envelope.scores.policy
+    slowdown = "" if scores.mean_bounded_slowdown is None else f", slowdown {scores.mean_bounded_slowdown:,.2f}"
+    return f"the run is over: {scores.jobs:,} jobs, mean wait {duration(scores.mean_wait)}{slowdown}"
+
+
+def _processors(count: int) -> str:
+    return f"{count:,} processor{'s' * (count != 1)}"

@@ -1,0 +1,186 @@
+"""The live page: a run as it goes, in a browser, over server-sent events; a reader of the stream like any other.
+
+What a visitor gets is always the newest state there is, at most twice a second: there is no queue of things to be sent,
+so a slow visitor misses states, and neither holds anything up nor takes memory.
+"""
+
+import asyncio
+import logging
+import signal
+from collections.abc import Awaitable, Callable
+from contextlib import aclosing, suppress
+from pathlib import Path
+
+import orjson
+from aiohttp import web
+
+from services.live_view import LiveRuns
+from services.web import address_of, listening
+from shared.bus import prepare_topics
+from shared.events import Envelope
+from shared.settings import Settings
+from shared.subscribe import subscribe
+from shared.topics import SCORES
+
+log = logging.getLogger("shadowtime.live")
+
+PAGE = Path(__file__).with_name("live_page")
+FILES = {
+    "/": ("page.html", "text/html"),
+    "/page.css": ("page.css", "text/css"),
+    "/page.js": ("page.js", "text/javascript"),
+    "/icon.svg": ("icon.svg", "image/svg+xml"),
+}
+
+MOST_VISITORS = 32
+REST_SECONDS = 0.5
+ALIVE_SECONDS = 10.0
+"""Between two signs of life while nothing happens; and how long a visitor may take to take in what is sent."""
+
+ALIVE = b"event: alive\ndata:\n\n"
+SAFE = {
+    "Content-Security-Policy": "default-src 'none'; script-src 'self'; style-src 'self'; connect-src 'self'; "
+    "img-src 'self'; base-uri 'none'; form-action 'none'; frame-ancestors 'none'",
+    "X-Content-Type-Options": "nosniff",
+    "Referrer-Policy": "no-referrer",
+    "Cache-Control": "no-store",
+}
+
+
+async def serve_live(settings: Settings, host: str, port: int) -> None:
+    """Follow the stream and show it until SIGTERM or Ctrl-C.
+
+    Raises
+    ------
+    BusError
+        If Kafka cannot be used.
+    SettingsError
+        If the port is taken.
+    """
+    ended = asyncio.Event()
+    for number in (signal.SIGINT, signal.SIGTERM):
+        asyncio.get_running_loop().add_signal_handler(number, ended.set)
+    await prepare_topics(settings)
+    live = LivePage(LiveRuns())
+    following = asyncio.create_task(follow(settings, live))
+    waiting = asyncio.create_task(ended.wait())
+    try:
+        async with listening(live.application(), host, port) as runner:
+            log.info("the live page is at %s", address_of(runner))
+            await asyncio.wait({following, waiting}, return_when=asyncio.FIRST_COMPLETED)
+            live.end()
+    finally:
+        waiting.cancel()
+        if not following.done():
+            following.cancel()
+        with suppress(asyncio.CancelledError):
+            await following
+
+
+async def follow(settings: Settings, live: "LivePage") -> None:
+    """Take in the log of every run from its beginning on, for ever."""
+    behind: dict[int, int] = {}
+    async with aclosing(subscribe(settings, SCORES, beginning=True)) as batches:
+        async for batch in batches:
+            for message in batch:
+                behind[message.partition] = message.behind
+                envelope = Envelope.read(message.value)
+                if envelope is not None:
+                    live.runs.push(envelope)
+            live.runs.behind = behind
+            if batch:
+                live.tell()
+            await asyncio.sleep(0)  # visitors have their turn also while there is much to catch up on
+
+
+class LivePage:
+    """The page and its visitors.
+
+    Parameters
+    ----------
+    runs
+        What is shown; whoever changes it calls `tell`.
+    """
+
+    def __init__(self, runs: LiveRuns) -> None:
+        self.runs = runs
+        self.visitors = 0
+        self._news = asyncio.Event()
+        self._ended = False
+        self._encoded: dict[str | None, tuple[int, bytes]] = {}
+
+    def tell(self) -> None:
+        """Let visitors know that there is something new."""
+        self._news.set()
+        self._news = asyncio.Event()
+
+    def end(self) -> None:
+        """Let visitors go."""
+        self._ended = True
+        self.tell()
+
+    def application(self) -> web.Application:
+        """Return what answers over HTTP."""
+        made = web.Application(middlewares=[self._guarded])
+        made.add_routes([web.get(path, _file(*file)) for path, file in FILES.items()])
+        made.add_routes([web.get("/events", self._events), web.get("/health", self._health)])
+        return made
+
+    @web.middleware
+    async def _guarded(
+        self, request: web.Request, handler: Callable[[web.Request], Awaitable[web.StreamResponse]]
+    ) -> web.StreamResponse:
+        try:
+            return await handler(request)
+        except web.HTTPException as error:
+            return web.Response(status=error.status, text=f"{error.reason}\n", headers=SAFE)
+
+    async def _health(self, request: web.Request) -> web.Response:
+        return web.json_response({"healthy": True, "visitors": self.visitors}, headers=SAFE)
+
+    async def _events(self, request: web.Request) -> web.StreamResponse:
+        if self.visitors >= MOST_VISITORS:
+            text = f"{MOST_VISITORS} visitors are here already\n"
+            return web.Response(status=503, text=text, headers=SAFE | {"Retry-After": "5"})
+        response = web.StreamResponse(headers=SAFE | {"Content-Type": "text/event-stream; charset=utf-8"})
+        self.visitors += 1
+        try:
+            await response.prepare(request)
+            await self._send_states(response, request.query.get("run"))
+        except (ConnectionError, TimeoutError):  # the visitor has left, or takes nothing in
+            if request.transport is not None:
+                request.transport.abort()
+        finally:
+            self.visitors -= 1
+        return response
+
+    async def _send_states(self, response: web.StreamResponse, run: str | None) -> None:
+        sent = -1
+        while not self._ended:
+            news = self._news
+            version, data = self._state(run)
+            async with asyncio.timeout(ALIVE_SECONDS):
+                await response.write(ALIVE if version == sent else b"data: " + data + b"\n\n")
+            sent = version
+            await asyncio.sleep(REST_SECONDS)
+            with suppress(TimeoutError):
+                await asyncio.wait_for(news.wait(), ALIVE_SECONDS)
+
+    def _state(self, run: str | None) -> tuple[int, bytes]:
+        """Return the newest state of a run, made once for all visitors, and its version."""
+        version = self.runs.version
+        if run is not None and run not in self.runs:  # visitors can think of any number of names
+            return version, orjson.dumps(self.runs.state(run))
+        if self._encoded.get(run, (-1,))[0] != version:
+            self._encoded = {each: found for each, found in self._encoded.items() if found[0] == version}
+            self._encoded[run] = version, orjson.dumps(self.runs.state(run))
+        return self._encoded[run]
+
+
+def _file(name: str, kind: str) -> Callable[[web.Request], Awaitable[web.Response]]:
+    body = (PAGE / name).read_bytes()
+
+    async def answer(request: web.Request) -> web.Response:
+        return web.Response(body=body, content_type=kind, charset="utf-8", headers=SAFE)
+
+    return answer

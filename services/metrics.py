@@ -1,0 +1,87 @@
+"""The process beside the pipeline that feeds VictoriaMetrics and, if it is asked to, Grafana Live."""
+
+import asyncio
+import logging
+import signal
+from contextlib import AsyncExitStack
+
+import aiohttp
+from aiohttp import web
+from prometheus_client import CONTENT_TYPE_LATEST, generate_latest
+from pydantic import SecretStr
+
+from services.grafana_live import GrafanaLive
+from services.metrics_health import MetricsHealth
+from services.metrics_writer import MetricsWriter
+from services.web import listening
+from shared.errors import SettingsError
+from shared.kafka_follower import GroupFollower, TailFollower
+from shared.settings import Settings
+from shared.topics import DECISIONS, SCORES
+
+log = logging.getLogger("shadowtime.metrics")
+
+WRITE_SECONDS, PUSH_SECONDS = 30.0, 3.0
+"""Patience with one request to VictoriaMetrics, and to Grafana."""
+
+
+async def run_metrics(settings: Settings) -> None:
+    """Feed both until SIGTERM or Ctrl-C; trouble with Grafana never reaches VictoriaMetrics."""
+    ended = asyncio.Event()
+    for number in (signal.SIGINT, signal.SIGTERM):
+        asyncio.get_running_loop().add_signal_handler(number, ended.set)
+    health = MetricsHealth()
+    async with AsyncExitStack() as stack:
+        follower = await stack.enter_async_context(GroupFollower(settings, SCORES, "metrics"))
+        store = await stack.enter_async_context(
+            session(
+                settings.victoria_metrics_url,
+                settings.victoria_metrics_username,
+                settings.victoria_metrics_password,
+                WRITE_SECONDS,
+            )
+        )
+        work = [asyncio.create_task(MetricsWriter(follower, store, health).run())]
+        if settings.grafana_url is not None:
+            tail = await stack.enter_async_context(TailFollower(settings, DECISIONS))
+            grafana = await stack.enter_async_context(
+                session(settings.grafana_url, settings.grafana_username, settings.grafana_password, PUSH_SECONDS)
+            )
+            work.append(asyncio.create_task(GrafanaLive(tail, grafana, health).run()))
+        if settings.web_port:
+            await stack.enter_async_context(listening(application(health), settings.web_host, settings.web_port))
+        waiting = asyncio.create_task(ended.wait())
+        done, _ = await asyncio.wait([waiting, *work], return_when=asyncio.FIRST_COMPLETED)
+        for task in (waiting, *work):
+            task.cancel()
+        await asyncio.gather(waiting, *work, return_exceptions=True)
+        for task in done:
+            task.result()
+
+
+def session(url: str, username: str | None, password: SecretStr | None, patience: float) -> aiohttp.ClientSession:
+    """Return a client of one server: with user and password, or with a token, or with neither."""
+    secret = None if password is None else password.get_secret_value()
+    if username is None and secret is not None:
+        secret = secret.strip()  # as files and secrets have it, with a line break
+        if not secret.isascii() or not secret.isprintable():
+            raise SettingsError(f"the password for {url} without a user is no token: it has characters that none has")
+    auth = aiohttp.BasicAuth(username, secret or "", "utf-8") if username is not None else None
+    headers = {"Authorization": f"Bearer {secret}"} if username is None and secret is not None else {}
+    return aiohttp.ClientSession(
+        url.rstrip("/") + "/", auth=auth, headers=headers, timeout=aiohttp.ClientTimeout(total=patience)
+    )
+
+
+def application(health: MetricsHealth) -> web.Application:
+    """Return the process's own pages, as a worker has them."""
+
+    async def healthy(request: web.Request) -> web.Response:
+        return web.json_response({"stage": "metrics", "healthy": True})
+
+    async def scrape(request: web.Request) -> web.Response:
+        return web.Response(body=generate_latest(health.registry), headers={"Content-Type": CONTENT_TYPE_LATEST})
+
+    made = web.Application()
+    made.add_routes([web.get("/health", healthy), web.get("/metrics", scrape)])
+    return made

@@ -1,0 +1,195 @@
+"""Downey's model: run times of a queue are spread evenly over the logarithm of time."""
+
+import math
+from typing import ClassVar
+
+import numpy as np
+import numpy.typing as npt
+
+from services.runtime_distribution.remembered_jobs import (
+    RememberedJob,
+    Remembering,
+    RememberingKeys,
+    as_predicted,
+    remembered,
+)
+from shared.events import JobSubmitted
+from shared.kernel import kernel
+from shared.predictions import RunTimePrediction
+
+Logarithms = npt.NDArray[np.float64]
+"""Of run times of at least one second, rising; shape (jobs,)."""
+
+LARGEST_EXPONENT = 700.0
+"""What lies beyond is infinite as a floating-point number."""
+
+
+@kernel("UniTuple(float64, 2)(float64[::1], float64)")
+def fit(logarithms: Logarithms, omitted: float) -> tuple[float, float]:
+    """Return beta0 and beta1 of the line beta0 + beta1 ln t that fits the distribution function best. O(jobs).
+
+    Parameters
+    ----------
+    logarithms
+        Rising; the i-th of n has the value (i - 1/2) / n.
+    omitted
+        Share of the jobs that is left out at either end.
+
+    Returns
+    -------
+    tuple
+        Two numbers; beta1 is 0 where no two different run times are left.
+
+    >>> beta0, beta1 = fit(np.log([60.0, 120.0, 600.0, 3600.0, 7200.0]), 0.1)
+    >>> round(beta0, 4), round(beta1, 4)
+    (-0.4733, 0.1504)
+    """
+    n = len(logarithms)
+    out = int(omitted * n)
+    kept = n - 2 * out
+    if kept < 2 or logarithms[out] == logarithms[n - 1 - out]:
+        return 0.0, 0.0
+    mean = 0.0
+    for i in range(out, n - out):
+        mean += logarithms[i]
+    mean /= kept
+    sxx, sxy = 0.0, 0.0
+    for i in range(out, n - out):
+        off = logarithms[i] - mean
+        sxx += off * off
+        sxy += off * (i + 0.5) / n
+    beta1 = sxy / sxx
+    return 0.5 - beta1 * mean, beta1  # what is left is symmetric about the middle of all, where the function is 1/2
+
+
+def domain(beta0: float, beta1: float, age: float) -> tuple[float, float] | None:
+    """Return the age and the longest run time between which a job's run time lies, in seconds; None if it is outlived.
+
+    The age counts as at least the shortest run time of the model.
+    """
+    if beta1 <= 0 or (1 - beta0) / beta1 > LARGEST_EXPONENT:
+        return None
+    longest = math.exp((1 - beta0) / beta1)
+    age = max(age, math.exp(-beta0 / beta1))
+    return (age, longest) if 0 < age < longest else None
+
+
+def conditional_median(beta0: float, beta1: float, age: float) -> float | None:
+    """Return the median run time in seconds, in all, of a job that has run for `age` seconds.
+
+    It is None where the model does not reach: a distribution function that does not rise, or a job that has outlived
+    the longest run time.
+
+    >>> round(conditional_median(-0.2, 0.12, 600.0), 6), conditional_median(-0.2, 0.12, 1e6)
+    (3635.365109, None)
+    """
+    reached = domain(beta0, beta1, age)
+    return None if reached is None else math.sqrt(reached[0] * reached[1])
+
+
+def conditional_mean(beta0: float, beta1: float, age: float) -> float | None:
+    """Return the mean run time in seconds, in all, of a job that has run for `age` seconds; None as for the median.
+
+    >>> round(conditional_mean(-0.2, 0.12, 600.0), 5)
+    5946.72425
+    """
+    reached = domain(beta0, beta1, age)
+    return None if reached is None else (reached[1] - reached[0]) / math.log(reached[1] / reached[0])
+
+
+class Downey(Remembering):
+    """Predict from the logarithmic distribution of the run times of the job's queue.
+
+    Jobs of no known queue are a queue of their own. Memory is bounded by `history`; either step is O(history), which is
+    some tens of microseconds.
+    """
+
+    Keys = RememberingKeys
+    omitted: ClassVar[float] = 0.1
+    """Share of the jobs, shortest and longest, that is not fitted, as Downey has it."""
+
+    def __init__(self, keys: RememberingKeys) -> None:
+        super().__init__(keys.history)
+        self._logarithms: dict[int, Logarithms] = {}  # by queue
+
+    def lifetime(self, beta0: float, beta1: float, age: float) -> float | None:
+        """Return the run time in seconds that is predicted of a job of this age; None outside the model."""
+        raise NotImplementedError
+
+    def predict_one(self, x: JobSubmitted, elapsed: int = 0) -> RunTimePrediction | None:
+        """Return the prediction for a job that has run for `elapsed` seconds, or None where the model does not reach.
+
+        The stage asks at submission.
+        """
+        logarithms = self._logarithms.get(remembered(x).queue_number)
+        if logarithms is None:
+            return None
+        found = self.lifetime(*fit(logarithms, self.omitted), float(elapsed))
+        if found is None:
+            return None
+        return RunTimePrediction(point=as_predicted(found, x, elapsed), observations=len(logarithms))
+
+    def add(self, job: RememberedJob) -> None:
+        """Take in the newest job."""
+        known = self._logarithms.get(job.queue_number, np.empty(0))
+        logarithm = math.log(max(job.run_time, 1))
+        self._logarithms[job.queue_number] = np.insert(known, np.searchsorted(known, logarithm), logarithm)
+
+    def remove(self, job: RememberedJob) -> None:
+        """Let go of the oldest job."""
+        known = self._logarithms[job.queue_number]
+        left = np.delete(known, np.searchsorted(known, math.log(max(job.run_time, 1))))
+        if len(left):
+            self._logarithms[job.queue_number] = left
+        else:
+            del self._logarithms[job.queue_number]
+
+
+class DowneyMean(Downey):
+    """Predict the mean of the logarithmic distribution that fits the run times of the job's queue.
+
+    Examples
+    --------
+    >>> predictor = DowneyMean(RememberingKeys())
+    >>> job = JobSubmitted(time=0, job_number=1, requested_processors=1, queue_number=2)
+    >>> for run_time in (60, 120, 600, 3600, 7200):
+    ...     predictor.learn_one(job, run_time)
+    >>> round(predictor.predict_one(job).point), round(predictor.predict_one(job, elapsed=3600).point)
+    (2692, 8921)
+
+    References
+    ----------
+    Downey: Predicting queue times on space-sharing parallel computers, IPPS 1997.
+    Smith, Taylor, Foster: Using run-time predictions to estimate queue wait times and improve scheduler performance,
+    JSSPP 1999, section 2.2.
+    """
+
+    name = "downey-mean"
+
+    def lifetime(self, beta0: float, beta1: float, age: float) -> float | None:
+        """Return the conditional mean."""
+        return conditional_mean(beta0, beta1, age)
+
+
+class DowneyMedian(Downey):
+    """Predict the median of the logarithmic distribution that fits the run times of the job's queue.
+
+    Examples
+    --------
+    >>> predictor = DowneyMedian(RememberingKeys())
+    >>> job = JobSubmitted(time=0, job_number=1, requested_processors=1, queue_number=2)
+    >>> for run_time in (60, 120, 600, 3600, 7200):
+    ...     predictor.learn_one(job, run_time)
+    >>> round(predictor.predict_one(job).point), round(predictor.predict_one(job, elapsed=3600).point)
+    (645, 8031)
+
+    References
+    ----------
+    As of `DowneyMean`.
+    """
+
+    name = "downey-median"
+
+    def lifetime(self, beta0: float, beta1: float, age: float) -> float | None:
+        """Return the conditional median."""
+        return conditional_median(beta0, beta1, age)

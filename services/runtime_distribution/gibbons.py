@@ -1,0 +1,171 @@
+"""Gibbons' profiler: six ways of being alike, from the closest on, the first that knows enough."""
+
+from collections.abc import Iterable
+
+import numpy as np
+import numpy.typing as npt
+from pydantic import Field
+
+from services.runtime_distribution.remembered_jobs import (
+    RememberedJob,
+    Remembering,
+    RememberingKeys,
+    as_predicted,
+    remembered,
+)
+from shared.events import JobSubmitted
+from shared.predictions import RunTimePrediction
+
+LEAST_VARIANCE = 1.0
+"""Square seconds; no smaller variance is believed, so that equal run times do not outweigh all others."""
+
+FEWEST = 2
+"""Ended jobs without which a mean is not taken, nor the variance known by which it is weighed."""
+
+Key = tuple[int, ...]
+Floats = npt.NDArray[np.float64]
+
+
+class GibbonsKeys(RememberingKeys):
+    """Settings of `Gibbons`."""
+
+    degree: int = Field(1, ge=1, le=2, description="of the regressions: 1 as Smith et al. have them, 2 as Gibbons has")
+
+
+class Sums:
+    """Jobs of one range of processors: how many, and the sums of processors, run times and squared run times.
+
+    They are whole numbers, so that what is added and taken away again leaves no trace.
+    """
+
+    __slots__ = ("count", "processors", "run_times", "squares")
+
+    def __init__(self) -> None:
+        self.count = self.processors = self.run_times = self.squares = 0
+
+    def add(self, job: RememberedJob, sign: int) -> None:
+        """Take in a job, or with `sign` -1 let go of one."""
+        self.count += sign
+        self.processors += sign * job.requested_processors
+        self.run_times += sign * job.run_time
+        self.squares += sign * job.run_time**2
+
+    @property
+    def variance(self) -> float:
+        """Return the variance of the run times, at least `LEAST_VARIANCE`."""
+        variance = (self.count * self.squares - self.run_times**2) / (self.count * (self.count - 1))
+        return max(variance, LEAST_VARIANCE)
+
+
+def range_of(processors: int) -> int:
+    """Return the number of the range that holds so many processors: 1, 2 to 3, 4 to 7, 8 to 15 and so on.
+
+    >>> [range_of(each) for each in (1, 2, 3, 4, 7, 8)]
+    [1, 2, 2, 3, 3, 4]
+    """
+    return processors.bit_length()
+
+
+def weighted_fit(x: Floats, y: Floats, weights: Floats, degree: int) -> Floats:
+    """Return the coefficients, highest power first, of the polynomial that fits best; shapes (n,), n > degree.
+
+    >>> weighted_fit(np.array([1.0, 2.0, 3.0]), np.array([11.0, 21.0, 90.0]), np.array([1.0, 1.0, 1e-12]), 1).round(3)
+    array([10.,  1.])
+    """
+    roots = np.sqrt(weights)
+    fit = np.linalg.lstsq(np.vander(x, degree + 1) * roots[:, None], y * roots, rcond=None)[0]
+    return fit.astype(np.float64)
+
+
+class Gibbons(Remembering):
+    """Predict from the same user and executable, else the same executable, else all: a mean, else a regression.
+
+    In each of the three the mean run time of the same range of processors comes first; if it has too few jobs, the
+    regression of the mean run times of all ranges on their mean processors, weighted by one over the variance. So there
+    are six templates, and the first that can says something. An executable or user that is not known counts as a value
+    like any other, so that a log without executables is predicted by user.
+
+    Memory is bounded by `history`; a prediction is O(log processors), an end O(1).
+
+    Examples
+    --------
+    >>> predictor = Gibbons(GibbonsKeys())
+    >>> job = JobSubmitted(time=0, job_number=1, requested_processors=1, user_id=7, executable_number=3)
+    >>> for processors, run_time in ((1, 100), (1, 120), (4, 60), (4, 80), (4, 70), (16, 40), (16, 50)):
+    ...     predictor.learn_one(job.model_copy(update={"requested_processors": processors}), run_time)
+    >>> asked = [job.model_copy(update={"requested_processors": processors}) for processors in (4, 8)]
+    >>> [round(predictor.predict_one(each).point, 3) for each in asked]
+    [70.0, 69.101]
+
+    References
+    ----------
+    Gibbons: A historical application profiler for use by parallel schedulers, JSSPP 1997.
+    Smith, Taylor, Foster: Using run-time predictions to estimate queue wait times and improve scheduler performance,
+    JSSPP 1999, section 2.2 and Table 3.
+    """
+
+    name = "gibbons"
+    Keys = GibbonsKeys
+
+    def __init__(self, keys: GibbonsKeys) -> None:
+        super().__init__(keys.history)
+        self._degree = keys.degree
+        self._sums: dict[Key, dict[int, Sums]] = {}  # by what jobs have in common, and by range of processors
+
+    def predict_one(self, x: JobSubmitted, elapsed: int = 0) -> RunTimePrediction | None:
+        """Return the first valid prediction for a job that has run for `elapsed` seconds; None if there is none.
+
+        The stage asks at submission. Of a running job only those tell that ran for longer; finding them is O(history).
+        """
+        job = remembered(x)
+        if elapsed:
+            among = Gibbons(GibbonsKeys(history=len(self.jobs) + 1, degree=self._degree))
+            for each in self.jobs:
+                if each.run_time > elapsed:
+                    among.add(each)
+            sums = among._sums
+        else:
+            sums = self._sums
+        for key in keys_of(job):
+            ranges = sums.get(key, {})
+            own = ranges.get(range_of(job.requested_processors))
+            if own is not None and own.count >= FEWEST:
+                return RunTimePrediction(
+                    point=as_predicted(own.run_times / own.count, x, elapsed), observations=own.count
+                )
+            known = [each for _, each in sorted(ranges.items()) if each.count >= FEWEST]  # sums round alike at any age
+            if len(known) > self._degree:
+                fit = weighted_fit(*_points(known), self._degree)
+                fitted = float(np.polyval(fit, job.requested_processors))
+                return RunTimePrediction(
+                    point=as_predicted(fitted, x, elapsed), observations=sum(each.count for each in known)
+                )
+        return None
+
+    def add(self, job: RememberedJob) -> None:
+        """Take in the newest job."""
+        for key in keys_of(job):
+            self._sums.setdefault(key, {}).setdefault(range_of(job.requested_processors), Sums()).add(job, 1)
+
+    def remove(self, job: RememberedJob) -> None:
+        """Let go of the oldest job."""
+        number = range_of(job.requested_processors)
+        for key in keys_of(job):
+            ranges = self._sums[key]
+            ranges[number].add(job, -1)
+            if not ranges[number].count:
+                del ranges[number]
+            if not ranges:
+                del self._sums[key]
+
+
+def keys_of(job: RememberedJob) -> tuple[Key, ...]:
+    """Return what a job has in common with others: user and executable, executable, nothing."""
+    return (job.user_id, job.executable_number), (job.executable_number,), ()
+
+
+def _points(known: Iterable[Sums]) -> tuple[Floats, Floats, Floats]:
+    """Return mean processors, mean run time and weight of each range, shapes (ranges,)."""
+    rows = [(each.processors / each.count, each.run_times / each.count, 1 / each.variance) for each in known]
+    x, y, weights = np.array(rows).T
+    return x, y, weights

@@ -1,0 +1,57 @@
+"""The longest run time so far in the job's queue."""
+
+from typing import Any
+
+from services.runtime_distribution.remembered_jobs import as_predicted
+from shared.events import JobSubmitted
+from shared.predictions import RunTimePrediction
+from shared.predictor import Predictor
+from shared.spec import SpecKeys
+
+
+class QueueMaximum(Predictor[JobSubmitted, int, RunTimePrediction]):
+    """Predict the longest run time of all ended jobs of the same queue: what is left of requests where none are made.
+
+    Jobs of no known queue are a queue of their own. Memory grows with the queues, two numbers each.
+
+    Examples
+    --------
+    >>> predictor = QueueMaximum(SpecKeys())
+    >>> job = JobSubmitted(time=0, job_number=1, requested_processors=1, queue_number=2)
+    >>> for run_time in (100, 3000, 200):
+    ...     predictor.learn_one(job, run_time)
+    >>> predictor.predict_one(job).point
+    3000.0
+
+    References
+    ----------
+    Smith, Taylor, Foster: Using run-time predictions to estimate queue wait times and improve scheduler performance,
+    JSSPP 1999, section 3 (where the maximum is that of the whole log).
+    """
+
+    name = "queue-maximum"
+    Keys = SpecKeys
+
+    def __init__(self, keys: SpecKeys) -> None:
+        del keys
+        self._longest: dict[int | None, tuple[int, int]] = {}  # by queue: run time and number of ended jobs
+
+    def predict_one(self, x: JobSubmitted) -> RunTimePrediction | None:
+        """Return the maximum in seconds, at most the request, or None before a job of the queue has ended."""
+        if x.queue_number not in self._longest:
+            return None
+        longest, ended = self._longest[x.queue_number]
+        return RunTimePrediction(point=as_predicted(longest, x), observations=ended)
+
+    def learn_one(self, x: JobSubmitted, y: int) -> None:
+        """Take in the run time `y` in seconds."""
+        longest, ended = self._longest.get(x.queue_number, (0, 0))
+        self._longest[x.queue_number] = max(longest, y), ended + 1
+
+    def snapshot(self) -> Any:
+        """Return the maximum and the number of jobs of every queue."""
+        return [[queue, *known] for queue, known in self._longest.items()]
+
+    def restore(self, state: Any) -> None:
+        """Take on what `snapshot` returned."""
+        self._longest = {queue: (longest, ended) for queue, longest, ended in state}

@@ -1,0 +1,43 @@
+"""Template sets in files: one template on each line, as in a SPEC; what follows a `#` is a remark."""
+
+import re
+from pathlib import Path
+
+from services.runtime_distribution.template import DEFAULT, MOST_TEMPLATES, PREDICTIONS, spelled
+from shared.errors import SettingsError
+
+_TEMPLATES = re.compile(rf"\s*({'|'.join((DEFAULT, *PREDICTIONS))})\s*([(;]|$)")
+
+LONGEST_LINE = 2000
+"""Characters; a whole set on one line has fewer."""
+
+
+def spelled_out(text: str) -> str:
+    """Return the templates that a text spells, or the file does that it names, as a SPEC has them.
+
+    Raises
+    ------
+    SettingsError
+        If the file cannot be read, or what it holds is not a set of templates; names the file.
+
+    >>> spelled_out("mean(key=request+user,history=8); mean(history=64)")
+    'mean(key=user+request,history=8);mean(history=64)'
+    """
+    if _TEMPLATES.match(text):
+        return spelled(text)
+    try:
+        lines = [line.partition("#")[0].strip() for line in Path(text).read_text("utf-8-sig").splitlines()]
+    except OSError as error:
+        raise SettingsError(f"templates {text}: {error.strerror}") from None
+    except UnicodeDecodeError:
+        raise SettingsError(f"templates {text}: not a text in UTF-8") from None
+    templates = [line for line in lines if line]
+    if len(templates) > MOST_TEMPLATES:  # perhaps a log: nobody wants to be shown all of it
+        raise SettingsError(f"templates {text}: {len(templates):,} templates; a set has 1 to {MOST_TEMPLATES}")
+    for line in templates:
+        if len(line) > LONGEST_LINE:
+            raise SettingsError(f"templates {text}: {line[:40]!r}… is no template: {len(line):,} characters")
+    try:
+        return spelled(";".join(templates))
+    except SettingsError as error:
+        raise SettingsError(f"templates {text}: {error}") from None

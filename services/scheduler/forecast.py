@@ -1,0 +1,261 @@
+"""The scheduler's own forecast: how long a job will wait, from running the policy ahead with predicted run times.
+
+It is made when the submission is told: after the ends of that instant and before its scheduling point (spec G1), so
+that jobs which the same instant brings later are not known yet.
+
+References
+----------
+Smith, Taylor, Foster: Using run-time predictions to estimate queue wait times and improve scheduler performance,
+JSSPP 1999 (P3), section 3.
+"""
+
+from collections.abc import Callable
+from functools import partial
+from typing import Any, NamedTuple, Protocol
+
+import numpy as np
+
+from services.scheduler.all_reserve import AllReserve
+from services.scheduler.easy import BEYOND, Easy
+from services.scheduler.expected_end import Column, expected_ends
+from services.scheduler.forecast_keys import ForecastKeys
+from services.scheduler.job_table import Queue, Running
+from services.scheduler.lwf import by_work
+from services.scheduler.places import Places
+from services.scheduler.policy import Policy
+from services.scheduler.run_ahead import ORDER, PLANNED, ROW, SIZE, Ahead, Columns
+from shared.events import Event, JobSubmitted, SchedulingPoint
+from shared.message import LONGEST
+from shared.predictions import WaitForecast
+
+NONE: Column = np.array([], dtype=np.int64)
+
+
+class State(NamedTuple):
+    """Everything that the scheduler knows when a job is submitted."""
+
+    now: int
+    queue: Queue
+    running: Running
+    free: int
+
+
+class Valid(NamedTuple):
+    """For how long what was worked out at `now` is true, if nothing but submissions happens.
+
+    At that instant, and until the first job is forecast to start or to end.
+    """
+
+    now: int
+    until: int
+
+    def at(self, now: int) -> bool:
+        """Return whether it is true at a later time."""
+        return now == self.now or self.now < now < self.until
+
+
+NEVER_VALID = Valid(0, 0)
+
+
+def as_submitted(queue: Queue) -> Column:
+    """Return the rows of the queue."""
+    return np.arange(len(queue))
+
+
+def forecast_ends(now: int, running: Running) -> Column:
+    """Return when each running job is forecast to end, in seconds.
+
+    A job runs as predicted; if it has outlived that, for twice the time; then to its request (spec 4.3).
+
+    >>> running = Running()
+    >>> for number in (1, 2, 3):
+    ...     running.add((number, 0, 1, 500, 500, 100, 100, -1, [60, 0, -200][number - 1]))
+    >>> forecast_ends(120, running).tolist()
+    [160, 200, 300]
+    """
+    predicted = running.predicted_time
+    predicted = np.where(predicted > now - running.start_time, predicted, 2 * predicted)
+    return expected_ends(now, running.start_time, predicted, running.adjusted_time, running.requested_time, NONE)
+
+
+class RunAhead(Protocol):
+    """How one policy is run ahead."""
+
+    def start(self, state: State, row: int) -> int:
+        """Return when the job in this row of the queue starts, in seconds; `BEYOND` or later if never."""
+        ...
+
+    def forget(self) -> None:
+        """Let go of what was worked out: a job has started or ended, or the machine has changed."""
+        return  # not abstract
+
+
+class Placed(RunAhead):
+    """A policy under which jobs are in the way only of those that come later in its order.
+
+    Each is put behind those before it. The places serve the next submission too, unless it goes before one of them or
+    anything but a submission has happened: then it costs O(running + places) beside the order, else O(queue * places).
+
+    Parameters
+    ----------
+    order
+        The rows of the queue as the policy serves them.
+    in_turn
+        Whether no job starts before the one before it.
+    """
+
+    def __init__(self, order: Callable[[Queue], Column], *, in_turn: bool) -> None:
+        self.order = order
+        self.in_turn = in_turn
+        self.places: Places | None = None
+        self.placed = 0
+        """Jobs that have their places: the first in order."""
+        self.valid = NEVER_VALID
+
+    def start(self, state: State, row: int) -> int:
+        """Return the start of a job, beside or behind those before it."""
+        now, queue, running, free = state
+        rows = self.order(queue)
+        rank = int(np.flatnonzero(rows == row)[0])
+        if self.places is None or rank < self.placed or not self.valid.at(now):
+            ends = forecast_ends(now, running)
+            self.places = Places(now, free, running.processors, ends, in_turn=self.in_turn)
+            self.placed, self.valid = 0, Valid(now, ends.min(initial=BEYOND))
+        self.places.advance(now)
+        added = rows[self.placed : rank + 1]
+        start = self.places.add(queue.processors[added], queue.predicted_time[added])
+        self.placed, self.valid = rank + 1, Valid(now, min(self.valid.until, self.places.soonest))
+        return start
+
+    def forget(self) -> None:
+        """Plan anew next time."""
+        self.places = None
+
+
+class PassByPass(RunAhead):
+    """A policy that backfills, run ahead one pass after another: O(passes * cost of a pass).
+
+    A job that is tried after all others, and is no smaller and no shorter than the one submitted before it, cannot
+    start before that one: it is run ahead from there on, unless anything but a submission has happened.
+    """
+
+    def __init__(self, policy: Easy | AllReserve) -> None:
+        self.policy = policy
+        self.ahead: Ahead | None = None
+        self.last: Column = NONE
+        """The job submitted before, as a column of the table of waiting jobs."""
+        self.valid = NEVER_VALID
+
+    def start(self, state: State, row: int) -> int:
+        """Return the start of a job."""
+        now, queue, running, free = state
+        waiting = self.waiting(now, queue, running)
+        job = waiting[:, row].copy()
+        if self.ahead is None or not self.valid.at(now) or not self.behind_last(job, waiting):
+            ends = forecast_ends(now, running)
+            self.valid = Valid(now, ends.min(initial=BEYOND))
+            corrections, reserve = running.corrections, isinstance(self.policy, AllReserve)
+            self.ahead = Ahead(now, free, waiting, self.running(running, ends), corrections, reserve=reserve)
+        else:
+            self.ahead.add(job)
+        start = self.ahead.start_of(row)
+        self.last, self.valid = job, Valid(now, min(self.valid.until, self.ahead.first))
+        if start == BEYOND:
+            self.ahead = None
+        return start
+
+    def behind_last(self, job: Column, waiting: Columns) -> bool:
+        """Return whether a job cannot start before the one submitted before it."""
+        if isinstance(self.policy, Easy) and not self.policy.steady:
+            return False
+        follows = job[ROW] == self.last[ROW] + 1 == waiting.shape[1] - 1 and job[ORDER] == waiting[ORDER].max()
+        return bool(follows and job[SIZE] >= self.last[SIZE] and job[PLANNED] >= self.last[PLANNED])
+
+    def waiting(self, now: int, queue: Queue, running: Running) -> Columns:
+        """Return the waiting jobs as `run_until_start` takes them."""
+        predicted, adjusted, requested = running.once_started(queue)
+        on_requests, rows = self.policy.on_requests, np.arange(len(queue))
+        return np.stack(
+            (
+                queue.processors,
+                requested if on_requests else predicted,
+                adjusted,
+                requested,
+                queue.predicted_time,
+                requested if on_requests else queue.predicted_time,
+                rows if isinstance(self.policy, AllReserve) else self.policy.order(now, queue),
+                rows,
+            )
+        )
+
+    def running(self, running: Running, ends: Column) -> Columns:
+        """Return the running jobs as `run_until_start` takes them."""
+        predicted = running.requested_time if self.policy.on_requests else running.predicted_time
+        times = predicted, running.adjusted_time, running.requested_time
+        return np.stack((running.processors, *times, running.start_time, ends))
+
+    def forget(self) -> None:
+        """Run ahead from the beginning next time."""
+        self.ahead = None
+
+
+class Reserving(RunAhead):
+    """A policy under which every job reserves its place: places come true where jobs are forecast to run as planned."""
+
+    def __init__(self, policy: AllReserve) -> None:
+        self.on_requests = policy.on_requests
+        self.placed = Placed(as_submitted, in_turn=False)
+        self.pass_by_pass = PassByPass(policy)
+
+    def start(self, state: State, row: int) -> int:
+        """Return the start of a job."""
+        now, queue, running, _ = state
+        as_planned = (
+            not self.on_requests
+            and np.array_equal(running.once_started(queue)[0], queue.predicted_time)
+            and bool((running.predicted_time > now - running.start_time).all())  # none has outlived its prediction
+        )
+        return (self.placed if as_planned else self.pass_by_pass).start(state, row)
+
+    def forget(self) -> None:
+        """Start anew next time."""
+        self.placed.forget()
+        self.pass_by_pass.forget()
+
+
+class Forecaster:
+    """Forecasts of the waits of one policy. They follow from the state alone; what is kept only saves work."""
+
+    def __init__(self, ahead: RunAhead) -> None:
+        self.ahead = ahead
+
+    def forecast(self, now: int, queue: Queue, running: Running, free: int, job_number: int) -> WaitForecast:
+        """Return how long a job will wait that has just been put in the queue, as if none came after it."""
+        row = int(np.flatnonzero(queue.job_number == job_number)[-1])
+        start = self.ahead.start(State(now, queue, running, free), row)
+        if start >= BEYOND:
+            return WaitForecast(reason="the machine is too small just now, for it or for a job ahead")
+        if start - now > LONGEST:
+            return WaitForecast(reason="it waits for a job without a request")
+        return WaitForecast(wait=start - now)
+
+    def observe(self, event: Event) -> None:
+        """Let go of what was worked out, unless time alone has passed or a job has come."""
+        if not isinstance(event, JobSubmitted | SchedulingPoint):
+            self.ahead.forget()
+
+
+AHEAD: dict[str, Callable[[Any], RunAhead]] = {
+    "fcfs": lambda policy: Placed(as_submitted, in_turn=True),
+    "lwf": lambda policy: Placed(partial(by_work, on_requests=policy.on_requests), in_turn=True),
+    "easy": PassByPass,
+    "easy-sjbf": PassByPass,
+    "all-reserve": Reserving,
+}
+"""How each policy is run ahead that has the key `forecast`."""
+
+
+def forecaster_of(policy: Policy) -> Forecaster | None:
+    """Return what forecasts the waits of a policy; None where nobody asked for it."""
+    keys = getattr(policy, "keys", None)
+    return Forecaster(AHEAD[policy.name](policy)) if isinstance(keys, ForecastKeys) and keys.forecast else None

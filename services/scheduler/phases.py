@@ -1,0 +1,153 @@
+"""What is done with the processors that the plan of a pass leaves idle: trials, then widening, in the same order."""
+
+from collections.abc import Iterator
+
+from services.scheduler.adaptation import Shape, Shapes
+from services.scheduler.expected_end import Column
+from services.scheduler.job_table import NEVER, UNKNOWN, Queue
+from services.scheduler.plan import FIRST, Columns, Plan
+from services.scheduler.profile import FOREVER, take
+from services.scheduler.speculation import Attempt, attempt, hole_of, worthwhile
+from services.scheduler.trials import Known, Suspended, Trials
+from shared.events import Start
+from shared.message import LONGEST
+from shared.reasons import Reserved, Speculated
+from shared.run_time_bins import EDGES
+
+
+class Phases:
+    """One pass, once its jobs are planned.
+
+    Parameters
+    ----------
+    queue, estimates
+        The waiting jobs, and for how long each is planned to run as requested, in seconds.
+    planned
+        The plan, of which the profile is used up.
+    places
+        Of the waiting jobs, with guarantees; None without: then a job's own place is no obstacle to its trial.
+    free
+        Processors that are idle once all has started that the plan starts now.
+    speculate
+        The share of its estimate that a hole must last, `expected` gain, or `no`.
+    came_true
+        The share of the waits foreseen by the plan that jobs really had to wait; what is expected to be saved.
+    test_runs
+        Whether long jobs are tested.
+    """
+
+    def __init__(
+        self,
+        queue: Queue,
+        estimates: Column,
+        planned: Plan,
+        places: Columns | None,
+        free: int,
+        shapes: Shapes,
+        trials: Trials,
+        speculate: float | str,
+        came_true: float,
+        *,
+        test_runs: bool,
+    ) -> None:
+        self.queue = queue
+        self.estimates = estimates
+        self.planned = planned
+        self.places = places
+        self.free = free
+        self.steps = planned.steps
+        self.now = int(planned.times[0])
+        self.shapes = shapes
+        self.trials = trials
+        self.speculate = speculate
+        self.came_true = came_true
+        self.test_runs = test_runs
+
+    def tried(self, rows: Column) -> Iterator[Start]:
+        """Yield the trials of waiting jobs in the holes of the plan, in order; each in the first of its shapes."""
+        if self.speculate == "no" and not self.test_runs:
+            return
+        for row in rows.tolist():
+            if self.free <= 0:
+                return
+            number = int(self.queue.job_number[row])
+            known = self.trials.jobs.get(number)
+            every = self.shapes.of(number, int(self.queue.processors[row]))
+            size = every[0].processors
+            if size > self.free or known is None or not known.restartable:
+                continue
+            at, place = int(self.planned.starts[row]), every[self.planned.shapes[row]]
+            run_time = place.seconds(int(self.estimates[row]))
+            planned = at < FOREVER
+            if planned and self.places is None:
+                self._take(at, run_time, -place.processors)
+            hole = hole_of(self.planned.times, self.planned.free, self.steps, size)
+            if planned and self.places is not None:
+                hole = min(hole, at - self.now)  # its own place must not pass while it is on trial
+            trial = self._attempt(row, every[0], known, hole)
+            if trial is not None and trial.seconds < min(every[0].seconds(known.requested_time), LONGEST):
+                self._take(self.now, trial.seconds, size)
+                self.free -= size
+                kept = None
+                if planned and self.places is not None:
+                    guaranteed = int(self.places[FIRST, row])
+                    kept = Suspended(at, place.processors, run_time, guaranteed, int(self.planned.shapes[row]))
+                self.trials.decided(number, trial, kept)
+                reason = Speculated(
+                    hole=hole if hole <= LONGEST else None, attempt=known.attempts + 1, test_run=trial.test_run
+                )
+                yield Start(job_number=number, processors=size, limit=trial.seconds, reason=reason)
+            elif planned and self.places is None:
+                self._take(at, run_time, place.processors)
+
+    def started(self, row: int) -> Start:
+        """Return the start of a job whose place has come, widened into what is still idle."""
+        number, estimate = int(self.queue.job_number[row]), int(self.estimates[row])
+        shape = self.shapes.of(number, int(self.queue.processors[row]))[self.planned.shapes[row]]
+        for wider in self.shapes.wider(number, shape):
+            if wider.processors - shape.processors > self.free:
+                break
+            self._take(self.now, shape.seconds(estimate), -shape.processors)
+            hole = hole_of(self.planned.times, self.planned.free, self.steps, wider.processors)
+            better = wider if hole >= wider.seconds(estimate) else shape
+            self._take(self.now, better.seconds(estimate), better.processors)
+            if better is shape:
+                break
+            self.free -= wider.processors - shape.processors
+            shape = wider
+        limit = shape.seconds(int(self.queue.requested_time[row]))
+        first = FOREVER if self.places is None else int(self.places[FIRST, row])
+        return Start(
+            job_number=number,
+            processors=shape.processors,
+            limit=None if limit >= NEVER else limit,
+            reason=Reserved(guaranteed_start=first if first - self.now <= LONGEST else None),
+        )
+
+    def _attempt(self, row: int, shape: Shape, known: Known, hole: int) -> Attempt | None:
+        """Return how a job is run in a hole of the plan, if at all."""
+        run_time = shape.seconds(int(self.estimates[row]))
+        share = 0.0
+        if self.speculate == "expected":
+            slot = int(self.queue.slot[row])
+            if slot != UNKNOWN:
+                saved = int(min(int(self.planned.starts[row]) - self.now, NEVER) * self.came_true)
+                masses = self.queue.histograms.masses[slot]
+                own = shape.own_seconds(min(hole, NEVER)), shape.own_seconds(known.last)
+                seconds = worthwhile(own[0], saved, own[1], known.requested_time, masses, EDGES)
+                if seconds:
+                    return Attempt(shape.seconds(seconds), test_run=False)
+        elif self.speculate != "no":
+            share = float(self.speculate)
+        return attempt(
+            hole,
+            run_time,
+            self.trials.least(known, run_time, share),
+            speculate=share > 0,
+            test=self.test_runs and not known.tested,
+        )
+
+    def _take(self, start: int, seconds: int, processors: int) -> None:
+        """Take processors out of the profile, or give them back if negative."""
+        times, free = self.planned.times, self.planned.free
+        self.steps = take(times, free, self.steps, start, start + seconds, processors)

@@ -1,0 +1,91 @@
+"""Where waiting jobs come to lie if nothing else arrives, one put behind another without planning anew."""
+
+import numpy as np
+
+from services.scheduler.expected_end import Column
+from services.scheduler.profile import FOREVER, begin, earliest, take
+from shared.kernel import kernel
+
+
+@kernel("Tuple((int64, int64, int64))(int64[::1], int64[::1], int64, int64[::1], int64[::1], boolean)")
+def place(
+    times: Column, free: Column, steps: int, processors: Column, run_times: Column, in_turn: bool
+) -> tuple[int, int, int]:
+    """Put jobs into the profile; return its steps, the start of the last job, and the first start of any.
+
+    O(jobs * steps).
+
+    Parameters
+    ----------
+    times, free, steps
+        The profile, with room for two more steps for each job. `in_turn` leaves only what is after the last start, no
+        steps at all once a job can never start.
+    processors, run_times
+        Of each job.
+    in_turn
+        Whether no job starts before the one before it; if not, each starts as soon as it fits.
+
+    >>> times, free = np.array([0, 50, 100, 0, 0, 0, 0]), np.array([0, 4, 10, 0, 0, 0, 0])
+    >>> place(times.copy(), free.copy(), 3, np.array([5, 4]), np.array([200, 30]), True)[1]
+    100
+    >>> place(times.copy(), free.copy(), 3, np.array([5, 4]), np.array([200, 30]), False)[1]
+    50
+    """
+    start, soonest = FOREVER, FOREVER
+    for job in range(len(processors)):
+        if not in_turn:
+            start = earliest(times, free, steps, processors[job], run_times[job], FOREVER)
+        else:  # after the last start there are only ends: what is free does not become less again
+            first = 0
+            while first < steps and free[first] < processors[job]:
+                first += 1
+            if first == steps:
+                return 0, FOREVER, soonest
+            start = times[first]
+            steps -= first
+            if first > 0:
+                for step in range(steps):
+                    times[step], free[step] = times[step + first], free[step + first]
+        if start < FOREVER:
+            steps = take(times, free, steps, start, start + run_times[job], processors[job])
+            soonest = min(soonest, start)
+    return steps, start, soonest
+
+
+class Places:
+    """A plan of waiting jobs that grows at its end.
+
+    Parameters
+    ----------
+    now, idle, processors, ends
+        The machine as it is: free processors, and when those of each running job come free.
+    in_turn
+        Whether no job starts before the one before it.
+
+    >>> places = Places(0, 0, np.array([6, 4]), np.array([100, 50]), in_turn=True)
+    >>> places.add(np.array([5]), np.array([200])), places.add(np.array([4]), np.array([30]))
+    (100, 100)
+    """
+
+    def __init__(self, now: int, idle: int, processors: Column, ends: Column, *, in_turn: bool) -> None:
+        self.in_turn = in_turn
+        self.times = np.empty(len(ends) + 2, dtype=np.int64)
+        self.free = np.empty_like(self.times)
+        self.soonest = FOREVER
+        """When the first of the jobs starts."""
+        self.steps = begin(self.times, self.free, now, idle, processors, ends)
+
+    def add(self, processors: Column, run_times: Column) -> int:
+        """Put jobs behind the others; return the start of the last in seconds, `FOREVER` if there is none."""
+        need = self.steps + 2 * len(processors)
+        if need > len(self.times):
+            room = np.empty(need, dtype=np.int64)  # also for later ones, which come one by one
+            self.times, self.free = np.concatenate((self.times, room)), np.concatenate((self.free, room))
+        self.steps, start, soonest = place(self.times, self.free, self.steps, processors, run_times, self.in_turn)
+        self.soonest = min(self.soonest, soonest)
+        return start
+
+    def advance(self, now: int) -> None:
+        """Let time pass; nothing of the plan has begun or ended."""
+        if self.steps:
+            self.times[0] = max(self.times[0], now)

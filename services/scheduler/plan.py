@@ -1,0 +1,147 @@
+"""The plan of conservative backfilling: a place for every waiting job, carried from pass to pass."""
+
+from typing import NamedTuple
+
+import numpy as np
+import numpy.typing as npt
+
+from services.scheduler.expected_end import Column
+from services.scheduler.profile import FOREVER, begin, earliest, fits, merged, take
+from shared.kernel import kernel
+
+Columns = npt.NDArray[np.int64]
+"""Several columns of whole numbers, of shape (columns, jobs)."""
+
+UNPLANNED = -1
+
+NUMBER, SUBMIT, STARTS, FIRST, SHAPE = range(5)
+"""Columns of the places: whose, and since when it waits; when it starts by the plan, and by the first plan; which of
+its shapes is planned."""
+
+
+@kernel("int64[:, ::1](int64[:, ::1], int64[::1], int64[::1])")
+def carried(places: Columns, job_numbers: Column, submit_times: Column) -> Columns:
+    """Return the places of the jobs that wait now, those of new jobs yet `UNPLANNED`. O(jobs before and now).
+
+    Jobs are in order of (submit time, job number), then and now.
+
+    >>> places = np.array([[1, 2], [0, 0], [90, 50], [90, 60], [0, 0]])
+    >>> carried(places, np.array([2, 3]), np.array([0, 7]))[STARTS].tolist()
+    [50, -1]
+    """
+    now = np.full((5, len(job_numbers)), UNPLANNED)
+    old = 0
+    for job in range(len(job_numbers)):
+        number, submit = job_numbers[job], submit_times[job]
+        while old < places.shape[1] and (
+            places[SUBMIT, old] < submit or (places[SUBMIT, old] == submit and places[NUMBER, old] < number)
+        ):
+            old += 1
+        if old < places.shape[1] and places[SUBMIT, old] == submit and places[NUMBER, old] == number:
+            now[:, job] = places[:, old]
+        else:
+            now[NUMBER, job], now[SUBMIT, job], now[SHAPE, job] = number, submit, 0
+    return now
+
+
+class Plan(NamedTuple):
+    """What `plan` returns."""
+
+    starts: Column
+    shapes: Column
+    times: Column
+    free: Column
+    steps: int
+
+
+@kernel(
+    "Tuple((int64[::1], int64[::1], int64[::1], int64[::1], int64))"
+    "(int64, int64, int64[::1], int64[::1], int64[:, ::1], int64[:, ::1], int64[::1], int64[::1], int64[::1], boolean,"
+    " boolean)"
+)
+def plan(
+    now: int,
+    idle: int,
+    running_processors: Column,
+    running_ends: Column,
+    processors: Columns,
+    run_times: Columns,
+    promised: Column,
+    promised_shapes: Column,
+    order: Column,
+    compress: bool,
+    keep: bool,
+) -> tuple[Column, Column, Column, Column, int]:
+    """Plan every waiting job. O(shapes * jobs * (jobs + running jobs)).
+
+    Of its shapes a job takes the one in which it ends first; the earlier one of two alike. Jobs with a promise keep
+    it, earliest first; one whose promise cannot be kept (a running job has outlived what was expected of it, or the
+    machine has shrunk) is planned anew. With `compress` each then moves, in the given order, to a place that is no
+    later and in which it ends earlier. At last those without a promise are planned, in the same order.
+
+    Parameters
+    ----------
+    processors, run_times
+        Of each shape and waiting job, shape (shapes, jobs); no processors where a job has no such shape.
+    promised, promised_shapes
+        Planned starts in seconds, and in which shape; `UNPLANNED` for a job that has none.
+    order
+        Waiting jobs, first to last; those that are left out keep their promises and do not move.
+    keep
+        Whether promises are kept at all. If not, what cannot start now is not planned further once no processor that
+        is free now is left: nothing of the plan outlasts the pass.
+
+    Returns
+    -------
+    starts, shapes
+        When each waiting job starts by the plan, in seconds; `UNPLANNED` or `FOREVER` where it does not; and how.
+    times, free, steps
+        The profile that the plan leaves, with room to take out and put in each waiting job twice more.
+    """
+    alternatives, waiting = processors.shape
+    times = np.empty(6 * waiting + len(running_ends) + 2, dtype=np.int64)
+    free = np.empty_like(times)
+    steps = begin(times, free, now, idle, running_processors, running_ends)
+    starts, shapes = np.full(waiting, UNPLANNED), promised_shapes.copy()
+    left = idle
+    if keep:
+        for job in np.argsort(promised, kind="mergesort"):
+            start, shape = promised[job], shapes[job]
+            if start < now:
+                continue
+            size, run_time = processors[shape, job], run_times[shape, job]
+            if fits(times, free, steps, size, start, start + run_time):
+                starts[job] = start
+                steps = take(times, free, steps, start, start + run_time, size)
+    if compress and keep:
+        for job in order:
+            start, shape = starts[job], shapes[job]
+            if start == UNPLANNED or (start == now and alternatives == 1):
+                continue
+            end = start + run_times[shape, job]
+            steps = take(times, free, steps, start, end, -processors[shape, job])
+            for other in range(alternatives):
+                if processors[other, job] > 0:
+                    at = earliest(times, free, steps, processors[other, job], run_times[other, job], starts[job] + 1)
+                    if at <= starts[job] and at + run_times[other, job] < end:
+                        start, shape, end = at, other, at + run_times[other, job]
+            starts[job], shapes[job] = start, shape
+            steps = take(times, free, steps, start, end, processors[shape, job])
+            steps = merged(times, free, steps)
+    for job in order:
+        if starts[job] != UNPLANNED:
+            continue
+        if not keep and left <= 0:
+            break
+        start, shape, end = FOREVER, 0, 2 * FOREVER
+        for other in range(alternatives):
+            if processors[other, job] > 0:
+                at = earliest(times, free, steps, processors[other, job], run_times[other, job], FOREVER)
+                if at + run_times[other, job] < end:
+                    start, shape, end = at, other, at + run_times[other, job]
+        starts[job], shapes[job] = start, shape
+        if start < FOREVER:
+            steps = take(times, free, steps, start, end, processors[shape, job])
+        if start == now:
+            left -= processors[shape, job]
+    return starts, shapes, times, free, steps

@@ -1,0 +1,181 @@
+"""What the scoreboard knows of a run, as figures for a store of time series."""
+
+from __future__ import annotations
+
+from collections import Counter
+from collections.abc import Iterator
+from math import isfinite
+from typing import TYPE_CHECKING, get_args
+
+import numpy as np
+
+from services.scoreboard.calibration import BINS as TENTHS
+from services.scoreboard.sampling import ALL, FREE, MOST_QUEUES, OTHERS, Sampling
+from shared import metric_names as names
+from shared.metric_names import Metric
+from shared.run_time_bins import EDGES
+from shared.samples import Figure, label
+from shared.walltime_accuracy import AdjustmentClass
+
+if TYPE_CHECKING:
+    from services.scoreboard.handler import Scoreboard
+
+QUANTILES = (0.05, 0.25, 0.5, 0.75, 0.95, 0.99)
+PREDICTED_QUANTILES = (0.1, 0.5, 0.9)
+
+
+def figures(board: Scoreboard, sampling: Sampling, time: int) -> Iterator[Figure]:
+    """Yield all figures as of `time`, seconds on the cluster's time line; the last event was at or before it."""
+    for metric, labels, value in (
+        *_run(board),
+        *_machine(board, sampling, time),
+        *_fates(board, sampling),
+        *_decisions(board, sampling),
+        *_calibration(board),
+        *_run_times(board, sampling, time),
+        *_adjustments(board),
+        *_wait_bounds(board, sampling, time),
+        *_forecasts(board),
+    ):
+        if value is not None and isfinite(value):  # sums of absurd predictions are not
+            yield metric.name, labels, float(value)
+
+
+Told = Iterator[tuple[Metric, tuple[str, ...], float | None]]
+
+
+def _run(board: Scoreboard) -> Told:
+    opened = board.opened
+    yield names.RUN_INFO, (label(opened.policy), label(opened.runtime), opened.mode), 1
+
+
+def _machine(board: Scoreboard, sampling: Sampling, time: int) -> Told:
+    waiting, running = board.jobs.waiting.values(), board.jobs.running
+    yield names.PROCESSORS, (), board.processors
+    yield names.PROCESSORS_BUSY, (), sum(job.started.processors for job in running.values())
+    yield names.RUNNING_JOBS, (), len(running)
+    queued = Counter(sampling.queue_of(job.queue_number) for job in waiting)
+    for queue in (*sampling.queues, *([OTHERS] if len(sampling.queues) == MOST_QUEUES else ())):
+        yield names.QUEUED_JOBS, (queue,), queued[queue]
+    yield names.QUEUED_JOBS, (ALL,), len(waiting)
+    yield names.QUEUED_PROCESSORS, (), sum(job.requested_processors for job in waiting)
+    longest = min(waiting, key=lambda job: (job.time, job.job_number), default=None)
+    yield names.LONGEST_WAIT, (), 0 if longest is None else time - longest.time
+    yield names.LONGEST_WAITING_JOB, (), FREE if longest is None else longest.job_number
+    for lane, job in enumerate(sampling.lanes, 1):
+        yield names.LANE_JOB, (f"{lane:02}",), job
+    yield names.LANES_LEFT_OUT, (), len(running) - sum(job != FREE for job in sampling.lanes)
+
+
+def _fates(board: Scoreboard, sampling: Sampling) -> Told:
+    waits = board.waits
+    told = waits.summary(board.capacity.until(waits.last_end))
+    yield names.JOBS, (), waits.jobs
+    yield names.WAIT_SUM, (), waits.wait
+    yield names.SLOWDOWN_SUM, (), waits.slowdown
+    for metric, field in (
+        (names.MEAN_WAIT, "mean_wait"),
+        (names.GEOMETRIC_MEAN_WAIT, "geometric_mean_wait"),
+        (names.MAX_WAIT, "max_wait"),
+        (names.ZERO_WAIT, "zero_wait_share"),
+        (names.SLOWDOWN, "mean_bounded_slowdown"),
+        (names.SLOWDOWN_UNCLAMPED, "mean_bounded_slowdown_unclamped"),
+        (names.MEAN_RESPONSE, "mean_response"),
+        (names.WEIGHTED_WAIT, "weighted_mean_wait"),
+        (names.UTILIZATION, "utilization"),
+    ):
+        yield metric, (), told[field]
+    for share, wait in zip(QUANTILES, sampling.waits.quantiles(QUANTILES), strict=False):  # none before the first end
+        yield names.WAIT_QUANTILE, (f"{share:g}",), wait
+    yield names.ENDED_AT_LIMIT, (), board.ended_at_limit
+    yield names.KILLED, (), board.killed
+    yield names.WASTED, (), board.wasted_processor_seconds
+
+
+def _decisions(board: Scoreboard, sampling: Sampling) -> Told:
+    yield names.SCHEDULING_POINTS, (), board.scheduling_points
+    for (kind, reason), count in sampling.decisions.items():
+        yield names.DECISIONS, (kind, label(reason)), count
+    if board.calibration.next_attempt:
+        yield names.START_PROBABILITY, (), sampling.start_probability
+
+
+def _calibration(board: Scoreboard) -> Told:
+    """Yield the reliability tables as of the outcomes found by now; the others follow in batches."""
+    table = board.calibration.exact
+    for started, word in enumerate(("no", "yes")):
+        for tenth in range(TENTHS):
+            if count := int(table.candidates[started, tenth]):
+                labels = f"{tenth / TENTHS:g}", word
+                yield names.CANDIDATES, labels, count
+                yield names.CANDIDATES_DELAYED, labels, int(table.delayed[started, tenth])
+                yield names.CANDIDATE_PROBABILITY, labels, float(table.probability[started, tenth])
+    for measure, of in (("exact", table), ("bound", board.calibration.bound)):
+        brier_score, calibration_error = of.errors()
+        yield names.BRIER_SCORE, (measure,), brier_score
+        yield names.CALIBRATION_ERROR, (measure,), calibration_error
+
+
+def _run_times(board: Scoreboard, sampling: Sampling, time: int) -> Told:
+    errors, distributions = board.run_times.scores(), board.distributions.summary()
+    yield names.RUN_TIME_PREDICTIONS, (), errors.predictions
+    yield names.RUN_TIME_ERROR, (), errors.mean_absolute_error
+    yield names.RUN_TIME_MEAN, (), errors.mean_run_time
+    yield names.RUN_TIME_LOG_SCORE, (), distributions["log_score"]
+    yield names.RUN_TIME_CRPS, (), distributions["crps"]
+    for tenth, share in enumerate(distributions["pit"]):
+        yield names.RUN_TIME_PIT, (f"{tenth / len(distributions['pit']):g}",), share
+    yield names.RUN_TIME_STATE, (), sampling.state
+    if sampling.interval == sampling.moment_of(time) and sampling.predicted.any():
+        below = np.cumsum(sampling.predicted) / sampling.predicted.sum()
+        for share in PREDICTED_QUANTILES:
+            place = int(np.searchsorted(below, share))
+            yield names.PREDICTED_RUN_TIME, (f"{share:g}",), float(np.sqrt(max(EDGES[place], 1.0) * EDGES[place + 1]))
+
+
+def _adjustments(board: Scoreboard) -> Told:
+    told = board.accuracy.scores()
+    yield names.ACCURACY, ("adjusted",), told.mean_accuracy
+    yield names.ACCURACY, ("requested",), told.mean_accuracy_requested
+    yield names.MEDIAN_ACCURACY, (), told.median_accuracy
+    for outcome in get_args(AdjustmentClass) if board.accuracy.jobs else ():
+        yield names.ADJUSTMENTS, (outcome,), board.accuracy.classes[outcome]
+
+
+def _forecasts(board: Scoreboard) -> Told:
+    if (told := board.forecasts.scores()) is not None:
+        yield names.FORECASTS, (), told.forecasts
+        yield names.FORECAST_ERROR, (), told.mean_absolute_error
+        yield names.FORECAST_MEAN, (), told.mean_forecast
+        yield names.FORECAST_WAIT, (), told.mean_wait
+
+
+def _wait_bounds(board: Scoreboard, sampling: Sampling, time: int) -> Told:
+    """Yield how bounds fare; those of queues beyond the first `MOST_QUEUES` are left out."""
+
+    def labels(grouping: str, queue: int | None, quantile: float) -> tuple[str, str, str]:
+        return label(grouping), ALL if queue is None else str(queue), f"{quantile:g}"
+
+    shown = {ALL, *sampling.queues}
+    for told in board.coverage.scores():
+        scope = labels(told.grouping, told.queue, told.quantile)
+        if scope[1] in shown:
+            yield names.BOUNDED, scope, told.predictions
+            yield names.UNBOUNDED, scope, told.without
+            yield names.COVERAGE, scope, told.coverage
+            yield names.OVER_RMS, scope, told.over_rms
+    for of, bound in sampling.bounds.items():
+        if (scope := labels(*of))[1] in shown:
+            yield names.WAIT_BOUND, scope, bound
+    for of, (share, low, high) in sampling.coverage.items():
+        if (scope := labels(*of))[1] in shown:
+            yield names.RECENT_COVERAGE, scope, share
+            yield names.BAND_LOW, scope, low
+            yield names.BAND_HIGH, scope, high
+    for grouping, queue, _ in sampling.bounds:
+        name = ALL if queue is None else str(queue)
+        if name in shown:
+            yield names.CHANGE_POINTS, (label(grouping), name), sampling.change_points[grouping, queue]
+    if sampling.interval == sampling.moment_of(time):
+        for name, wait in sampling.started_waits.items():
+            yield names.STARTED_WAIT, (name,), wait

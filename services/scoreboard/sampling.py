@@ -1,0 +1,159 @@
+"""When a run is sampled, and what is kept for samples beside its scores."""
+
+from collections import Counter
+from typing import Any
+
+import numpy as np
+
+from services.scoreboard.wait_quantiles import WaitQuantiles
+from shared.events import Decided, Envelope, JobSubmitted
+from shared.reasons import ProbablyHarmless
+from shared.run_time_bins import BINS
+
+MOST_QUEUES = 20
+"""Queues with figures of their own, those that came first; the others share a label."""
+
+MOST_REASONS = 30
+"""Kinds of decisions counted apart; the others share a label."""
+
+LANES = 24
+"""Running jobs that the occupancy chart has room for."""
+
+FREE = -1
+ALL, NONE, OTHERS = "all", "none", "others"
+
+Scope = tuple[str, int | None, float]
+"""Grouping, queue and quantile of bounds on waits; queue None is the cluster as a whole."""
+
+
+class Sampling:
+    """What a sampled run keeps beside its scores; memory is bounded by the queues and groupings of its bounds.
+
+    Samples are due at whole multiples of `every` seconds on the cluster's time line, each with all that happened up to
+    then, and at the end.
+
+    Parameters
+    ----------
+    every
+        Seconds between two samples.
+    policy
+        The policy's name, a label of every figure.
+    """
+
+    def __init__(self, every: int, policy: str = "") -> None:
+        self.every = every
+        self.policy = policy
+        self.queues: dict[str, None] = {}
+        self.waits = WaitQuantiles()
+        self.lanes = [FREE] * LANES
+        self.decisions: Counter[tuple[str, str]] = Counter()
+        self.start_probability = 0.0
+        self.bounds: dict[Scope, int | None] = {}
+        self.coverage: dict[Scope, tuple[float, float, float]] = {}
+        self.change_points: Counter[tuple[str, int | None]] = Counter()
+        self.interval: int | None = None
+        self.started_waits: dict[str, int] = {}
+        self.predicted = np.zeros(BINS)
+        self.state: int | None = None
+
+    def due(self, before: int, time: int) -> list[int]:
+        """Return the moments to sample from the event at `before` up to one at `time`: the first and the last of them.
+
+        >>> [Sampling(60).due(30, time) for time in (60, 90, 1_000)], Sampling(60).due(60, 61)
+        ([[], [60], [60, 960]], [60])
+        """
+        first, last = self.moment_of(before), (time - 1) // self.every * self.every
+        return [] if last < first else [first] if last == first else [first, last]
+
+    def moment_of(self, time: int) -> int:
+        """Return when what happens at `time` is sampled first."""
+        return -(-time // self.every) * self.every
+
+    def submit(self, envelope: Envelope, job: JobSubmitted) -> None:
+        """Take in what was said of a job."""
+        self._enter(job.time)
+        self.queue_of(job.queue_number)
+        for bound in envelope.wait_bounds:
+            self.bounds[bound.grouping, bound.queue, bound.quantile] = bound.bound
+        if envelope.run_time is not None and envelope.run_time.histogram:
+            masses = envelope.run_time.histogram
+            self.predicted[: len(masses)] += masses
+            self.state = envelope.run_time.state
+
+    def start(self, job_number: int) -> None:
+        """Give the job a lane, where one is free."""
+        if FREE in self.lanes:
+            self.lanes[self.lanes.index(FREE)] = job_number
+
+    def reveal(self, envelope: Envelope, job: JobSubmitted, wait: int) -> None:
+        """Take in a wait that is known now, and what it brought to light."""
+        self._enter(envelope.event.time)
+        for queue in (ALL, self.queue_of(job.queue_number)):
+            self.started_waits[queue] = max(wait, self.started_waits.get(queue, 0))
+        for told in envelope.coverage:
+            self.coverage[told.grouping, told.queue, told.quantile] = told.covered, told.low, told.high
+        for found in envelope.change_points:
+            self.change_points[found.grouping, found.queue] += 1
+
+    def end(self, job_number: int) -> None:
+        """Free the lane of a job."""
+        if job_number in self.lanes:
+            self.lanes[self.lanes.index(job_number)] = FREE
+
+    def decide(self, decided: Decided) -> None:
+        """Count decisions by reason."""
+        for start in decided.starts:
+            self._count("start", start.reason.kind)
+            if isinstance(start.reason, ProbablyHarmless):
+                self.start_probability += start.reason.probability
+        for kill in decided.kills:
+            self._count("kill", kill.reason)
+
+    def queue_of(self, number: int | None) -> str:
+        """Return the label of a queue of jobs, a new one while there are not too many."""
+        name = NONE if number is None else str(number)
+        if name not in self.queues and len(self.queues) < MOST_QUEUES:
+            self.queues[name] = None
+        return name if name in self.queues else OTHERS
+
+    def _enter(self, time: int) -> None:
+        """Begin a new interval where the last one is over."""
+        if self.interval != (moment := self.moment_of(time)):
+            self.interval = moment
+            self.started_waits.clear()
+            self.predicted[:] = 0.0
+
+    def _count(self, kind: str, reason: str) -> None:
+        known = (kind, reason) in self.decisions or len(self.decisions) < MOST_REASONS
+        self.decisions[kind, reason if known else OTHERS] += 1
+
+    def snapshot(self) -> dict[str, Any]:
+        """Return the whole state as plain values."""
+        return {
+            "queues": list(self.queues),
+            "waits": self.waits.snapshot(),
+            "lanes": self.lanes.copy(),
+            "decisions": [[*kind, count] for kind, count in self.decisions.items()],
+            "start_probability": self.start_probability,
+            "bounds": [[*scope, bound] for scope, bound in self.bounds.items()],
+            "coverage": [[*scope, *told] for scope, told in self.coverage.items()],
+            "change_points": [[*scope, count] for scope, count in self.change_points.items()],
+            "interval": self.interval,
+            "started_waits": list(self.started_waits.items()),
+            "predicted": self.predicted.tolist(),
+            "state": self.state,
+        }
+
+    def restore(self, state: dict[str, Any]) -> None:
+        """Take on what `snapshot` returned."""
+        self.queues = dict.fromkeys(state["queues"])
+        self.waits.restore(state["waits"])
+        self.lanes, self.interval, self.start_probability, self.state = (
+            state[name] for name in ("lanes", "interval", "start_probability", "state")
+        )
+        self.decisions = Counter({(kind, reason): count for kind, reason, count in state["decisions"]})
+        self.bounds = {(name, queue, quantile): bound for name, queue, quantile, bound in state["bounds"]}
+        self.coverage = {tuple(row[:3]): tuple(row[3:]) for row in state["coverage"]}
+        self.change_points = Counter({(name, queue): count for name, queue, count in state["change_points"]})
+        self.started_waits = dict(state["started_waits"])
+        self.predicted = np.array(state["predicted"])

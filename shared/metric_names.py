@@ -1,0 +1,166 @@
+"""Every metric there is: its name, its labels beside those of its source, its unit and what it means.
+
+Results of a run bear trace time and the labels `RUN`; the scoreboard samples them, and `services/metrics.py` writes
+them. Health figures are scraped from the processes and bear the time of the scrape. Whatever draws, alarms or emits
+takes the names from here.
+"""
+
+from typing import Final, NamedTuple
+
+RUN: Final = ("cluster", "policy", "run")
+"""Labels of every result: the cluster's name, the policy's name without its keys, the run."""
+
+
+class Metric(NamedTuple):
+    """One metric.
+
+    Parameters
+    ----------
+    name
+        As VictoriaMetrics knows it; that of a sum which only grows ends in `_total`.
+    labels
+        What tells its series apart, beside the labels of all metrics of its kind.
+    unit
+        Of its values; `share` is in 0 to 1, `1` counts things.
+    meaning
+        One sentence for people.
+    """
+
+    name: str
+    labels: tuple[str, ...]
+    unit: str
+    meaning: str
+
+
+def _result(name: str, unit: str, meaning: str, *labels: str) -> Metric:
+    return Metric(f"shadowtime_{name}", labels, unit, meaning)
+
+
+RUN_INFO = _result("run_info", "1", "Always 1; its labels are the settings of the run.", "spec", "runtime", "mode")
+
+PROCESSORS = _result("processors", "processors", "Processors that the machine has.")
+PROCESSORS_BUSY = _result("processors_busy", "processors", "Processors that running jobs hold.")
+RUNNING_JOBS = _result("running_jobs", "jobs", "Jobs that run.")
+QUEUED_JOBS = _result("queued_jobs", "jobs", "Jobs that wait.", "queue")
+QUEUED_PROCESSORS = _result("queued_processors", "processors", "Processors that waiting jobs ask for.")
+LONGEST_WAIT = _result(
+    "longest_wait_seconds", "seconds", "How long the longest waiting job has waited; 0 if none does."
+)
+LONGEST_WAITING_JOB = _result("longest_waiting_job", "job number", "The longest waiting job; -1 if none waits.")
+LANE_JOB = _result("lane_job", "job number", "The job in a lane of the occupancy chart; -1 if it is free.", "lane")
+LANES_LEFT_OUT = _result("jobs_without_lane", "jobs", "Running jobs for which the occupancy chart has no lane.")
+
+JOBS = _result("jobs_total", "jobs", "Jobs that have ended for good.")
+WAIT_SUM = _result("wait_seconds_total", "seconds", "Waits of ended jobs, added up.")
+SLOWDOWN_SUM = _result("bounded_slowdown_total", "1", "Bounded slowdowns of ended jobs (10 s, clamped at 1), added up.")
+MEAN_WAIT = _result("mean_wait_seconds", "seconds", "Mean wait of ended jobs.")
+GEOMETRIC_MEAN_WAIT = _result(
+    "geometric_mean_wait_seconds", "seconds", "Their geometric mean wait, at least 10 s each."
+)
+MAX_WAIT = _result("max_wait_seconds", "seconds", "The longest wait of an ended job.")
+WAIT_QUANTILE = _result("wait_seconds", "seconds", "Quantiles of the waits of ended jobs, within 1 %.", "quantile")
+ZERO_WAIT = _result("zero_wait_share", "share", "Share of ended jobs that did not wait.")
+SLOWDOWN = _result("mean_bounded_slowdown", "1", "Mean bounded slowdown of ended jobs (10 s, clamped at 1).")
+SLOWDOWN_UNCLAMPED = _result("mean_bounded_slowdown_unclamped", "1", "The same, not clamped.")
+MEAN_RESPONSE = _result("mean_response_seconds", "seconds", "Mean time from submission to end.")
+WEIGHTED_WAIT = _result("weighted_mean_wait_seconds", "seconds", "Mean wait weighed by the score of WFP.")
+UTILIZATION = _result("utilization", "share", "Work of ended jobs over what the machine had until the last end.")
+ENDED_AT_LIMIT = _result("ended_at_limit_total", "jobs", "Jobs that were cut at their limit.")
+KILLED = _result("killed_total", "jobs", "Runs of jobs that the scheduler cut short.")
+WASTED = _result("wasted_processor_seconds_total", "processor-seconds", "Work that killings threw away.")
+
+SCHEDULING_POINTS = _result("scheduling_points_total", "1", "Passes of the scheduler.")
+DECISIONS = _result("decisions_total", "1", "Starts and kills that were decided, by reason.", "kind", "reason")
+START_PROBABILITY = _result(
+    "start_delay_probability_total", "1", "Probabilities of delaying the head that starts were made at, added up."
+)
+CANDIDATES = _result(
+    "candidates_total",
+    "1",
+    "Backfill candidates with known outcome, by tenth of probability.",
+    "probability",
+    "started",
+)
+CANDIDATES_DELAYED = _result(
+    "candidates_delayed_total", "1", "Those of them that delayed the head or would have.", "probability", "started"
+)
+CANDIDATE_PROBABILITY = _result(
+    "candidate_probability_total", "1", "Their stated probabilities, added up.", "probability", "started"
+)
+BRIER_SCORE = _result("delay_brier_score", "1", "Mean squared error of the probabilities of delay.", "measure")
+CALIBRATION_ERROR = _result("delay_calibration_error", "share", "Mean distance from what happened.", "measure")
+
+RUN_TIME_PREDICTIONS = _result("run_time_predictions_total", "jobs", "Ended jobs whose run time was predicted.")
+RUN_TIME_ERROR = _result("run_time_mean_absolute_error_seconds", "seconds", "Mean error of predicted run times.")
+RUN_TIME_MEAN = _result("run_time_mean_seconds", "seconds", "Mean run time of the jobs that this error is about.")
+RUN_TIME_LOG_SCORE = _result("run_time_log_score", "nats", "Mean log score of predicted distributions.")
+RUN_TIME_CRPS = _result("run_time_crps_seconds", "seconds", "Mean continuous ranked probability score.")
+RUN_TIME_PIT = _result("run_time_pit_share", "share", "Tenths of the probability integral transform.", "tenth")
+PREDICTED_RUN_TIME = _result(
+    "predicted_run_time_seconds", "seconds", "Quantiles predicted for the jobs of the last interval.", "quantile"
+)
+RUN_TIME_STATE = _result("run_time_state", "state number", "The hidden state that the predictor believed in last.")
+
+ACCURACY = _result("walltime_accuracy", "share", "Mean accuracy of requests.", "of")
+MEDIAN_ACCURACY = _result("walltime_median_accuracy", "share", "Median accuracy of adjusted requests.")
+ADJUSTMENTS = _result("walltime_adjustments_total", "jobs", "Ended jobs by what their adjustment was.", "outcome")
+
+WAIT_BOUND = _result("wait_bound_seconds", "seconds", "The bound given last.", "grouping", "queue", "quantile")
+STARTED_WAIT = _result("started_wait_seconds", "seconds", "Longest wait of the starts of the last interval.", "queue")
+BOUNDED = _result("wait_bound_predictions_total", "jobs", "Starts that had a bound.", "grouping", "queue", "quantile")
+UNBOUNDED = _result("wait_bound_without_total", "jobs", "Starts that had none.", "grouping", "queue", "quantile")
+COVERAGE = _result(
+    "wait_bound_coverage", "share", "Share of bounded waits within their bound.", "grouping", "queue", "quantile"
+)
+OVER_RMS = _result(
+    "wait_bound_over_rms_seconds", "seconds", "Root mean square of bound less wait.", "grouping", "queue", "quantile"
+)
+RECENT_COVERAGE = _result(
+    "wait_bound_recent_coverage", "share", "The same among the last 1,000 starts.", "grouping", "queue", "quantile"
+)
+BAND_LOW = _result(
+    "wait_bound_band_low", "share", "The least of it that is as it should be.", "grouping", "queue", "quantile"
+)
+BAND_HIGH = _result(
+    "wait_bound_band_high", "share", "The most of it that is as it should be.", "grouping", "queue", "quantile"
+)
+FORECASTS = _result("wait_forecasts_total", "jobs", "Starts whose wait was forecast by running the policy ahead.")
+FORECAST_ERROR = _result("wait_forecast_mean_absolute_error_seconds", "seconds", "Mean error of these forecasts.")
+FORECAST_MEAN = _result("wait_forecast_mean_seconds", "seconds", "Mean of these forecasts.")
+FORECAST_WAIT = _result("wait_forecast_mean_wait_seconds", "seconds", "Mean wait of the jobs that they are about.")
+CHANGE_POINTS = _result("change_points_total", "1", "Change points that were found.", "grouping", "queue")
+
+WORKER_EVENTS = Metric("shadowtime_worker_events_total", ("stage",), "1", "Events handled.")
+WORKER_DUPLICATES = Metric(
+    "shadowtime_worker_duplicates_total", ("stage",), "1", "Events that had been handled before."
+)
+WORKER_DEAD_LETTERS = Metric(
+    "shadowtime_worker_dead_letters_total", ("stage",), "1", "Messages that could not be used."
+)
+WORKER_FENCED = Metric(
+    "shadowtime_worker_fenced_total", ("stage",), "1", "Transactions refused because another worker owned the run."
+)
+WORKER_RETRIES = Metric(
+    "shadowtime_worker_retries_total", ("stage",), "1", "Batches repeated because Kafka or Redis failed."
+)
+WORKER_LAG = Metric("shadowtime_worker_lag", ("stage",), "1", "Messages waiting in the input topic.")
+WORKER_BATCH = Metric("shadowtime_worker_batch_seconds", ("stage",), "seconds", "From taking a batch to its delivery.")
+WORKER_LATENCY = Metric(
+    "shadowtime_worker_latency_seconds",
+    ("stage",),
+    "seconds",
+    "From the event on its first topic to this stage's answer.",
+)
+WORKER_START = Metric("shadowtime_worker_start_seconds", ("stage",), "seconds", "Unix time at which the worker began.")
+
+WRITTEN = Metric("shadowtime_metrics_written_total", (), "1", "Samples that VictoriaMetrics has taken.")
+REFUSED = Metric("shadowtime_metrics_refused_total", (), "1", "Samples that VictoriaMetrics refused for good.")
+WRITE_RETRIES = Metric("shadowtime_metrics_retries_total", (), "1", "Batches repeated because VictoriaMetrics failed.")
+WRITER_LAG = Metric("shadowtime_metrics_lag", (), "1", "Messages of the scoreboard that wait to be written.")
+LIVE_PUSHED = Metric("shadowtime_live_pushed_total", (), "1", "Lines that Grafana Live has taken.")
+LIVE_DROPPED = Metric("shadowtime_live_dropped_total", (), "1", "Lines dropped because Grafana was away or too slow.")
+
+METRICS: Final = tuple(each for each in list(globals().values()) if isinstance(each, Metric))
+RESULTS: Final = tuple(
+    each for each in METRICS if not each.name.startswith(("shadowtime_worker", "shadowtime_metrics", "shadowtime_live"))
+)

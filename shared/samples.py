@@ -1,0 +1,60 @@
+"""Figures of a run at a moment, as they travel from the scoreboard to the store of time series."""
+
+from hashlib import sha256
+from typing import Annotated
+
+from pydantic import Field
+
+from shared.message import Frozen, Whole
+
+Figure = tuple[str, tuple[str, ...], Annotated[float, Field(allow_inf_nan=False)]]
+"""Name of a metric of `shared.metric_names`, the values of its labels in their order, and a number."""
+
+LONGEST_LABEL = 200
+"""Characters; a longer value of a label is cut."""
+
+MEANINGFUL = frozenset("\"'`\\$<>&{}")
+
+
+class Sample(Frozen):
+    """All figures of a run at one moment.
+
+    The same log gives the same samples at the same times, so whoever stores them twice has stored them once.
+
+    Parameters
+    ----------
+    time
+        Unix time in seconds, of the cluster's own time line.
+    cluster, policy
+        Labels of all the figures, beside the run.
+    figures
+        As they are after the last event up to that time.
+    """
+
+    time: Whole
+    cluster: str
+    policy: str
+    figures: tuple[Figure, ...]
+
+
+def label(value: str) -> str:
+    """Return what a label shows of a name that somebody else chose.
+
+    Whatever means something to PromQL, HTML, a shell or a terminal is shown as `_`, so that the name can be put into a
+    query or a page by tools that do not escape it; a long one is cut.
+
+    >>> label("kth"), label('"}<b>'), label(""), len(label("x" * 1_000))
+    ('kth', '___b_', '-', 200)
+    """
+    kept = value if len(value) <= LONGEST_LABEL else value[: LONGEST_LABEL - 1] + "…"
+    return "".join(each if each.isprintable() and each not in MEANINGFUL else "_" for each in kept) or "-"
+
+
+def name_label(name: str) -> str:
+    """Return the label of a cluster or a run: that of no other, so what it does not show is told apart by a digest.
+
+    >>> name_label("kth"), name_label("k'"), name_label('k"')
+    ('kth', 'k_ 7a0a635a', 'k_ 4167ab9b')
+    """
+    shown = label(name)
+    return shown if shown == name else f"{shown[: LONGEST_LABEL - 9]} {sha256(name.encode()).hexdigest()[:8]}"

@@ -1,0 +1,164 @@
+"""Run times predicted from similar jobs: how far off, what a search for templates finds, and what schedules gain.
+
+`python -m tests.benchmarks.similar_jobs errors|search|schedules [LOG…]`
+"""
+
+import json
+import time
+from collections.abc import Callable, Iterable, Iterator
+from concurrent.futures import ThreadPoolExecutor
+from enum import StrEnum
+from functools import partial
+from typing import Annotated, Any
+
+import numpy as np
+import orjson
+import typer
+
+from replayer.comparison import Plan, carry_out
+from replayer.recorded import Recorded
+from replayer.swf import Workload
+from replayer.template_search import errors_on
+from services.catalogue import configure
+from services.runtime_distribution.handler import PREDICTORS
+from services.runtime_distribution.template import DEFAULT, templates_of
+from services.runtime_distribution.template_genes import Genes
+from services.runtime_distribution.template_search import search
+from services.runtime_distribution.templates import TemplatesKeys
+from services.scheduler.policies import BEST
+from services.scoreboard.run_time_errors import RunTimeErrors
+from shared.events import JobEnded, JobSubmitted
+from shared.spec import parse
+from tests.benchmarks.logs import SIZES, log
+
+SIMPLE = (
+    *("requested", "queue-maximum", "last-two", "class-p90", "class-mean-sigma", "gibbons", "gibbons(degree=2)"),
+    *("downey-mean", "downey-median"),
+)
+TRAINING = 10_000
+
+
+def followed(workload: Workload, spec: str) -> dict[str, Any]:
+    """Return how a predictor fares on a recorded log, and the time that it takes."""
+    predictor, source, scores = PREDICTORS.build(parse(spec)), Recorded(workload), RunTimeErrors()
+    open_jobs: dict[int, tuple[JobSubmitted, float | None]] = {}
+    spent = {"predict": 0, "learn": 0}
+    for events in iter(source.next_instant, ()):
+        for event in events:
+            began = time.process_time_ns()
+            if isinstance(event, JobSubmitted):
+                prediction = predictor.predict_one(event)
+                spent["predict"] += time.process_time_ns() - began
+                open_jobs[event.job_number] = event, None if prediction is None else prediction.point
+            elif isinstance(event, JobEnded):
+                job, predicted_time = open_jobs.pop(event.job_number)
+                predictor.learn_one(job, event.run_time)
+                spent["learn"] += time.process_time_ns() - began
+                scores.add(predicted_time, job.requested_time, event.run_time)
+            predictor.observe(event)
+    found = scores.scores()
+    assert found.mean_absolute_error is not None
+    assert found.mean_run_time is not None
+    return {
+        "predictor": spec,
+        "jobs": found.jobs,
+        "predictions": found.predictions,
+        "error": round(found.mean_absolute_error / found.mean_run_time, 4),
+        "microseconds_per_prediction": round(spent["predict"] / found.jobs / 1000, 1),
+        "microseconds_per_learning_step": round(spent["learn"] / found.jobs / 1000, 1),
+        "snapshot_bytes": len(orjson.dumps(predictor.snapshot(), option=orjson.OPT_SERIALIZE_NUMPY)),
+    }
+
+
+def errors(trace: str) -> Iterator[dict[str, Any]]:
+    """Yield the mean absolute error of every predictor as a share of the mean run time."""
+    source, workload = log(trace)
+    for spec in (*SIMPLE, "templates"):
+        yield {"trace": trace, "source": source} | followed(workload, spec)
+
+
+def searched(trace: str, generations: int = 30, seed: int = 0) -> dict[str, Any]:
+    """Return what the search finds on the beginning of a log, how it fares on the rest, and how long it takes."""
+    seconds = {}
+    for workers in (1, 2):
+        with ThreadPoolExecutor(workers) as pool:
+            training = errors_on(log(trace, TRAINING)[1], pool, TemplatesKeys())
+            began = time.perf_counter()
+            *_, best = search(Genes(training.characteristics), training, 40, generations, seed)
+            seconds[workers] = round(time.perf_counter() - began, 1)
+    source, workload = log(trace)
+    with ThreadPoolExecutor() as pool:
+        whole = errors_on(workload, pool, TemplatesKeys())
+        run_times = workload.columns["run_time"]
+        rest = {}
+        for name, templates in (("found", best.templates), ("default", templates_of(DEFAULT))):
+            points = whole.points([whole.estimates(each) for each in templates])
+            rest[name] = round(float(np.abs(points - run_times)[TRAINING:].sum() / run_times[TRAINING:].sum()), 4)
+    return {
+        "trace": trace,
+        "source": source,
+        "training": round(best.error, 4),
+        "rest": rest,
+        "seconds": seconds,
+        "set": ";".join(map(str, best.templates)),
+    }
+
+
+def schedules(trace: str) -> Iterator[dict[str, Any]]:
+    """Yield what EASY-SJBF and the recommended policy make of each predictor."""
+    source, workload = log(trace)
+    recommended = parse(BEST)
+    probabilistic = {key: value for key, value in recommended.keys.items() if key != "runtime"}
+    keys = ",".join(f"{key}={value}" for key, value in probabilistic.items())
+    for runtime in (*SIMPLE, "templates", "empirical"):
+        for policy in ("easy-sjbf", f"{recommended.name}({keys})"):
+            scores = carry_out(Plan(policy, trace, workload, configure(policy, runtime))).scores.policy
+            yield {
+                "trace": trace,
+                "source": source,
+                "policy": parse(policy).name,
+                "runtime": runtime,
+                "mean_wait": scores.mean_wait,
+                "mean_bounded_slowdown": scores.mean_bounded_slowdown,
+                "max_wait": scores.max_wait,
+            }
+
+
+def cost() -> list[dict[str, Any]]:
+    """Return what templates cost per job, at 10,000 jobs and at all of HPC2N."""
+    rows = []
+    for jobs in (10_000, None):
+        source, workload = log("HPC2N", jobs)
+        rows.append({"source": source} | followed(workload, "templates"))
+    return rows
+
+
+BENCHMARKS: dict[str, Callable[[], Any]] = {"templates-cost": cost, "template-search": partial(searched, "KTH")}
+
+
+class Table(StrEnum):
+    """What can be tabulated."""
+
+    ERRORS = "errors"
+    SEARCH = "search"
+    SCHEDULES = "schedules"
+
+
+TABLES: dict[Table, Callable[[str], Iterable[dict[str, Any]]]] = {
+    Table.ERRORS: errors,
+    Table.SEARCH: lambda trace: [searched(trace)],
+    Table.SCHEDULES: schedules,
+}
+
+
+def main(
+    table: Table, traces: Annotated[list[str] | None, typer.Argument(metavar="[LOG]…", help=", ".join(SIZES))] = None
+) -> None:
+    """Print one JSON line per predictor, search, or schedule."""
+    for trace in traces or ("KTH", "SDSC-SP2", "CTC"):
+        for row in TABLES[table](trace):
+            print(json.dumps(row), flush=True)
+
+
+if __name__ == "__main__":
+    typer.run(main)

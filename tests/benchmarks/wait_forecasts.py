@@ -1,0 +1,189 @@
+"""Waits forecast by running the scheduler ahead, in the form of P3's tables 4 to 15, and what a forecast costs.
+
+`python -m tests.benchmarks.wait_forecasts waits|schedules [LOG]…` prints one JSON line per log, policy and predictor.
+"""
+
+import json
+import time
+from collections.abc import Callable, Iterator, Sequence
+from enum import StrEnum
+from functools import partial
+from typing import Annotated, Any
+
+import numpy as np
+import typer
+
+from replayer.comparison import Plan
+from replayer.embedded import EmbeddedReplay
+from services.catalogue import configure
+from services.pipeline import STAGES
+from services.scheduler.adjusted_times import planned_times
+from services.scheduler.forecast import forecaster_of
+from services.scheduler.handler import Scheduler
+from services.scheduler.job_table import UNKNOWN, Queue, Running
+from services.scheduler.policies import POLICIES
+from shared.events import ClusterOpened
+from shared.predictions import WaitForecast
+from shared.spec import parse
+from shared.stage import Stage
+from tests.benchmarks.logs import log
+from tests.benchmarks.scheduling_pass import FREE, NOW, median_microseconds, queue_of, running_of
+from tests.clairvoyance import clairvoyant_stages
+
+POLICIES_AHEAD = ("fcfs", "lwf", "easy", "all-reserve")
+ACTUAL = "actual"
+PREDICTORS = (
+    ACTUAL,
+    "requested",
+    "queue-maximum",
+    "templates",
+    "gibbons",
+    "downey-mean",
+    "downey-median",
+    "last-two",
+    "empirical",
+)
+"""As `--runtime` takes them; `actual` knows the run times."""
+
+QUEUES = (100, 1_000, 10_000)
+RUNNING = 100
+
+
+class Table(StrEnum):
+    """What can be tabulated."""
+
+    WAITS = "waits"
+    """Decisions go by requests, only forecasts by the predictor: tables 4 to 9."""
+    SCHEDULES = "schedules"
+    """Decisions go by the predictor too: tables 10 to 15."""
+
+
+def row(table: Table, trace: str, policy: str, runtime: str, jobs: int | None = None) -> dict[str, Any]:
+    """Return the figures of one log, policy and predictor; times in seconds, errors as shares of the means."""
+    source, workload = log(trace, jobs)
+    plan = ",plan=requested" if table is Table.WAITS and policy != "fcfs" else ""
+    chosen = configure(f"{policy}:forecast=yes{plan}", "requested" if runtime == ACTUAL else runtime)
+    opened = Plan(policy, trace, workload, chosen).opened()
+    stages = clairvoyant_stages(workload) if runtime == ACTUAL else STAGES
+    began = time.process_time()
+    last = EmbeddedReplay(opened, Plan(policy, trace, workload, chosen).source(), stages=stages).run_to_end()
+    assert last.scores is not None
+    scores, run_times, forecast = last.scores.policy, last.scores.run_time, last.scores.wait_forecast
+    assert forecast is not None
+    assert run_times.mean_absolute_error is not None
+    assert run_times.mean_run_time
+    return {
+        "table": table,
+        "trace": trace,
+        "source": source,
+        "policy": policy,
+        "runtime": runtime,
+        "jobs": scores.jobs,
+        "run_time_error": run_times.mean_absolute_error / run_times.mean_run_time,
+        "wait_error": forecast.error_share,
+        "mean_wait": scores.mean_wait,
+        "utilization": scores.utilization,
+        "cpu_seconds": round(time.process_time() - began, 1),
+    }
+
+
+def rows(table: Table, trace: str, policies: Sequence[str], runtimes: Sequence[str]) -> Iterator[dict[str, Any]]:
+    """Yield a row per predictor and policy; FCFS does not decide by run times, so the first table has it all."""
+    for runtime in runtimes:
+        for policy in policies:
+            if table is Table.WAITS or policy != "fcfs":
+                yield row(table, trace, policy, runtime)
+
+
+class Timed(Scheduler):
+    """A scheduler that notes what each of its forecasts took."""
+
+    def __init__(self, opened: ClusterOpened, microseconds: list[float]) -> None:
+        super().__init__(opened)
+        assert self.forecaster is not None
+        forecast = self.forecaster.forecast
+
+        def timed(now: int, queue: Queue, running: Running, free: int, job_number: int) -> WaitForecast:
+            began = time.perf_counter()
+            found = forecast(now, queue, running, free, job_number)
+            microseconds.append((time.perf_counter() - began) * 1e6)
+            return found
+
+        self.forecaster.forecast = timed  # type: ignore[method-assign]
+
+
+def cost_in_replay(trace: str) -> list[dict[str, Any]]:
+    """Return microseconds for each submission of a log, on requests and where predictions are outlived."""
+    source, workload = log(trace)
+    found = []
+    for policy in POLICIES_AHEAD:
+        for runtime in ("requested", "last-two"):
+            taken: list[float] = []
+            stages = [
+                Stage(each.name, each.reads, each.writes, partial(Timed, microseconds=taken))
+                if each.name == "scheduler"
+                else each
+                for each in STAGES
+            ]
+            plan = Plan(policy, trace, workload, configure(f"{policy}:forecast=yes", runtime))
+            EmbeddedReplay(plan.opened(), plan.source(), stages=stages).run_to_end()
+            median, high, most = np.quantile(taken, [0.5, 0.99, 1.0]).round(1).tolist()
+            figures = {"median": median, "mean": round(float(np.mean(taken)), 1), "p99": high, "max": most}
+            found.append({"log": source, "policy": policy, "runtime": runtime, "microseconds": figures})
+    return found
+
+
+def cost_at(policy_name: str, waiting: int) -> dict[str, Any]:
+    """Return microseconds of a forecast behind so many waiting jobs: from nothing, and when the next job comes."""
+    forecaster = forecaster_of(POLICIES.build(parse(f"{policy_name}:forecast=yes")))
+    assert forecaster is not None
+    queue, running = queue_of(waiting), running_of(RUNNING)
+
+    def forecast(job_number: int) -> WaitForecast:
+        return forecaster.forecast(NOW, queue, running, FREE, job_number)
+
+    def forecast_anew() -> None:
+        forecaster.ahead.forget()
+        forecast(waiting)
+
+    fresh = median_microseconds(forecast_anew)
+    following = []
+    for number in range(waiting + 1, waiting + 100):  # no smaller and no shorter than any before
+        queue.add((number, number, 64, *planned_times(200_000, None, None), UNKNOWN))
+        began = time.perf_counter()
+        forecast(number)
+        following.append((time.perf_counter() - began) * 1e6)
+    return {
+        "policy": policy_name,
+        "waiting": waiting,
+        "running": RUNNING,
+        "microseconds": fresh,
+        "microseconds_for_the_next": round(float(np.median(following)), 1),
+    }
+
+
+def cost_by_queue(policy_name: str) -> list[dict[str, Any]]:
+    """Return what a forecast costs, against the length of the queue."""
+    return [cost_at(policy_name, waiting) for waiting in QUEUES]
+
+
+BENCHMARKS: dict[str, Callable[[], list[dict[str, Any]]]] = {
+    **{f"forecast-by-queue-{policy}": partial(cost_by_queue, policy) for policy in POLICIES_AHEAD},
+    "forecast-in-replay-ctc": partial(cost_in_replay, "CTC"),
+}
+
+
+def main(
+    table: Table,
+    traces: Annotated[list[str] | None, typer.Argument(metavar="[LOG]…")] = None,
+    policy: Annotated[list[str] | None, typer.Option(metavar="NAME", help="Repeat for several.")] = None,
+    runtime: Annotated[list[str] | None, typer.Option(metavar="SPEC", help=f"Repeat for several; or {ACTUAL}.")] = None,
+) -> None:
+    """Print one JSON line per log, policy and predictor."""
+    for trace in traces or ("KTH", "SDSC-SP2", "CTC"):
+        for each in rows(table, trace, policy or POLICIES_AHEAD, runtime or PREDICTORS):
+            print(json.dumps(each), flush=True)
+
+
+if __name__ == "__main__":
+    typer.run(main)

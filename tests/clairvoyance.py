@@ -1,0 +1,33 @@
+"""A first stage that knows the future, for tests and benchmarks only: every prediction is the actual run time."""
+
+from collections.abc import Mapping
+
+import numpy as np
+
+from replayer.swf import Workload
+from services.pipeline import STAGES
+from shared.events import ClusterOpened, Envelope, JobSubmitted
+from shared.predictions import RunTimePrediction
+from shared.stage import Stage, StageHandler
+
+
+class Clairvoyant(StageHandler):
+    """One run in which run times are known in advance, ended at requests."""
+
+    def __init__(self, opened: ClusterOpened, run_times: Mapping[int, int]) -> None:
+        super().__init__(opened)
+        self.run_times = run_times
+
+    def on_submitted(self, envelope: Envelope, job: JobSubmitted) -> Envelope:
+        """Add the actual run time."""
+        known = RunTimePrediction(point=self.run_times[job.job_number], observations=0)
+        return envelope.model_copy(update={"run_time": known})
+
+
+def clairvoyant_stages(workload: Workload) -> list[Stage]:
+    """Return the data flow, its predictor replaced."""
+    first, *others = STAGES
+    columns = workload.columns
+    ended = np.minimum(columns["run_time"], columns["requested_time"])
+    run_times = dict(zip(columns["job_number"].tolist(), ended.tolist(), strict=True))
+    return [Stage(first.name, first.reads, first.writes, lambda opened: Clairvoyant(opened, run_times)), *others]

@@ -1,0 +1,67 @@
+"""The committed files are those that the code makes; they use known metrics only, and all of those."""
+
+import json
+
+import pytest
+from grafana_foundation_sdk.cog.encoder import JSONEncoder
+from grafana_foundation_sdk.cog.plugins import register_default_plugins
+from grafana_foundation_sdk.models.dashboard import Dashboard
+
+from dashboards.generate import BOARDS, PROVISIONING, generated
+from dashboards.push import holds
+from services.pipeline import STAGES
+from shared.metric_names import METRICS, RUN
+from tests.dashboards.asked import asked, boards, known, panels, variables
+
+
+@pytest.mark.parametrize("path", generated())
+def test_the_committed_file_is_the_generated_one(path: str) -> None:
+    assert (PROVISIONING / path).read_text() == generated()[path], "run: python -m dashboards generate"
+
+
+def test_nothing_else_is_committed() -> None:
+    found = {path.relative_to(PROVISIONING).as_posix() for path in PROVISIONING.rglob("*.json")}
+    assert found == set(generated())
+
+
+@pytest.mark.parametrize("name", BOARDS)
+def test_every_field_of_it_is_one_of_grafanas_schema(name: str) -> None:
+    """As far as the SDK carries it: what it does not know it would not write again."""
+    register_default_plugins()
+    board = boards()[name]
+    for panel in panels(board):
+        if panel["datasource"]["type"] == "datasource":
+            del panel["targets"]  # the SDK knows no queries for streams
+    again = json.loads(json.dumps(Dashboard.from_json(board), cls=JSONEncoder))
+    assert holds(again, board)
+    assert board["uid"] == f"shadowtime-{name.replace('_', '-')}"
+
+
+def test_every_stage_has_its_dashboard() -> None:
+    assert {stage.name for stage in STAGES} < set(BOARDS)
+
+
+def test_queries_use_known_metrics_and_every_metric_is_used() -> None:
+    used = {name for query in asked() for name in query.metrics}
+    assert {name for name in used if not known(name)} == set()
+    assert {each.name for each in METRICS} - {name.removesuffix("_bucket") for name in used} == set()
+
+
+def test_every_panel_says_what_it_shows() -> None:
+    for board in boards().values():
+        for panel in panels(board):
+            assert panel["description"].endswith("."), panel["title"]
+            assert panel["targets"], panel["title"]
+
+
+def test_queries_use_the_variables_of_their_dashboard() -> None:
+    for query in asked():
+        if query.board != "alerts":
+            assert set(query.variables) <= set(variables(boards()[query.board])), query
+
+
+def test_labels_are_few_and_fixed() -> None:
+    assert set(RUN) == {"cluster", "policy", "run"}
+    for metric in METRICS:
+        assert len(metric.labels) <= 3
+        assert not set(metric.labels) & {*RUN, "job_number", "user_id", "executable_number"}

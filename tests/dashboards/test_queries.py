@@ -1,0 +1,212 @@
+"""After a replay over a whole real stack, all that dashboards and alerts ask has an answer, and the right one."""
+
+import itertools
+import json
+import subprocess
+import sys
+import time
+from collections.abc import Iterator
+from pathlib import Path
+from typing import Any, NamedTuple
+
+import pytest
+
+from replayer.swf import read_swf
+from services.pipeline import STAGES
+from shared.metric_names import METRICS, RESULTS, RUN_TIME_STATE
+from stack.plan import Plan
+from stack.servers import SERVERS, VictoriaMetrics
+from stack.worker import CHECKOUT
+from tests.dashboards.asked import Asked, answered, asked, boards, known, regular, values, variables
+from tests.parity.store import ask
+from tests.real_servers import require
+from tests.stack.processes import wait_until
+from tests.stack.test_supervisor import new_plan, options, stack
+
+YEAR_1980 = 315_532_800
+SEEDS = {"north": 3, "south": 6}
+POLICY = "probabilistic:tau=0.3,runtime={},adjustment=auto"
+FORECASTING = "easy:forecast=yes"
+LONG = 1_000
+"""Jobs from which on a log lasts for the week after which there are hidden states."""
+
+
+class Replayed(NamedTuple):
+    """A stack that has replayed two clusters, and what the replay said of them."""
+
+    plan: Plan
+    store: VictoriaMetrics
+    documents: list[dict[str, Any]]
+    start: int
+    end: int
+
+
+def replay(folder: Path, jobs: int, load: float) -> Iterator[Replayed]:
+    for server in SERVERS:
+        require(server)
+    logs = [folder / f"{name}.swf.gz" for name in SEEDS]
+    for log, seed in zip(logs, SEEDS.values(), strict=True):
+        command = [sys.executable, "-m", "replayer.lublin", "--processors", "64", "--load", str(load)]
+        subprocess.run([*command, "--seed", str(seed), "--jobs", str(jobs), "-o", str(log)], cwd=CHECKOUT, check=True)
+    plan = new_plan(folder / "stack")
+    up = stack("up", *options(plan))
+    try:
+        assert up.returncode == 0, up.stdout + up.stderr
+        store = VictoriaMetrics(folder / "asked", plan.victoria_metrics_port)
+        wait_until(lambda: scraped(store), "not every process is scraped", 60)
+        told = folder / "told.json"
+        policy = POLICY.format("hmm" if jobs >= LONG else "empirical")
+        command = [sys.executable, "-m", "replayer", *map(str, logs), "--policy", policy, "--policy", FORECASTING]
+        command += ["--wait-bound", "all", "--transport", "kafka", "--json", str(told)]
+        command += ["--set", f"kafka-bootstrap=127.0.0.1:{plan.kafka_port}"]
+        subprocess.run(command, cwd=CHECKOUT, check=True)
+        wait_until(lambda: len(ended(store, jobs)) == 4, "the results of a run are not written", 60)
+        time.sleep(11)  # two scrapes
+        wait_until(lambda: scraped(store), "not every process is scraped any more", 60)
+        store.flush()
+        store.reset_rollup_cache()
+        start = read_swf(logs[0]).unix_start_time or 0
+        (last,) = ask(store, "query", query="max(tlast_over_time(shadowtime_run_info[20y]))")["result"]
+        yield Replayed(plan, store, json.loads(told.read_text()), start, int(float(last["value"][1])) + 1_800)
+    finally:
+        stack("down", "--folder", plan.folder)
+
+
+def scraped(store: VictoriaMetrics) -> bool:
+    """Return whether the store has lately had figures of each process twice."""
+    store.flush()
+    query = "count(count_over_time({__name__=~'shadowtime_worker_lag|shadowtime_metrics_lag'}[1m]) >= 2)"
+    found = ask(store, "query", query=query, latency_offset="1s")["result"]
+    return bool(found) and int(found[0]["value"][1]) == len(STAGES) + 1
+
+
+def ended(store: VictoriaMetrics, jobs: int) -> list[Any]:
+    """Return the runs of which the last sample is in the store."""
+    store.flush()
+    return list(ask(store, "query", query=f"last_over_time(shadowtime_jobs_total[20y]) == {jobs}")["result"])
+
+
+@pytest.fixture(
+    scope="module", params=[(250, 1.5), pytest.param((5_000, 0.7), marks=pytest.mark.archive)], ids=["small", "large"]
+)
+def replayed(request: pytest.FixtureRequest, tmp_path_factory: pytest.TempPathFactory) -> Iterator[Replayed]:
+    yield from replay(tmp_path_factory.mktemp("replayed"), *request.param)
+
+
+def choices(replayed: Replayed, name: str, start: int, end: int) -> Iterator[tuple[bool, dict[str, str]]]:
+    """Yield what can be chosen on a dashboard: everything of each cluster, and then each single value of a variable."""
+    made = variables(boards()[name]) if name in boards() else {}
+    clusters = values(replayed.store, made["cluster"], {}, start, end) if "cluster" in made else [""]
+    for cluster in clusters:
+        chosen = {"cluster": cluster}
+        chosen |= {other: ".+" for other, each in made.items() if each.get("includeAll")}
+        if "window" in made:
+            chosen["window"] = "1d"
+        yield True, chosen
+        for other, each in made.items():
+            if other != "cluster":
+                offered = values(replayed.store, each, chosen, start, end)
+                assert offered, f"{name}: nothing to choose from for {other}"
+                for value in offered:
+                    yield False, chosen | {other: regular(value)}
+
+
+@pytest.mark.parametrize("board", [*boards(), "alerts"])
+def test_every_query_returns_data(replayed: Replayed, board: str) -> None:
+    now = int(time.time()) + 2
+    start, end = {"health": (now - 600, now), "alerts": (now - 600, now), "policies": (YEAR_1980, now)}.get(
+        board, (replayed.start, replayed.end)
+    )
+    queries = [query for query in asked() if query.board == board]
+    assert queries
+    if board == "health":  # it takes the store a while to let queries of rates see what was scraped last
+        wait_until(lambda: all(answered(replayed.store, each, {}, start, now) for each in queries), "no health", 60)
+    empty, full = set[str](), set[Asked]()
+    for everything, chosen in choices(replayed, board, start, end):
+        for query in queries:
+            at = (replayed.start, replayed.end) if "band" in query.expr and board == "alerts" else (start, end)
+            if answered(replayed.store, query, chosen, *at):
+                full.add(query)
+            elif everything or not query.may_be_empty:
+                empty.add(f"{query.panel}: {query.expr} with {chosen}")
+    excused = {"Change points", "Hidden state"} if replayed.documents[0]["jobs"] < LONG else set()
+    missing = {each for each in empty if each.partition(":")[0] not in excused}
+    assert not missing, "\n".join(sorted(missing))
+
+
+def test_numbers_are_those_of_the_replay(replayed: Replayed) -> None:
+    def last(metric: str, cluster: str, policy: str = "probabilistic", **labels: str) -> float:
+        labels |= {"cluster": cluster, "policy": policy}
+        chosen = ",".join(f'{name}="{value}"' for name, value in labels.items())
+        query = f"last_over_time(shadowtime_{metric}{{{chosen}}}[20y])"
+        (row,) = ask(replayed.store, "query", query=query)["result"]
+        return float(row["value"][1])
+
+    assert len(replayed.documents) == 2
+    for document in replayed.documents:
+        cluster = document["cluster"]
+        (policy, _), (run_time, _), (adjustment, _), (forecast,) = (
+            document[name] for name in ("policies", "run_time_predictions", "walltime_adjustments", "wait_forecasts")
+        )
+        for metric, value in {
+            "wait_forecasts_total": forecast["forecasts"],
+            "wait_forecast_mean_absolute_error_seconds": forecast["mean_absolute_error"],
+            "wait_forecast_mean_seconds": forecast["mean_forecast"],
+            "wait_forecast_mean_wait_seconds": forecast["mean_wait"],
+        }.items():
+            assert last(metric, cluster, "easy") == pytest.approx(value, rel=1e-9), metric
+        for metric, value in {
+            "mean_wait_seconds": policy["mean_wait"],
+            "geometric_mean_wait_seconds": policy["geometric_mean_wait"],
+            "max_wait_seconds": policy["max_wait"],
+            "zero_wait_share": policy["zero_wait_share"],
+            "mean_bounded_slowdown": policy["mean_bounded_slowdown"],
+            "mean_bounded_slowdown_unclamped": policy["mean_bounded_slowdown_unclamped"],
+            "mean_response_seconds": policy["mean_response"],
+            "weighted_mean_wait_seconds": policy["weighted_mean_wait"],
+            "utilization": policy["utilization"],
+            "killed_total": policy["killed"],
+            "wasted_processor_seconds_total": policy["wasted_processor_seconds"],
+            "ended_at_limit_total": policy["ended_at_limit"],
+            "scheduling_points_total": policy["scheduling_points"],
+            "run_time_predictions_total": run_time["predictions"],
+            "run_time_mean_absolute_error_seconds": run_time["mean_absolute_error"],
+            "run_time_mean_seconds": run_time["mean_run_time"],
+            "run_time_log_score": run_time["log_score"],
+            "run_time_crps_seconds": run_time["crps"],
+            "walltime_median_accuracy": adjustment["median_accuracy"],
+        }.items():
+            assert last(metric, cluster) == pytest.approx(value, rel=1e-9), metric
+        for tenth, share in enumerate(run_time["pit"]):
+            assert last("run_time_pit_share", cluster, tenth=f"{tenth / 10:g}") == pytest.approx(share)
+        assert last("walltime_accuracy", cluster, of="adjusted") == pytest.approx(adjustment["mean_accuracy"])
+        assert last("walltime_accuracy", cluster, of="requested") == pytest.approx(
+            adjustment["mean_accuracy_requested"]
+        )
+        for outcome in ("none", "over", "under", "bad"):
+            share = last("walltime_adjustments_total", cluster, outcome=outcome) / document["jobs"]
+            assert share == pytest.approx(adjustment[outcome])
+        for measure in ("exact", "bound"):
+            told = policy["calibration"][measure]
+            assert last("delay_brier_score", cluster, measure=measure) == pytest.approx(told["brier_score"])
+            assert last("delay_calibration_error", cluster, measure=measure) == pytest.approx(told["calibration_error"])
+        for row in document["wait_bounds"]:
+            named = row["policy"].partition(":")[0]
+            scope = {"policy": named, "queue": str(row["queue"]), "grouping": row["grouping"]}
+            assert last("wait_bound_predictions_total", cluster, **scope) == row["predictions"]
+            for metric, field in (("wait_bound_coverage", "coverage"), ("wait_bound_over_rms_seconds", "over_rms")):
+                if row[field] is not None:
+                    assert last(metric, cluster, **scope) == pytest.approx(row[field])
+
+
+def test_what_is_emitted_is_what_is_asked_for(replayed: Replayed) -> None:
+    found = set(ask(replayed.store, "label/__name__/values", start=0, end=int(time.time()) + 60))
+    emitted = {name for name in found if name.startswith("shadowtime_")}
+    asked_for = set(itertools.chain.from_iterable(query.metrics for query in asked()))
+    plain = {name.removesuffix(end) for name in emitted for end in ("_bucket",)}
+    too_short = {RUN_TIME_STATE.name} if replayed.documents[0]["jobs"] < LONG else set()
+    assert {name for name in asked_for if name.removesuffix("_bucket") not in plain} == too_short
+    unasked = {name for name in emitted if not name.endswith(("_sum", "_count"))} - asked_for
+    assert {name for name in unasked if name in {each.name for each in METRICS}} == set()
+    assert all(known(name) for name in emitted), emitted
+    assert {each.name for each in RESULTS} - emitted == too_short

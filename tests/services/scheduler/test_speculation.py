@@ -1,0 +1,69 @@
+"""Speculation by expected gain, against the sum that it stands for."""
+
+import math
+
+import numpy as np
+from hypothesis import given
+from hypothesis import strategies as st
+
+from replayer.comparison import Plan
+from services.catalogue import configure
+from services.scheduler.conditioning import conditional
+from services.scheduler.speculation import worthwhile
+from shared.events import Decided, Envelope, JobEnded
+from shared.reasons import Speculated
+from shared.run_time_bins import BINS, EDGES
+from tests.checks.workloads import TraceRow, workload
+
+MASSES = st.lists(st.sampled_from([0.0, 0.1, 0.5, 1.0]), min_size=1, max_size=20).filter(any)
+
+
+@given(
+    masses=MASSES,
+    hole=st.integers(1, 100_000),
+    saved=st.integers(0, 100_000),
+    ran=st.integers(0, 5000),
+    request=st.integers(2, 100_000),
+)
+def test_the_limit_gains_most(masses: list[float], hole: int, saved: int, ran: int, request: int) -> None:
+    padded = np.array(masses + [0.0] * (BINS - len(masses)))
+    found = worthwhile(hole, saved, ran, request, padded, EDGES)
+    times, probabilities = conditional(padded, float(ran), float(request))
+    gains = {0: 0.0}
+    for k, end in enumerate(times.tolist()):
+        limit, ends = math.ceil(end), float(probabilities[: k + 1].sum())
+        if ran < limit <= hole:
+            gains[limit] = ends * saved - (1 - ends) * limit
+    assert found in gains
+    assert gains[found] >= max(gains.values()) - 1e-6
+    assert not found or ran < found <= hole
+
+
+def test_who_is_known_to_fail_early_is_tried_early() -> None:
+    """User 1's jobs end within a minute of ten hours; user 2's run to their requests."""
+    run_times = {1: 50, 2: 36_000}
+    rows = [TraceRow(n, 40_000 * n, 2, 36_000, run_times[user], user) for n, user in enumerate([1, 2] * 8, 1)]
+    late = 40_000 * 20
+    rows += [
+        TraceRow(90, late, 3, 7200, 7200, 3),  # one processor is left for two hours
+        TraceRow(91, late, 4, 7200, 7200, 3),
+        TraceRow(92, late + 1, 1, 36_000, 50, 1),
+        TraceRow(93, late + 2, 1, 36_000, 36_000, 2),
+    ]
+    policy = "conservative:speculate=expected,plan=requested,runtime=empirical"
+    trials: list[tuple[int, int | None]] = []
+    ends: dict[int, int] = {}
+
+    def note(envelope: Envelope) -> None:
+        event = envelope.event
+        if isinstance(event, Decided):
+            trials.extend((each.job_number, each.limit) for each in event.starts if isinstance(each.reason, Speculated))
+        elif isinstance(event, JobEnded):
+            ends[event.job_number] = event.time
+
+    Plan(policy, "c", workload(4, rows), configure(policy)).replay([note]).run_to_end()
+    number, limit = trials[0]
+    assert (number, ends[92]) == (92, late + 1 + 50)
+    assert limit is not None
+    assert 50 <= limit <= 7200
+    assert all(limit is not None and limit < 120 for number, limit in trials[1:])  # a hint of others' jobs is little
