@@ -163,7 +163,7 @@ class Machine:
                 f"job {job.job_number} is to start at {self._time} on {start.processors} processors; "
                 f"{self._free} are free"
             )
-        execution = self._execution(row, self._time, start.processors, start.limit)
+        execution = self._execution(row, job, self._time, start.processors, start.limit)
         del self._waiting[job.job_number]
         self._running[job.job_number] = execution
         self._free -= start.processors
@@ -195,8 +195,7 @@ class Machine:
             original_run_time=min(job.run_time, job.requested_time) if whole else None,
         )
 
-    def _execution(self, row: int, start_time: int, processors: int, limit: int | None) -> _Execution:
-        job = self._workload[row]
+    def _execution(self, row: int, job: Job, start_time: int, processors: int, limit: int | None) -> _Execution:
         by = ratio(job.processors, processors, self._marks.speedup)
         return _Execution(row, job, start_time, processors, limit, by)
 
@@ -216,7 +215,7 @@ class Machine:
         self._time, self._arrived, self._changed = state["time"], state["arrived"], state["changed"]
         waiting = [(row, self._workload[row]) for row in state["waiting"]]
         self._waiting = {job.job_number: (row, job) for row, job in waiting}
-        executions = [self._execution(*each) for each in state["running"]]
+        executions = [self._execution(row, self._workload[row], *rest) for row, *rest in state["running"]]
         self._running = {each.job.job_number: each for each in executions}
         self._ends = [(each.end_time, each.job.job_number) for each in executions]
         heapify(self._ends)

@@ -10,9 +10,20 @@ from services.scheduler.expected_end import Column, expected_ends
 from services.scheduler.job_table import Queue, Running
 from services.scheduler.orders import Order, ranked
 from services.scheduler.phases import Phases
-from services.scheduler.plan import FIRST, NUMBER, SHAPE, STARTS, SUBMIT, UNPLANNED, Columns, Plan, carried, plan
+from services.scheduler.plan import (
+    FIRST,
+    NUMBER,
+    SHAPE,
+    STARTS,
+    SUBMIT,
+    UNPLANNED,
+    Columns,
+    Plan,
+    carried,
+    plan,
+    settled,
+)
 from services.scheduler.policy import Policy
-from services.scheduler.profile import FOREVER
 from services.scheduler.trials import Suspended, Trials
 from shared.chance import key_of
 from shared.events import CapacityChanged, ClusterOpened, Event, JobEnded, JobStarted, Start
@@ -94,6 +105,7 @@ class Conservative(Policy):
         self.foreseen, self.waited = 0, 0
         """Seconds that jobs were to wait by their first plan, and did wait."""
         self.trials = Trials()
+        self.tries = keys.speculate != "no" or keys.test_runs
         self.shapes = Shapes(keys.shape, widen=keys.widen)
 
     def open(self, opened: ClusterOpened) -> None:
@@ -112,30 +124,26 @@ class Conservative(Policy):
         if self.on_requests:
             estimates, order_times = queue.requested_time, queue.order_request
         order = ranked(now, queue, order_times, self.keys.order, self.keys.weight, self.chance)
-        processors, run_times = self.shapes.columns(queue.job_number, queue.processors, estimates)
+        processors, run_times = map(
+            np.ascontiguousarray, self.shapes.columns(queue.job_number, queue.processors, estimates)
+        )
         self.places = self._carried(queue)
         planned = self._planned(now, running, free, processors, run_times, order)
-        starts = planned.starts[: len(queue)]
-        self.places[STARTS] = np.where(starts < FOREVER, starts, UNPLANNED)
-        self.places[SHAPE] = planned.shapes[: len(queue)]
-        first = (self.places[FIRST] == UNPLANNED) & (starts < FOREVER)
-        self.places[FIRST, first] = starts[first]
+        rows, later, held = settled(now, self.places, planned.starts, planned.shapes, order, processors)
         self.freed = False
-        rows = order[planned.starts[order] == now]
-        free -= int(processors[planned.shapes[rows], rows].sum())
         phases = Phases(
             queue,
             estimates,
             planned,
             self.places if keep else None,
-            free,
+            free - held,
             self.shapes,
             self.trials,
             self.keys.speculate,
             min(self.waited / self.foreseen, 1.0) if self.foreseen else 1.0,
             test_runs=self.keys.test_runs,
         )
-        trials = list(phases.tried(order[planned.starts[order] > now]))
+        trials = list(phases.tried(later))
         return [phases.started(row) for row in rows.tolist()] + trials
 
     def _carried(self, queue: Queue) -> Columns:
@@ -170,8 +178,8 @@ class Conservative(Policy):
                 free,
                 running.processors,
                 ends,
-                np.ascontiguousarray(processors),
-                np.ascontiguousarray(run_times),
+                processors,
+                run_times,
                 starts,
                 shapes,
                 order,
@@ -183,7 +191,8 @@ class Conservative(Policy):
     def observe(self, event: Event) -> None:
         """Notice processors that come free; forget the place of a job that has started."""
         self.shapes.observe(event)
-        self.trials.observe(event)
+        if self.tries:
+            self.trials.observe(event)
         if isinstance(event, JobStarted):
             for row in np.flatnonzero(self.places[NUMBER] == event.job_number):
                 submit_time, first = self.places[SUBMIT, row], self.places[FIRST, row]

@@ -44,6 +44,38 @@ def carried(places: Columns, job_numbers: Column, submit_times: Column) -> Colum
     return now
 
 
+@kernel(
+    "Tuple((int64[::1], int64[::1], int64))(int64, int64[:, ::1], int64[::1], int64[::1], int64[::1], int64[:, ::1])"
+)
+def settled(
+    now: int, places: Columns, starts: Column, shapes: Column, order: Column, processors: Columns
+) -> tuple[Column, Column, int]:
+    """Write a plan into the places of the waiting jobs; return which start now, which later, and what those hold.
+
+    `starts`, `shapes` and `processors` are those of `plan`; jobs come in the given order. O(jobs).
+
+    >>> places = np.array([[1, 2], [0, 7], [-1, 50], [-1, 60], [0, 0]])
+    >>> now, later, held = settled(7, places, np.array([7, 40]), np.zeros(2, int), np.arange(2), np.array([[4, 3]]))
+    >>> now.tolist(), later.tolist(), held, places[STARTS:].tolist()
+    ([0], [1], 4, [[7, 40], [7, 60], [0, 0]])
+    """
+    now_rows, later_rows = np.empty_like(order), np.empty_like(order)
+    starting = waiting = held = 0
+    for job in order:
+        start, shape = starts[job], shapes[job]
+        places[STARTS, job], places[SHAPE, job] = start if start < FOREVER else UNPLANNED, shape
+        if places[FIRST, job] == UNPLANNED and start < FOREVER:
+            places[FIRST, job] = start
+        if start == now:
+            now_rows[starting] = job
+            starting += 1
+            held += processors[shape, job]
+        elif start > now:
+            later_rows[waiting] = job
+            waiting += 1
+    return now_rows[:starting], later_rows[:waiting], held
+
+
 class Plan(NamedTuple):
     """What `plan` returns."""
 
