@@ -43,8 +43,8 @@ class Server(ABC):
     """
 
     name: str
-    start_seconds: ClassVar[float] = 30.0
-    stop_seconds: ClassVar[float] = 20.0
+    start_seconds: ClassVar[float] = 100.0
+    stop_seconds: ClassVar[float] = 60.0
 
     def __init__(self, folder: Path, port: int | None = None) -> None:
         self.folder = folder.resolve()

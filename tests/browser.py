@@ -17,8 +17,8 @@ import aiohttp
 import pytest
 
 from stack.browser import CHROMIUM, axe_file, missing
+from tests.patience import PATIENCE
 
-SECONDS = 60.0
 FLAGS = (
     "--headless=new",
     "--no-sandbox",  # tests may run as root
@@ -72,7 +72,7 @@ class Page:
         number = next(self._numbers)
         answer = self._awaited[number] = asyncio.get_running_loop().create_future()
         await self._socket.send_json({"id": number, "method": method, "params": parameters})
-        said = await asyncio.wait_for(answer, SECONDS)
+        said = await asyncio.wait_for(answer, PATIENCE)
         assert "error" not in said, said
         found: dict[str, Any] = said["result"]
         return found
@@ -81,7 +81,7 @@ class Page:
         """Go to a page and wait until it has loaded."""
         loaded = self._events["Page.loadEventFired"] = asyncio.Event()
         await self.call("Page.navigate", url=url)
-        await asyncio.wait_for(loaded.wait(), SECONDS)
+        await asyncio.wait_for(loaded.wait(), PATIENCE)
 
     async def look(self, width: int, *, dark: bool, height: int = 900) -> None:
         """Be a screen so wide, whose owner prefers dark pages or light ones."""
@@ -99,7 +99,7 @@ class Page:
 
     async def wait_for(self, expression: str) -> Any:
         """Return what a script in the page gives, once that is true."""
-        async with asyncio.timeout(SECONDS):
+        async with asyncio.timeout(PATIENCE):
             while not (found := await self.evaluate(expression)):
                 await asyncio.sleep(0.05)
         return found
@@ -140,7 +140,7 @@ async def browser(folder: Path) -> AsyncIterator[Page]:
         stdout=asyncio.subprocess.DEVNULL, stderr=asyncio.subprocess.DEVNULL,
     )  # fmt: skip
     try:
-        async with asyncio.timeout(SECONDS):
+        async with asyncio.timeout(PATIENCE):
             while not (profile / "DevToolsActivePort").exists() or not (profile / "DevToolsActivePort").read_text():
                 assert process.returncode is None, f"chromium ended with {process.returncode}"
                 await asyncio.sleep(0.05)

@@ -16,6 +16,7 @@ from shared.settings import Settings
 from stack import env
 from stack.kafka_server import kafka_version
 from stack.worker import CHECKOUT
+from tests.patience import PATIENCE
 from tests.stack.compose import EXAMPLE, FILE, dockerfile, raw, resolved, services, variables
 
 SERVERS = ["kafka", "redis", "victoria-metrics", "grafana"]
@@ -262,7 +263,13 @@ def project(tmp_path: Path) -> Path:
 def config(project: Path) -> "subprocess.CompletedProcess[str]":
     kept = {"PATH": os.environ["PATH"], "HOME": str(project)}
     return subprocess.run(
-        ["docker-compose", "config"], cwd=project, env=kept, capture_output=True, text=True, timeout=60, check=False
+        ["docker-compose", "config"],
+        cwd=project,
+        env=kept,
+        capture_output=True,
+        text=True,
+        timeout=PATIENCE,
+        check=False,
     )
 
 

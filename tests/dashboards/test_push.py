@@ -15,6 +15,7 @@ from shared.errors import PushError
 from stack.ports import HOST, free_port
 from stack.worker import CHECKOUT
 from tests.dashboards.asked import alert_rules, boards
+from tests.patience import PATIENCE
 
 TOKEN = "glsa_secret"
 THINGS = 2 + len(boards()) + len(alert_rules())
@@ -184,7 +185,7 @@ def test_a_token_from_a_file_is_taken_and_a_malformed_one_is_not_shown(grafana: 
 
 def command(*arguments: str) -> "subprocess.CompletedProcess[str]":
     entry = [sys.executable, "-m", "dashboards", *arguments]
-    return subprocess.run(entry, cwd=CHECKOUT, capture_output=True, text=True, timeout=60, check=False)
+    return subprocess.run(entry, cwd=CHECKOUT, capture_output=True, text=True, timeout=PATIENCE, check=False)
 
 
 def test_the_command_line_tells_what_was_done(grafana: Grafana) -> None:

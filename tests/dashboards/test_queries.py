@@ -53,16 +53,16 @@ def replay(folder: Path, jobs: int, load: float) -> Iterator[Replayed]:
     try:
         assert up.returncode == 0, up.stdout + up.stderr
         store = VictoriaMetrics(folder / "asked", plan.victoria_metrics_port)
-        wait_until(lambda: scraped(store), "not every process is scraped", 60)
+        wait_until(lambda: scraped(store), "not every process is scraped")
         told = folder / "told.json"
         policy = POLICY.format("hmm" if jobs >= LONG else "empirical")
         command = [sys.executable, "-m", "replayer", *map(str, logs), "--policy", policy, "--policy", FORECASTING]
         command += ["--wait-bound", "all", "--transport", "kafka", "--json", str(told)]
         command += ["--set", f"kafka-bootstrap=127.0.0.1:{plan.kafka_port}"]
         subprocess.run(command, cwd=CHECKOUT, check=True)
-        wait_until(lambda: len(ended(store, jobs)) == 4, "the results of a run are not written", 60)
+        wait_until(lambda: len(ended(store, jobs)) == 4, "the results of a run are not written")
         time.sleep(11)  # two scrapes
-        wait_until(lambda: scraped(store), "not every process is scraped any more", 60)
+        wait_until(lambda: scraped(store), "not every process is scraped any more")
         store.flush()
         store.reset_rollup_cache()
         start = read_swf(logs[0]).unix_start_time or 0
@@ -120,7 +120,7 @@ def test_every_query_returns_data(replayed: Replayed, board: str) -> None:
     queries = [query for query in asked() if query.board == board]
     assert queries
     if board == "health":  # it takes the store a while to let queries of rates see what was scraped last
-        wait_until(lambda: all(answered(replayed.store, each, {}, start, now) for each in queries), "no health", 60)
+        wait_until(lambda: all(answered(replayed.store, each, {}, start, now) for each in queries), "no health")
     empty, full = set[str](), set[Asked]()
     for everything, chosen in choices(replayed, board, start, end):
         for query in queries:

@@ -204,9 +204,9 @@ def test_the_command_line_writes_the_same_figures_and_digests(tmp_path: Path) ->
 
 def test_it_is_small_and_soon_made() -> None:
     told, records = compared(prepare(read_swf(BUNDLED)))
-    began = time.perf_counter()
+    began = time.process_time()
     html = page([told], [], [records])
-    assert time.perf_counter() - began < 10
+    assert time.process_time() - began < 10
     assert len(html) < 1_000_000
 
 

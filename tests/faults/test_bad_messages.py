@@ -15,6 +15,7 @@ from shared.settings import Settings
 from shared.topics import FLOW
 from stack.servers import Kafka, Redis
 from tests.parity.workers import ROOT, Workers
+from tests.patience import PATIENCE
 
 LIMIT = 20_000
 """Bytes that a worker takes here."""
@@ -87,7 +88,7 @@ def test_the_stream_goes_on_behind_bad_messages(settings: Settings, workers: Wor
     run = "after-rubbish"
     for topic in FLOW[:-1]:
         publish(settings, topic, run, [b"{", b"\x00" * 100])
-    workers.finish(workers.replay(run, tmp_path / "decisions.jsonl", "--jobs", "40"), 90)
+    workers.finish(workers.replay(run, tmp_path / "decisions.jsonl", "--jobs", "40"))
     embedded = tmp_path / "embedded.jsonl"
     command = [sys.executable, "-m", "replayer", "--jobs", "40", "--decisions", str(embedded)]
     subprocess.run(command, cwd=ROOT, check=True)
@@ -108,7 +109,7 @@ def test_a_broken_rule_is_rejected_and_the_replay_stops_with_it(
     assert (letter["stage"], letter["topic"]) == ("runtime_distribution", "jobs")
     # The log of the run is not what this replay would tell: it says so and stops.
     process = workers.replay(run, tmp_path / "decisions.jsonl", "--jobs", "5")
-    assert process.wait(timeout=60) == 2
+    assert process.wait(timeout=PATIENCE) == 2
     assert "was opened with other settings" in workers.logs()
 
 
@@ -120,7 +121,7 @@ def test_forged_and_duplicate_sequences_change_nothing(settings: Settings, worke
     for topic in ("jobs", "wait-bounds"):
         forged = [Envelope(run=run, sequence=number, event=point) for number in (1_000_000, 0)]
         publish(settings, topic, run, [envelope.model_dump_json().encode() for envelope in forged])
-    workers.finish(process, 120)
+    workers.finish(process)
     embedded = tmp_path / "embedded.jsonl"
     command = [sys.executable, "-m", "replayer", "--jobs", "300", "--decisions", str(embedded)]
     subprocess.run(command, cwd=ROOT, check=True)

@@ -12,6 +12,7 @@ from shared.settings import Settings
 from stack.servers import Kafka, Redis
 from tests.parity.test_parity import assert_complete, embedded
 from tests.parity.workers import Workers
+from tests.patience import PATIENCE
 from tests.real_servers import require
 
 MEGABYTES = 64
@@ -54,7 +55,7 @@ def test_a_full_disk_ends_the_broker_and_loses_nothing(small_disk: Path, tmp_pat
         replay = workers.replay("disk", tmp_path / "decisions.jsonl", *arguments)
         workers.wait_for_decisions("disk")
         filler = fill(small_disk)
-        until = time.monotonic() + 30
+        until = time.monotonic() + PATIENCE
         while kafka.running:
             assert time.monotonic() < until, "the broker goes on without a disk"
             time.sleep(0.1)
@@ -62,6 +63,6 @@ def test_a_full_disk_ends_the_broker_and_loses_nothing(small_disk: Path, tmp_pat
         assert replay.poll() is None
         filler.unlink()
         kafka.start()
-        workers.finish(replay, 200)
+        workers.finish(replay)
         assert (tmp_path / "decisions.jsonl").read_bytes() == expected, workers.logs()
         assert_complete(Settings(kafka_bootstrap=kafka.address), "disk")

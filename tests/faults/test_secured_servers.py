@@ -14,6 +14,7 @@ from stack.ports import HOST, free_port
 from stack.servers import Kafka, Redis
 from tests.parity.test_parity import embedded
 from tests.parity.workers import ROOT, Workers
+from tests.patience import PATIENCE
 from tests.real_servers import require
 
 SECRET = "correct-horse"
@@ -95,7 +96,7 @@ def secured(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Secured]:
         yield Secured(kafka, redis, settings)
 
 
-def command(arguments: list[str], settings: dict[str, str], within: float) -> "subprocess.CompletedProcess[str]":
+def command(arguments: list[str], settings: dict[str, str]) -> "subprocess.CompletedProcess[str]":
     """Run a command with settings from the environment, where secrets belong."""
     environment = os.environ | {f"SHADOWTIME_{name.upper()}": value for name, value in settings.items()}
     return subprocess.run(
@@ -104,7 +105,7 @@ def command(arguments: list[str], settings: dict[str, str], within: float) -> "s
         env=environment | {"SHADOWTIME_WEB_PORT": "0"},
         capture_output=True,
         text=True,
-        timeout=within,
+        timeout=PATIENCE,
         check=False,
     )
 
@@ -113,14 +114,14 @@ def test_the_whole_pipeline_behind_passwords_and_tls(secured: Secured, tmp_path:
     arguments = ["--jobs", "30"]
     expected = embedded(tmp_path, *arguments)
     with Workers(secured.kafka, secured.redis, tmp_path, 1, **secured.settings) as workers:
-        workers.finish(workers.replay("secured", tmp_path / "kafka.jsonl", *arguments), 120)
+        workers.finish(workers.replay("secured", tmp_path / "kafka.jsonl", *arguments))
         assert (tmp_path / "kafka.jsonl").read_bytes() == expected, workers.logs()
         assert SECRET not in workers.logs()
-    rebuilt = command(["services", "rebuild", "scheduler"], secured.settings, within=60)
+    rebuilt = command(["services", "rebuild", "scheduler"], secured.settings)
     assert rebuilt.returncode == 0, rebuilt.stderr
     assert "run secured rebuilt up to sequence" in rebuilt.stderr
     plain = secured.settings | {"kafka_sasl_mechanism": "PLAIN", "kafka_username": "watcher"}
-    watched = command(["services", "watch", "decisions", "--beginning", "--count", "1"], plain, within=60)
+    watched = command(["services", "watch", "decisions", "--beginning", "--count", "1"], plain)
     assert watched.returncode == 0, watched.stderr
     assert '"run":"secured"' in watched.stdout
 
@@ -142,7 +143,7 @@ AS_WATCHER = {"kafka_username": "watcher", "kafka_sasl_mechanism": "PLAIN"}
 )
 def test_kafka_refuses(secured: Secured, arguments: list[str], other: dict[str, str], reason: str) -> None:
     changed = {name: secured.settings.get(value, value) for name, value in other.items()}
-    assert_refused(command(arguments, secured.settings | changed, within=15), reason)
+    assert_refused(command(arguments, secured.settings | changed), reason)
 
 
 @pytest.mark.parametrize(
@@ -155,7 +156,7 @@ def test_kafka_refuses(secured: Secured, arguments: list[str], other: dict[str, 
 )
 def test_redis_refuses(secured: Secured, other: dict[str, str], reason: str) -> None:
     changed = {name: secured.settings.get(value, value) for name, value in other.items()}
-    assert_refused(command(WORKER, secured.settings | changed, within=15), reason)
+    assert_refused(command(WORKER, secured.settings | changed), reason)
 
 
 def assert_refused(ended: "subprocess.CompletedProcess[str]", reason: str) -> None:

@@ -8,13 +8,14 @@ from math import isclose
 from typing import Any
 
 from stack.servers import VictoriaMetrics
+from tests.patience import PATIENCE
 
 
 def ask(server: VictoriaMetrics, path: str, **parameters: str | float) -> Any:
     """Return the data of an answer of the Prometheus query interface; a refusal is told with its reason."""
     body = urllib.parse.urlencode(parameters).encode()
     try:
-        with urllib.request.urlopen(f"{server.url}/api/v1/{path}", data=body, timeout=60) as answer:
+        with urllib.request.urlopen(f"{server.url}/api/v1/{path}", data=body, timeout=PATIENCE) as answer:
             return json.load(answer)["data"]
     except urllib.error.HTTPError as error:
         raise AssertionError(f"{parameters}: {error.read().decode()}") from None
@@ -27,7 +28,7 @@ def exported(
     server.flush()
     query = urllib.parse.urlencode({"match[]": selector})
     found: dict[str, list[tuple[int, float]]] = {}
-    with urllib.request.urlopen(f"{server.url}/api/v1/export?{query}", timeout=60) as answer:
+    with urllib.request.urlopen(f"{server.url}/api/v1/export?{query}", timeout=PATIENCE) as answer:
         for line in answer:
             row = json.loads(line)
             samples = found.setdefault(json.dumps(row["metric"], sort_keys=True), [])

@@ -14,6 +14,7 @@ from shared.settings import Settings
 from stack.servers import Kafka, Redis
 from tests.parity.topic_logs import sequences, without_duplicates
 from tests.parity.workers import ROOT, Workers
+from tests.patience import PATIENCE
 from tests.real_servers import require
 
 JOBS = 150
@@ -49,7 +50,7 @@ def test_kafka_gives_the_decisions_of_the_embedded_pipeline(
     arguments = ["--jobs", str(JOBS), "--policy", policy]
     expected = embedded(tmp_path, *arguments)
     with Workers(kafka, redis_server, tmp_path) as workers:
-        workers.finish(workers.replay(run, tmp_path / "kafka.jsonl", *arguments), 120)
+        workers.finish(workers.replay(run, tmp_path / "kafka.jsonl", *arguments))
         assert (tmp_path / "kafka.jsonl").read_bytes() == expected, workers.logs()
     assert_complete(Settings(kafka_bootstrap=kafka.address), run)
 
@@ -61,7 +62,7 @@ def test_risk_that_heads_were_put_to_is_the_same_over_kafka(kafka: Kafka, redis_
     expected = embedded(tmp_path, *arguments)
     assert expected.count(b"probably-harmless") > 10
     with Workers(kafka, redis_server, tmp_path) as workers:
-        workers.finish(workers.replay("risk", tmp_path / "kafka.jsonl", *arguments), 120)
+        workers.finish(workers.replay("risk", tmp_path / "kafka.jsonl", *arguments))
         assert (tmp_path / "kafka.jsonl").read_bytes() == expected, workers.logs()
     assert_complete(Settings(kafka_bootstrap=kafka.address), "risk")
 
@@ -72,7 +73,7 @@ def test_templates_of_a_file_are_the_same_over_kafka(kafka: Kafka, redis_server:
     arguments = ["--jobs", "80", "--policy", f"easy-sjbf:runtime=templates(set={tmp_path / 'found.templates'})"]
     expected = embedded(tmp_path, *arguments)
     with Workers(kafka, redis_server, tmp_path) as workers:
-        workers.finish(workers.replay("templates", tmp_path / "kafka.jsonl", *arguments), 120)
+        workers.finish(workers.replay("templates", tmp_path / "kafka.jsonl", *arguments))
         assert (tmp_path / "kafka.jsonl").read_bytes() == expected, workers.logs()
     assert_complete(Settings(kafka_bootstrap=kafka.address), "templates")
 
@@ -86,15 +87,15 @@ def test_two_workers_per_stage_and_a_rebalance_in_mid_run(kafka: Kafka, redis_se
         assert replay.poll() is None, "the replay ended before anything moved"
         for name in workers.names[::2]:  # one of each stage leaves, and comes back
             workers.signal(name, signal.SIGTERM)
-            workers.processes[name].wait(timeout=15)
-        workers.finish(replay, 150)
+            workers.processes[name].wait(timeout=PATIENCE)
+        workers.finish(replay)
         assert (tmp_path / "kafka.jsonl").read_bytes() == expected, workers.logs()
     assert_complete(Settings(kafka_bootstrap=kafka.address), "rebalance")
 
 
 def test_the_same_while_everything_is_being_killed(tmp_path: Path) -> None:
     """Every stage and the replayer by SIGKILL, one stage stopped until its partition has moved, Redis and Kafka."""
-    chaos(tmp_path, ["--jobs", "400"], speed=10_000, kills=1, pause=1.0, seconds=400, share=0.5)
+    chaos(tmp_path, ["--jobs", "400"], speed=10_000, kills=1, pause=1.0, seconds=600, share=0.5)
 
 
 @pytest.mark.archive
@@ -138,7 +139,7 @@ def chaos(
     with (
         Kafka(folder / "kafka") as kafka,
         Redis(folder / "redis") as redis,
-        Workers(kafka, redis, folder, per_stage=2, connect_seconds="60") as workers,  # Kafka takes 15 s to come back
+        Workers(kafka, redis, folder, per_stage=2) as workers,
     ):
         run, path = "chaos", folder / "kafka.jsonl"
         arguments = [*arguments, "--speed", str(speed)]

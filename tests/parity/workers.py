@@ -15,6 +15,7 @@ from shared.settings import Settings
 from shared.topics import DECISIONS, SCORES
 from stack.servers import Kafka, Redis
 from tests.parity.topic_logs import sequences
+from tests.patience import PATIENCE
 
 ROOT = Path(__file__).parents[2]
 
@@ -29,6 +30,7 @@ class Workers:
             "SHADOWTIME_KAFKA_BOOTSTRAP": kafka.address,
             "SHADOWTIME_REDIS_URL": redis.url,
             "SHADOWTIME_WEB_PORT": "0",
+            "SHADOWTIME_CONNECT_SECONDS": str(PATIENCE),
             **{f"SHADOWTIME_{name.upper()}": value for name, value in settings.items()},
         }
         self.names = [f"{stage.name}-{number}" for stage in STAGES for number in range(per_stage)]
@@ -71,7 +73,7 @@ class Workers:
         self.replays.append(self.start(["replayer", *options], f"replay-{run.replace('/', '-')}"))
         return self.replays[-1]
 
-    def wait_for_decisions(self, run: str, count: int = 1, seconds: float = 60) -> None:
+    def wait_for_decisions(self, run: str, count: int = 1, seconds: float = PATIENCE) -> None:
         """Wait until the scheduler has answered for a run, and the stage behind it too: all are at work then."""
         settings = Settings(kafka_bootstrap=self.environment["SHADOWTIME_KAFKA_BOOTSTRAP"])
         partition = partition_of(run, settings.partitions)
@@ -80,7 +82,7 @@ class Workers:
             assert time.monotonic() < until, f"no decision of run {run!r} within {seconds} s\n{self.logs()}"
             time.sleep(0.2)
 
-    def finish(self, process: subprocess.Popen[bytes], seconds: float) -> None:
+    def finish(self, process: subprocess.Popen[bytes], seconds: float = 2 * PATIENCE) -> None:
         """Wait for a replay, tending the workers."""
         until = time.monotonic() + seconds
         while process.poll() is None:

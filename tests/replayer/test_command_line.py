@@ -18,6 +18,7 @@ import replayer.__main__ as replayer_main
 from replayer.lublin import generate
 from replayer.swf import BUNDLED, write_swf
 from services.scheduler.policies import POLICIES
+from tests.patience import PATIENCE
 from tests.replayer.small_logs import job, write_log
 
 ROOT = Path(__file__).parents[2]
@@ -388,14 +389,14 @@ def test_interrupt_leaves_no_result_file(tmp_path: Path, speed: str) -> None:
     with subprocess.Popen(
         [*COMMAND, str(long), "--speed", speed, *arguments], stdout=-1, stderr=-1, text=True, cwd=ROOT
     ) as process:
-        deadline = time.monotonic() + 60
+        deadline = time.monotonic() + PATIENCE
         while not os.listdir(results):  # the decision log, under way
             assert process.poll() is None
             assert time.monotonic() < deadline
             time.sleep(0.02)
         time.sleep(0.2)
         process.send_signal(signal.SIGINT)
-        out, err = process.communicate(timeout=30)
+        out, err = process.communicate(timeout=PATIENCE)
     assert process.returncode == 128 + signal.SIGINT, err
     assert out == ""
     assert "Traceback" not in err
@@ -411,7 +412,7 @@ def test_a_reader_that_leaves_is_no_error(arguments: list[str]) -> None:
         assert process.stdout.readline()
         process.stdout.close()
         err = process.stderr.read().decode()
-        status = process.wait(timeout=60)
+        status = process.wait(timeout=PATIENCE)
     assert err == ""
     assert status in (0, 1)
 

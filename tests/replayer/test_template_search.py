@@ -14,6 +14,7 @@ import pytest
 from replayer.swf import BUNDLED, FIELDS, write_swf
 from services.catalogue import canonical
 from services.runtime_distribution.template import CHARACTERISTICS
+from tests.patience import PATIENCE
 
 FEW = ("--population", "6", "--generations", "3", "--jobs", "300")
 
@@ -67,12 +68,12 @@ def test_ctrl_c_leaves_no_file_and_says_so(tmp_path: Path) -> None:
     command = [sys.executable, "-m", "replayer.template_search", str(BUNDLED), "-o", str(tmp_path / "found.templates")]
     heard = partial(signal.signal, signal.SIGINT, signal.default_int_handler)  # also where tests run in the background
     with subprocess.Popen(command, stderr=subprocess.PIPE, text=True, preexec_fn=heard) as process:
-        until = time.monotonic() + 60
+        until = time.monotonic() + PATIENCE
         while not list(tmp_path.iterdir()):  # the file is opened as the search begins
             assert time.monotonic() < until
             time.sleep(0.01)
         process.send_signal(signal.SIGINT)
-        _, told = process.communicate(timeout=60)
+        _, told = process.communicate(timeout=PATIENCE)
     assert process.returncode == 130
     assert told == "interrupted; no result file was written\n"
     assert not list(tmp_path.iterdir())

@@ -27,6 +27,7 @@ from shared.stage import Stage
 from stack.ports import free_port
 from stack.servers import Kafka, Redis
 from tests.parity.workers import ROOT, Workers
+from tests.patience import PATIENCE
 from tests.real_servers import require
 from tests.replayer.small_logs import job, write_log
 
@@ -91,7 +92,7 @@ def endpoint(redis: Redis, folder: Path) -> Iterator[tuple[int, "subprocess.Pope
     with path.open("ab") as log:
         process = subprocess.Popen(command, cwd=ROOT, stdout=log, stderr=log)
     try:
-        until = time.monotonic() + 30
+        until = time.monotonic() + PATIENCE
         while f"http://127.0.0.1:{port}/bound" not in path.read_text():
             assert time.monotonic() < until, path.read_text()
             assert process.poll() is None, path.read_text()
@@ -104,7 +105,7 @@ def endpoint(redis: Redis, folder: Path) -> Iterator[tuple[int, "subprocess.Pope
 
 
 def get(port: int, path: str) -> tuple[int, Any]:
-    connection = http.client.HTTPConnection("127.0.0.1", port, timeout=30)
+    connection = http.client.HTTPConnection("127.0.0.1", port, timeout=PATIENCE)
     try:
         connection.request("GET", path)
         response = connection.getresponse()
@@ -127,7 +128,7 @@ def by_command(redis: Redis, cluster: str, *more: str) -> "subprocess.CompletedP
         env=os.environ | {"SHADOWTIME_REDIS_URL": redis.url},
         capture_output=True,
         text=True,
-        timeout=30,
+        timeout=PATIENCE,
         check=False,
     )
 
@@ -159,7 +160,7 @@ def test_asked_while_workers_work_and_die(kafka: Kafka, tmp_path: Path) -> None:
         assert without == [without[0], Answer.model_validate_json(said_once.stdout)], said_once.stderr
         answers += without
 
-        workers.finish(replay, 120)
+        workers.finish(replay)
         after = by_http(port, embedded.cluster)
         answers.append(after)
         table = by_command(redis, embedded.cluster)
@@ -176,7 +177,7 @@ def test_asked_while_workers_work_and_die(kafka: Kafka, tmp_path: Path) -> None:
         assert get(port, "/health") == (200, {"healthy": True})
 
         server.send_signal(signal.SIGTERM)
-        assert server.wait(timeout=10) == 0
+        assert server.wait(timeout=PATIENCE) == 0
     assert len({answer.sequence for answer in answers}) >= 5, "the run stood still"
     assert answers == [embedded.answer(answer.sequence) for answer in answers]
     assert {each.queue for each in after.bounds} == {None, 1}
@@ -187,19 +188,19 @@ def test_asked_while_workers_work_and_die(kafka: Kafka, tmp_path: Path) -> None:
 @pytest.mark.parametrize("number", [signal.SIGTERM, signal.SIGINT])
 def test_it_ends_cleanly_with_connections_open(redis_server: Redis, tmp_path: Path, number: signal.Signals) -> None:
     with endpoint(redis_server, tmp_path) as (port, server):
-        connections = [http.client.HTTPConnection("127.0.0.1", port, timeout=30) for _ in range(5)]
+        connections = [http.client.HTTPConnection("127.0.0.1", port, timeout=PATIENCE) for _ in range(5)]
         for connection in connections:
             connection.request("GET", "/health")
             assert connection.getresponse().read()
         server.send_signal(number)
-        assert server.wait(timeout=10) == 0
+        assert server.wait(timeout=PATIENCE) == 0
         for connection in connections:
             connection.close()
 
 
 def test_what_is_not_http_and_a_port_in_use(redis_server: Redis, tmp_path: Path) -> None:
     with endpoint(redis_server, tmp_path) as (port, _):
-        connection = http.client.HTTPConnection("127.0.0.1", port, timeout=30)
+        connection = http.client.HTTPConnection("127.0.0.1", port, timeout=PATIENCE)
         connection.connect()
         connection.sock.sendall(b"\x00\xff nonsense\r\n\r\n")
         with suppress(ConnectionError):

@@ -17,6 +17,7 @@ from services.answers import Answer, Question
 from services.ask import answer_table
 from services.catalogue import canonical, configure
 from shared.errors import SettingsError
+from tests.patience import PATIENCE
 from tests.replayer.small_logs import generated
 from tests.services.live_logs import HOSTILE
 
@@ -58,7 +59,7 @@ def test_errors_are_one_line(
 
 def test_a_file_of_such_a_name_is_told_of_in_one_line() -> None:
     entry = [sys.executable, "-m", "replayer", "no\x1b[31m such\nlog[/b].swf"]
-    done = subprocess.run(entry, cwd=ROOT, capture_output=True, text=True, timeout=60, check=False)
+    done = subprocess.run(entry, cwd=ROOT, capture_output=True, text=True, timeout=PATIENCE, check=False)
     assert done.returncode == 2
     (line,) = done.stderr.splitlines()
     assert line.isprintable()

@@ -16,6 +16,7 @@ from services.live_view import LiveRuns
 from services.web import address_of, listening
 from shared.errors import SettingsError
 from shared.events import Envelope, SchedulingPoint
+from tests.patience import PATIENCE
 from tests.services.live_logs import HOSTILE, log_of
 
 Visit = Callable[[LivePage, str, aiohttp.ClientSession], Awaitable[None]]
@@ -133,7 +134,7 @@ def test_who_takes_nothing_in_is_let_go_and_holds_nobody_up(monkeypatch: pytest.
         slow.setsockopt(socket.SOL_SOCKET, socket.SO_RCVBUF, 4096)
         slow.sendall(f"GET /events HTTP/1.1\r\nHost: {host}\r\n\r\n".encode())
         async with session.get(address + "events") as response:
-            until, states = time.monotonic() + 15, 0
+            until, states = time.monotonic() + PATIENCE, 0
             while page.visitors != 1 or states < 50:
                 page.runs.version += 1
                 page.tell()

@@ -24,11 +24,11 @@ from shared.topics import SCORES
 from stack.ports import free_port
 from stack.servers import Kafka
 from tests.browser import Page, browser, require_browser
+from tests.patience import PATIENCE
 from tests.real_servers import require
 from tests.services.live_logs import HOSTILE, log_of
 
 ROOT = Path(__file__).parents[2]
-SECONDS = 60
 
 
 async def publish(settings: Settings, *logs: list[Envelope]) -> None:
@@ -59,13 +59,13 @@ async def live(settings: Settings, folder: Path) -> AsyncIterator[str]:
     with log.open("ab") as file:
         process = subprocess.Popen(command, cwd=ROOT, stdout=file, stderr=file)
     try:
-        async with asyncio.timeout(SECONDS):
+        async with asyncio.timeout(PATIENCE):
             while f"http://127.0.0.1:{port}/" not in log.read_text():
                 assert process.poll() is None, log.read_text()
                 await asyncio.sleep(0.1)
         yield f"http://127.0.0.1:{port}/"
         process.send_signal(signal.SIGTERM)
-        assert process.wait(timeout=15) == 0
+        assert process.wait(timeout=PATIENCE) == 0
         assert "Traceback" not in log.read_text()
     finally:
         process.kill()
@@ -85,7 +85,7 @@ def test_several_runs_over_kafka_are_followed_to_their_ends(kafka: Kafka, tmp_pa
 
     async def go() -> None:
         await publish(settings, first[:200], other)
-        async with live(settings, tmp_path) as address, aiohttp.ClientSession() as session, asyncio.timeout(SECONDS):
+        async with live(settings, tmp_path) as address, aiohttp.ClientSession() as session, asyncio.timeout(PATIENCE):
             async for state in states(session, address, "live/kth"):
                 if state["shown"] is not None and state["shown"]["clock"] == clock_after(first[:200]):
                     break
@@ -110,7 +110,7 @@ def test_it_goes_on_when_kafka_comes_back(tmp_path: Path) -> None:
     async def go(broker: Kafka) -> None:
         settings = Settings(kafka_bootstrap=broker.address)
         await publish(settings, log[:200])
-        async with live(settings, tmp_path) as address, aiohttp.ClientSession() as session, asyncio.timeout(SECONDS):
+        async with live(settings, tmp_path) as address, aiohttp.ClientSession() as session, asyncio.timeout(PATIENCE):
             async for state in states(session, address):
                 if state["shown"] is not None and state["shown"]["clock"] == clock_after(log[:200]):
                     break
@@ -144,7 +144,7 @@ def test_without_kafka_it_ends_with_a_line() -> None:
     bootstrap = f"--kafka-bootstrap=127.0.0.1:{free_port()}"
     done = subprocess.run(
         [sys.executable, "-m", "services", "live", "--port=0", "--connect-seconds=0.5", bootstrap],
-        cwd=ROOT, env=os.environ, capture_output=True, text=True, timeout=SECONDS, check=False,
+        cwd=ROOT, env=os.environ, capture_output=True, text=True, timeout=PATIENCE, check=False,
     )  # fmt: skip
     assert done.returncode == 2
     (line,) = done.stderr.splitlines()

@@ -21,7 +21,6 @@ from replayer.swf import BUNDLED, prepare, read_swf
 from services.catalogue import configure
 from services.grafana_live import live_lines
 from services.import_lines import import_lines
-from services.metrics_writer import DURABLE_SECONDS
 from shared import bus
 from shared.events import Decided, Envelope, JobSubmitted, Kill, SchedulingPoint
 from shared.samples import Sample
@@ -31,6 +30,7 @@ from stack.ports import HOST, free_port
 from stack.servers import Kafka, VictoriaMetrics
 from tests.parity.store import alike, ask, exported
 from tests.parity.workers import ROOT
+from tests.patience import PATIENCE
 from tests.real_servers import require
 from tests.stack.processes import wait_until
 
@@ -128,12 +128,12 @@ def test_what_a_killed_server_had_not_saved_is_written_again(kafka: Kafka, tmp_p
         wait_until(lambda: b"started anew" in process.log.read_bytes() or written(store), "nothing is written")
         store.kill()
         store.start()
-        wait_until(lambda: alike(exported(store), expected(told)), "samples are lost", 3 * DURABLE_SECONDS)
+        wait_until(lambda: alike(exported(store), expected(told)), "samples are lost")
 
 
 def written(store: VictoriaMetrics) -> bool:
     """Return whether the server has taken samples, be they in its memory only."""
-    with urllib.request.urlopen(f"{store.url}/metrics", timeout=5) as answer:
+    with urllib.request.urlopen(f"{store.url}/metrics", timeout=PATIENCE) as answer:
         found = [line.split() for line in answer.read().decode().splitlines() if "vm_rows_inserted_total" in line]
     return any(float(value) > 0 for _, value in found)
 
@@ -147,7 +147,7 @@ def test_hostile_names_are_names_and_nothing_else(tmp_path: Path) -> None:
     assert count == 1
     with VictoriaMetrics(tmp_path / "store") as store:
         request = urllib.request.Request(f"{store.url}/api/v1/import", data=lines, method="POST")
-        urllib.request.urlopen(request, timeout=5).close()
+        urllib.request.urlopen(request, timeout=PATIENCE).close()
         (series,) = map(json.loads, exported(store, '{__name__!=""}'))
         assert set(series) == {"__name__", "cluster", "policy", "run", "queue"}
         assert series["cluster"] == HOSTILE  # JSON keeps it; the scoreboard has made it harmless before
@@ -162,7 +162,7 @@ def test_hostile_names_are_names_and_nothing_else(tmp_path: Path) -> None:
 @pytest.mark.parametrize("server", ["victoria-metrics", "grafana"])
 def test_a_password_in_a_url_is_refused_and_not_shown(server: str) -> None:
     command = [sys.executable, "-m", "services", "metrics", f"--{server}-url=http://me:hidden@127.0.0.1:1"]
-    ended = subprocess.run(command, cwd=ROOT, capture_output=True, text=True, timeout=60, check=False)
+    ended = subprocess.run(command, cwd=ROOT, capture_output=True, text=True, timeout=PATIENCE, check=False)
     assert ended.returncode == 2
     assert f"it has a setting of its own, {server}-password" in ended.stderr
     assert "hidden" not in ended.stderr
@@ -170,7 +170,7 @@ def test_a_password_in_a_url_is_refused_and_not_shown(server: str) -> None:
 
 def test_a_kafka_that_is_away_is_one_line(tmp_path: Path) -> None:
     command = [sys.executable, "-m", "services", "metrics", "--kafka-bootstrap=127.0.0.1:1", "--connect-seconds=1"]
-    ended = subprocess.run(command, cwd=ROOT, capture_output=True, text=True, timeout=60, check=False)
+    ended = subprocess.run(command, cwd=ROOT, capture_output=True, text=True, timeout=PATIENCE, check=False)
     assert ended.returncode == 2
     assert "Kafka at 127.0.0.1:1 cannot be used" in ended.stderr
     assert "Traceback" not in ended.stderr
@@ -223,7 +223,7 @@ def test_live_drops_what_grafana_does_not_take_and_the_store_gets_everything(kaf
             wait_until(lambda: alike(exported(store), expected(told)), "Grafana stands in the way of the store")
             assert len(grafana.lines) == before
             process.process.send_signal(signal.SIGTERM)
-            assert process.process.wait(timeout=10) == 0
+            assert process.process.wait(timeout=PATIENCE) == 0
             assert "glsa_1" not in process.log.read_text()
         grafana.shutdown()
         thread.join()
@@ -233,7 +233,7 @@ def test_live_drops_what_grafana_does_not_take_and_the_store_gets_everything(kaf
 def figures(web: int) -> dict[str, float]:
     """Return the health figures of the process; nothing while it does not answer."""
     try:
-        with urllib.request.urlopen(f"http://{HOST}:{web}/metrics", timeout=2) as answer:
+        with urllib.request.urlopen(f"http://{HOST}:{web}/metrics", timeout=PATIENCE) as answer:
             lines = [line.split() for line in answer.read().decode().splitlines() if not line.startswith("#")]
     except OSError:
         return {}

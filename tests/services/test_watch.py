@@ -35,6 +35,7 @@ from shared.settings import Settings
 from shared.subscribe import Message
 from stack.ports import free_port
 from stack.servers import Kafka
+from tests.patience import PATIENCE
 
 ROOT = Path(__file__).parents[2]
 HOSTILE = "<b>\x1b[31m\nkth[/red]"
@@ -194,7 +195,7 @@ def command(settings: Settings, *arguments: str) -> list[str]:
 
 def test_json_lines_into_a_pipe(settings: Settings) -> None:
     done = subprocess.run(
-        command(settings, "--user=8", "--count=4"), cwd=ROOT, capture_output=True, timeout=60, check=True
+        command(settings, "--user=8", "--count=4"), cwd=ROOT, capture_output=True, timeout=PATIENCE, check=True
     )
     found = [orjson.loads(line) for line in done.stdout.splitlines()]
     assert [each["sequence"] for each in found] == [2, 4, 5, 6]
@@ -202,7 +203,7 @@ def test_json_lines_into_a_pipe(settings: Settings) -> None:
 
 
 def read_until(descriptor: int, wanted: str) -> str:
-    found, until = "", time.monotonic() + 60
+    found, until = "", time.monotonic() + PATIENCE
     while wanted not in found:
         assert time.monotonic() < until, found
         found += os.read(descriptor, 4096).decode()
@@ -228,7 +229,7 @@ def test_a_table_on_a_terminal_and_ctrl_c_is_quiet(settings: Settings, terminal:
         process.send_signal(signal.SIGINT)
         assert process.stderr is not None
         assert process.stderr.read() == b""
-        assert process.wait(timeout=20) == 130
+        assert process.wait(timeout=PATIENCE) == 130
 
 
 def test_json_on_a_terminal_where_asked_for(settings: Settings, terminal: tuple[int, int]) -> None:
@@ -236,7 +237,7 @@ def test_json_on_a_terminal_where_asked_for(settings: Settings, terminal: tuple[
     with subprocess.Popen(command(settings, "--json", "--count=1"), cwd=ROOT, stdout=theirs) as process:
         os.close(theirs)
         assert '"kind":"ClusterOpened"' in read_until(ours, "\n")
-        assert process.wait(timeout=20) == 0
+        assert process.wait(timeout=PATIENCE) == 0
 
 
 def test_a_reader_that_goes_away_ends_it_quietly(settings: Settings) -> None:
@@ -245,7 +246,7 @@ def test_a_reader_that_goes_away_ends_it_quietly(settings: Settings) -> None:
         assert process.stderr is not None
         process.stdout.close()
         assert process.stderr.read() == b""
-        assert process.wait(timeout=60) == 0
+        assert process.wait(timeout=PATIENCE) == 0
 
 
 @pytest.mark.parametrize(
@@ -259,7 +260,7 @@ def test_a_reader_that_goes_away_ends_it_quietly(settings: Settings) -> None:
 def test_what_cannot_be_watched_is_told_in_a_line(arguments: list[str], reason: str) -> None:
     done = subprocess.run(
         [sys.executable, "-m", "services", "watch", *arguments],
-        cwd=ROOT, capture_output=True, text=True, timeout=60, check=False,
+        cwd=ROOT, capture_output=True, text=True, timeout=PATIENCE, check=False,
     )  # fmt: skip
     assert done.returncode == 2
     (line,) = done.stderr.splitlines()

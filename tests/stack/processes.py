@@ -4,6 +4,8 @@ import time
 from collections.abc import Callable
 from pathlib import Path
 
+from tests.patience import PATIENCE
+
 
 def descendants(pid: int) -> set[int]:
     """Return every living process below `pid`, itself included."""
@@ -26,7 +28,7 @@ def alive(pids: set[int]) -> set[int]:
     return {pid for pid in pids if descendants(pid)}
 
 
-def wait_until(condition: Callable[[], object], what: str, seconds: float = 30.0) -> None:
+def wait_until(condition: Callable[[], object], what: str, seconds: float = PATIENCE) -> None:
     deadline = time.monotonic() + seconds
     while not condition():
         assert time.monotonic() < deadline, what

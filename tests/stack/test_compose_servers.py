@@ -9,6 +9,7 @@ from shared.settings import Settings
 from stack.ports import free_port
 from stack.server import Server
 from stack.servers import Kafka, Redis, VictoriaMetrics
+from tests.patience import PATIENCE
 from tests.real_servers import require
 from tests.stack.compose import services
 from tests.stack.processes import wait_until
@@ -30,7 +31,7 @@ def running(command: list[str], server: Server, folder: Path, environment: dict[
             assert process.poll() is None, log.read_text()
             yield
             process.terminate()
-            process.wait(20)
+            process.wait(PATIENCE)
         finally:
             process.kill()
 
@@ -92,7 +93,7 @@ def test_kafka_takes_its_settings_and_answers_the_health_check(tmp_path: Path) -
     java = server._java_command()
     cluster = f"--cluster-id={environment['CLUSTER_ID']}"
     formatted = [*java, "kafka.tools.StorageTool", "format", cluster, "--config", str(properties)]
-    subprocess.run(formatted, check=True, capture_output=True, timeout=60)
+    subprocess.run(formatted, check=True, capture_output=True, timeout=PATIENCE)
     with running([*java, "kafka.Kafka", str(properties)], server, tmp_path, {}):
         *bash, script = block["healthcheck"]["test"][1:]
         assert healthy([*bash, script.replace("/9092", f"/{port}")], {})
@@ -107,4 +108,4 @@ def test_kafka_takes_sessions_as_short_as_the_workers(tmp_path: Path) -> None:
 
 def healthy(command: list[str], environment: dict[str, str]) -> bool:
     kept = {"PATH": "/usr/bin:/bin"} | environment
-    return subprocess.run(command, env=kept, capture_output=True, timeout=20, check=False).returncode == 0
+    return subprocess.run(command, env=kept, capture_output=True, timeout=PATIENCE, check=False).returncode == 0

@@ -13,6 +13,7 @@ import pytest
 
 from services.pipeline import STAGES
 from stack.worker import CHECKOUT
+from tests.patience import PATIENCE
 from tests.stack.compose import dockerfile
 
 DOCKERFILE = CHECKOUT / "services" / "Dockerfile"
@@ -31,7 +32,9 @@ def test_the_linter_has_nothing_to_say(path: Path) -> None:
         if os.environ.get("CI"):
             pytest.fail(f"CI needs it: {reason}", pytrace=False)
         pytest.skip(reason)
-    done = subprocess.run([hadolint, "--no-color", str(path)], capture_output=True, text=True, timeout=60, check=False)
+    done = subprocess.run(
+        [hadolint, "--no-color", str(path)], capture_output=True, text=True, timeout=PATIENCE, check=False
+    )
     assert (done.returncode, done.stdout) == (0, "")
 
 
@@ -59,7 +62,9 @@ def test_its_steps_build_what_runs_every_command(tmp_path: Path) -> None:
 
     def run(*arguments: str) -> str:
         entry = [str(root / "opt" / "venv" / "bin" / "python"), "-m", *arguments]
-        done = subprocess.run(entry, cwd=home, env=environment, capture_output=True, text=True, timeout=60, check=False)
+        done = subprocess.run(
+            entry, cwd=home, env=environment, capture_output=True, text=True, timeout=PATIENCE, check=False
+        )
         assert done.returncode == 0, done.stderr
         return done.stdout
 
@@ -94,7 +99,7 @@ def build(root: Path, tmp_path: Path) -> dict[str, str]:
                 environment[name] = value.replace("$PATH", environment["PATH"])
         elif instruction == "RUN":
             folder.mkdir(parents=True, exist_ok=True)
-            subprocess.run(["/bin/sh", "-ec", here], cwd=folder, env=environment, check=True, timeout=110)
+            subprocess.run(["/bin/sh", "-ec", here], cwd=folder, env=environment, check=True, timeout=PATIENCE)
         elif instruction == "COPY" and not rest.startswith("--from"):
             *sources, target = shlex.split(here)
             copy(sources, folder / target)

@@ -8,6 +8,7 @@ import pytest
 
 from stack.kafka_server import has_jars, jar_folder, kafka_version
 from stack.servers import Kafka
+from tests.patience import PATIENCE
 from tests.real_servers import require
 
 UNKNOWN_TOPIC = 3
@@ -38,7 +39,7 @@ def test_jars_of_another_pom_do_not_count(tmp_path: Path, monkeypatch: pytest.Mo
 
 def request(broker: Kafka, key: int, version: int, body: bytes) -> bytes:
     message = struct.pack(">hhih", key, version, 1, -1) + body
-    with socket.create_connection(("127.0.0.1", broker.port), timeout=10) as connection:
+    with socket.create_connection(("127.0.0.1", broker.port), timeout=PATIENCE) as connection:
         connection.sendall(struct.pack(">i", len(message)) + message)
         with connection.makefile("rb") as stream:
             (size,) = struct.unpack(">i", stream.read(4))

@@ -1,6 +1,5 @@
 """Whatever ends is started again: at once, then after pauses that double."""
 
-import time
 from pathlib import Path
 
 import pytest
@@ -8,6 +7,7 @@ import pytest
 from stack import keeper
 from stack.keeper import Keeper
 from stack.server import Server
+from tests.patience import PATIENCE
 from tests.stack.processes import wait_until
 
 
@@ -77,7 +77,7 @@ def test_health_is_what_the_server_answers(tmp_path: Path) -> None:
     (tmp_path / "healthy").touch()
     wait_until(lambda: kept.healthy, "health is not noticed")
     kept.stop_within(5)
-    kept.join(2)
+    kept.join(PATIENCE)
     assert not kept.is_alive()
     assert not kept.healthy
 
@@ -87,9 +87,7 @@ def test_what_does_not_obey_is_killed(tmp_path: Path) -> None:
     kept = Keeper(script)
     kept.start()
     wait_until((tmp_path / "deaf").exists, "the script does not run")
-    began = time.monotonic()
     kept.stop_within(0.2)
     kept.join()
     assert not script.running
-    assert time.monotonic() - began < 3
     assert "did not stop within 0.2 s and was killed" in kept.trouble

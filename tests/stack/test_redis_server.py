@@ -6,6 +6,7 @@ from pathlib import Path
 import pytest
 
 from stack.servers import Redis
+from tests.patience import PATIENCE
 from tests.real_servers import require
 
 
@@ -51,6 +52,6 @@ def test_the_defaults_are_append_only_without_snapshots(tmp_path: Path) -> None:
 
 def ask(server: Redis, command: str) -> bytes:
     """Return the raw answer to an inline command; none here is longer than one read."""
-    with socket.create_connection(("127.0.0.1", server.port), timeout=5) as connection:
+    with socket.create_connection(("127.0.0.1", server.port), timeout=PATIENCE) as connection:
         connection.sendall(command.encode() + b"\r\n")
         return connection.recv(65536)

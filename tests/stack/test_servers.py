@@ -14,6 +14,7 @@ import pytest
 
 from stack.ports import HOST, free_port
 from stack.servers import SERVERS, Kafka, Redis, Server, ServerError, VictoriaMetrics
+from tests.patience import PATIENCE
 from tests.real_servers import require
 
 CHECKOUT = Path(__file__).parents[2]
@@ -115,7 +116,7 @@ def test_a_server_dies_with_its_parent(tmp_path: Path) -> None:
         pid = int(parent.stdout.readline())
         os.kill(pid, 0)
         parent.kill()
-    deadline = time.monotonic() + 5
+    deadline = time.monotonic() + PATIENCE
     while is_alive(pid):
         assert time.monotonic() < deadline, f"process {pid} outlives its parent"
         time.sleep(0.02)
@@ -215,13 +216,13 @@ def run_pytest(test: Path, environment: dict[str, str]) -> subprocess.CompletedP
         env=outer | environment,
         capture_output=True,
         text=True,
-        timeout=120,
+        timeout=PATIENCE,
         check=False,
     )
 
 
 def wait_for_an_answer(server: Server) -> None:
-    deadline = time.monotonic() + 10
+    deadline = time.monotonic() + PATIENCE
     while not server.answers():
         assert time.monotonic() < deadline
 

@@ -7,7 +7,6 @@ import signal
 import socket
 import subprocess
 import sys
-import time
 from collections.abc import Iterator
 from contextlib import closing
 from pathlib import Path
@@ -22,6 +21,7 @@ from stack.ports import HOST, free_port, is_free
 from stack.servers import SERVERS, ServerError
 from stack.state import Process, State, read_state, supervisor_of
 from stack.worker import CHECKOUT, Worker
+from tests.patience import PATIENCE
 from tests.real_servers import require
 from tests.stack.processes import alive, descendants, wait_until
 
@@ -38,7 +38,7 @@ def free_ports(count: int) -> int:
 
 def stack(*arguments: str) -> subprocess.CompletedProcess[str]:
     command = [sys.executable, "-m", "stack", *arguments]
-    return subprocess.run(command, cwd=CHECKOUT, capture_output=True, text=True, timeout=150, check=False)
+    return subprocess.run(command, cwd=CHECKOUT, capture_output=True, text=True, timeout=PATIENCE, check=False)
 
 
 def new_plan(folder: Path, stages: tuple[str, ...] = FLOW) -> Plan:
@@ -78,7 +78,7 @@ def kill_and_wait(plan: Plan, name: str) -> None:
 
 
 def ask_redis(plan: Plan, command: str) -> bytes:
-    with socket.create_connection((HOST, plan.redis_port), timeout=5) as connection:
+    with socket.create_connection((HOST, plan.redis_port), timeout=PATIENCE) as connection:
         connection.sendall(command.encode() + b"\r\n")
         return connection.recv(4096)
 
@@ -125,13 +125,13 @@ def test_a_taken_port_is_named_with_the_remedy(running: Plan, tmp_path: Path) ->
 
 def test_every_worker_is_scraped(running: Plan) -> None:
     def up() -> set[str]:
-        connection = http.client.HTTPConnection(HOST, running.victoria_metrics_port, timeout=5)
+        connection = http.client.HTTPConnection(HOST, running.victoria_metrics_port, timeout=PATIENCE)
         with closing(connection):
             connection.request("GET", "/api/v1/targets?state=active")
             targets = json.loads(connection.getresponse().read())["data"]["activeTargets"]
         return {each["labels"]["worker"] for each in targets if each["health"] == "up"}
 
-    wait_until(lambda: up() == {*FLOW, METRICS}, "a worker is not scraped", 15)
+    wait_until(lambda: up() == {*FLOW, METRICS}, "a worker is not scraped")
 
 
 def test_a_killed_worker_comes_back(running: Plan) -> None:
@@ -144,7 +144,7 @@ def test_a_killed_redis_comes_back_with_its_data(running: Plan) -> None:
     assert ask_redis(running, "GET position") == b"$2\r\n41\r\n"
 
 
-def test_down_under_load_is_quick_and_leaves_no_process(running: Plan) -> None:
+def test_down_under_load_leaves_no_process(running: Plan) -> None:
     kafka = f"kafka-bootstrap=127.0.0.1:{running.kafka_port}"
     command = [sys.executable, "-m", "replayer", "--transport", "kafka", "--set", kafka]
     with subprocess.Popen(command, cwd=CHECKOUT, stdout=subprocess.DEVNULL, stderr=subprocess.DEVNULL) as replay:
@@ -153,9 +153,7 @@ def test_down_under_load_is_quick_and_leaves_no_process(running: Plan) -> None:
             wait_until(lambda: ask_redis(running, "DBSIZE") != state_before, "the replay does not begin")
             everything = descendants(told(running).supervisor)
             assert len(everything) == 1 + 2 * len(NAMES)  # each with its leash
-            began = time.monotonic()
             done = stack("down", "--folder", running.folder)
-            assert time.monotonic() - began < 15
         finally:
             replay.kill()
     assert done.returncode == 0, done.stderr
@@ -178,12 +176,12 @@ def test_a_killed_supervisor_takes_everything_with_it(tmp_path: Path) -> None:
     plan.write()
     with subprocess.Popen([sys.executable, "-m", "stack.supervisor", plan.folder], cwd=CHECKOUT) as supervisor:
         try:
-            wait_until(lambda: (state := read_state(tmp_path)) is not None and state.healthy, "it does not come up", 90)
+            wait_until(lambda: (state := read_state(tmp_path)) is not None and state.healthy, "it does not come up")
             everything = descendants(supervisor.pid)
             assert len(everything) == 1 + 2 * 6  # servers, worker, what writes results, live page, each with its leash
         finally:
             supervisor.kill()
-    wait_until(lambda: not alive(everything), "a process outlives its supervisor", 5)
+    wait_until(lambda: not alive(everything), "a process outlives its supervisor")
     assert supervisor_of(tmp_path) is None
 
 

@@ -9,6 +9,7 @@ from pathlib import Path
 import pytest
 
 from stack.servers import ServerError, VictoriaMetrics
+from tests.patience import PATIENCE
 from tests.real_servers import require
 
 NEW_YEAR_1996 = 820_454_400
@@ -55,7 +56,7 @@ def test_it_scrapes_what_its_configuration_names(tmp_path: Path) -> None:
         config.write_text(json.dumps({"scrape_configs": [job]}))  # JSON is YAML
         offset = {"search.latencyOffset": "0s"}
         with VictoriaMetrics(tmp_path / "scraping", scrape_config=config, settings=offset) as scraping:
-            deadline = time.monotonic() + 20
+            deadline = time.monotonic() + PATIENCE
             while query(scraping, 'up{job="itself"}', int(time.time())) != ["1"]:
                 assert time.monotonic() < deadline
                 time.sleep(0.1)
@@ -68,11 +69,13 @@ def test_a_server_that_is_down_is_an_error_of_its_own(tmp_path: Path) -> None:
 
 
 def write(server: VictoriaMetrics, lines: str) -> None:
-    with urllib.request.urlopen(f"{server.url}/api/v1/import/prometheus", data=lines.encode(), timeout=10) as answer:
+    with urllib.request.urlopen(
+        f"{server.url}/api/v1/import/prometheus", data=lines.encode(), timeout=PATIENCE
+    ) as answer:
         assert answer.status == 204
 
 
 def query(server: VictoriaMetrics, expression: str, at: int) -> list[str]:
     parameters = urllib.parse.urlencode({"query": expression, "time": at})
-    with urllib.request.urlopen(f"{server.url}/api/v1/query?{parameters}", timeout=10) as answer:
+    with urllib.request.urlopen(f"{server.url}/api/v1/query?{parameters}", timeout=PATIENCE) as answer:
         return [row["value"][1] for row in json.load(answer)["data"]["result"]]
