@@ -11,6 +11,7 @@ from grafana_client.client import GrafanaClientError, GrafanaException, GrafanaU
 from niquests.exceptions import RequestException
 
 from shared.errors import PushError
+from shared.http_access import bearer_token, http_url
 
 PROVISIONING = Path(__file__).parent / "provisioning"
 FOLDER = "shadowtime"
@@ -40,16 +41,18 @@ class Push:
     """
 
     def __init__(self, url: str, token: str, store: str) -> None:
-        if urlsplit(url).scheme not in ("http", "https") or not urlsplit(url).hostname or "@" in urlsplit(url).netloc:
-            raise PushError(
-                f"{url!r} is no URL of a Grafana; it looks like https://grafana.example.org, without a user"
-            )
-        token = token.strip()  # as files and secrets have it, with a line break
-        if not token.isascii() or not token.isprintable():
-            raise PushError("the token is none of a service account: it has characters that no token has")
-        self._url = url
-        self._store = store
-        self._grafana = GrafanaApi.from_url(url, credential=token, timeout=TIMEOUT)
+        try:
+            self._url = http_url(url, "https://grafana.example.org")
+            self._store = http_url(store)
+        except ValueError as error:
+            raise PushError(str(error)) from None
+        if "@" in urlsplit(url).netloc:
+            raise PushError(f"leave the user out of {url!r}; the token says who it is")
+        try:
+            given = bearer_token(token)
+        except ValueError as error:
+            raise PushError(f"the token is none of a service account: {error}") from None
+        self._grafana = GrafanaApi.from_url(url, credential=given, timeout=TIMEOUT)
 
     def run(self, told: Callable[[Pushed], None]) -> None:
         """Bring everything to the state of the committed files, once; `told` hears of each thing.

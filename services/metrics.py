@@ -15,6 +15,7 @@ from services.metrics_health import MetricsHealth
 from services.metrics_writer import MetricsWriter
 from services.web import listening
 from shared.errors import SettingsError
+from shared.http_access import bearer_token
 from shared.kafka_follower import GroupFollower, TailFollower
 from shared.settings import Settings
 from shared.topics import DECISIONS, SCORES
@@ -63,9 +64,10 @@ def session(url: str, username: str | None, password: SecretStr | None, patience
     """Return a client of one server: with user and password, or with a token, or with neither."""
     secret = None if password is None else password.get_secret_value()
     if username is None and secret is not None:
-        secret = secret.strip()  # as files and secrets have it, with a line break
-        if not secret.isascii() or not secret.isprintable():
-            raise SettingsError(f"the password for {url} without a user is no token: it has characters that none has")
+        try:
+            secret = bearer_token(secret)
+        except ValueError as error:
+            raise SettingsError(f"the password for {url} without a user is no token: {error}") from None
     auth = aiohttp.BasicAuth(username, secret or "", "utf-8") if username is not None else None
     headers = {"Authorization": f"Bearer {secret}"} if username is None and secret is not None else {}
     return aiohttp.ClientSession(

@@ -9,6 +9,7 @@ from pydantic_settings import BaseSettings, SettingsConfigDict
 from pydantic_settings import SettingsError as SourceError
 
 from shared.errors import SettingsError
+from shared.http_access import http_url
 from shared.message import LONGEST
 
 
@@ -87,11 +88,7 @@ class Settings(BaseSettings):
     @field_validator("victoria_metrics_url", "grafana_url")
     @classmethod
     def _over_http(cls, url: str | None) -> str | None:
-        if url is not None:
-            parts = urlsplit(url)
-            if parts.scheme not in ("http", "https") or not parts.hostname or parts.port == 0:
-                raise ValueError(f"{url!r} is no URL of a server; it looks like http://127.0.0.1:8428")
-        return url
+        return url if url is None else http_url(url)
 
 
 def read_settings(flags: list[str] | None = None) -> Settings:

@@ -196,7 +196,11 @@ def test_the_command_line_tells_what_was_done(grafana: Grafana) -> None:
 
 
 @pytest.mark.parametrize(
-    "url", [f"http://{HOST}:1", "grafana.example.org", "http://admin:admin@localhost:3000", "http://"]
+    "url",
+    [
+        *(f"http://{HOST}:1", "grafana.example.org", "http://admin:admin@localhost:3000"),
+        *("http://", "http://[", "http://host:abc", "http://host:99999"),
+    ],
 )
 def test_a_grafana_that_is_away_is_one_line(url: str) -> None:
     done = command("push", "--url", url, "--token", TOKEN)
@@ -204,6 +208,16 @@ def test_a_grafana_that_is_away_is_one_line(url: str) -> None:
     assert url in done.stderr
     assert "Traceback" not in done.stderr
     assert TOKEN not in done.stderr
+
+
+def test_what_is_no_store_or_no_token_is_told_before_anything_is_asked(grafana: Grafana) -> None:
+    for token, store, reason in (
+        ("", "http://victoria:8428", "none of a service account: it is empty"),
+        (TOKEN, "10.0.0.5:8428", r"'10\.0\.0\.5:8428' is no URL of a server; it looks like http://127"),
+    ):
+        with pytest.raises(PushError, match=reason):
+            Push(grafana.url, token, store)
+    assert grafana.calls == []
 
 
 def test_generate_leaves_the_committed_files_alone() -> None:
