@@ -18,7 +18,7 @@ from services.asyncapi import document
 from services.live import serve_live
 from services.metrics import run_metrics
 from services.pipeline import STAGES
-from services.watch import JsonLines, Printer, Rows, Wanted
+from services.watch import KINDS, JsonLines, Printer, Rows, Wanted
 from services.watch import watch as watch_topic
 from shared import topics
 from shared.bus import prepare_topics
@@ -36,6 +36,8 @@ app = typer.Typer(add_completion=False, pretty_exceptions_enable=False, no_args_
 TAKES_SETTINGS = {"allow_extra_args": True, "ignore_unknown_options": True}
 """Whatever a command does not know itself goes to the settings, which know what they take."""
 
+SEE_SETTINGS = "Takes every setting as a flag, too: see `python -m services settings`."
+
 
 async def require_servers(settings: Settings) -> None:
     """Raise `BusError` or `StoreError` unless Kafka and Redis answer soon."""
@@ -50,7 +52,12 @@ async def require_servers(settings: Settings) -> None:
 def add_worker(stage: Stage) -> None:
     """Add the command that runs one stage as a worker."""
 
-    @app.command(stage.name, context_settings=TAKES_SETTINGS, help=f"Run one worker: {stage.reads} to {stage.writes}.")
+    @app.command(
+        stage.name,
+        context_settings=TAKES_SETTINGS,
+        help=f"Run one worker: {stage.reads} to {stage.writes}.",
+        epilog=SEE_SETTINGS,
+    )
     def work(context: typer.Context) -> None:
         settings = read_settings(context.args)
         start_logging(settings.log_format, stage.name)
@@ -62,7 +69,7 @@ for each in STAGES:
     add_worker(each)
 
 
-@app.command(context_settings=TAKES_SETTINGS)
+@app.command(context_settings=TAKES_SETTINGS, epilog=SEE_SETTINGS)
 def metrics(context: typer.Context) -> None:
     """Write the scoreboard's samples to VictoriaMetrics and, where Grafana is named, show decisions in Grafana Live."""
     settings = read_settings(context.args)
@@ -70,7 +77,7 @@ def metrics(context: typer.Context) -> None:
     asyncio.run(run_metrics(settings))
 
 
-@app.command(context_settings=TAKES_SETTINGS)
+@app.command(context_settings=TAKES_SETTINGS, epilog=SEE_SETTINGS)
 def watch(
     context: typer.Context,
     topic: Annotated[str, typer.Argument(help="One of: " + ", ".join((*topics.FLOW, topics.DEAD_LETTERS)))],
@@ -90,6 +97,8 @@ def watch(
     known = (*topics.FLOW, topics.DEAD_LETTERS)
     if topic not in known:
         raise SettingsError(f"unknown topic {topic!r}; known: {', '.join(known)}")
+    if kind is not None and kind not in KINDS:
+        raise SettingsError(f"unknown kind {kind!r} of events; known: {', '.join(KINDS)}")
     wanted = Wanted(run, cluster, kind, user, job, predictions)
     if topic == topics.DEAD_LETTERS and wanted != Wanted():
         raise SettingsError("dead letters bear no cluster, run, kind, user or job to choose by; see their headers")
@@ -97,14 +106,14 @@ def watch(
     start_logging(settings.log_format, "watch", logging.ERROR)
     as_json = json or not sys.stdout.isatty()
     console = Console(highlight=False, emoji=False)
-    printer: Printer = JsonLines(sys.stdout.buffer, topic) if as_json else Rows(console, topic, job)
+    printer: Printer = JsonLines(sys.stdout.buffer, topic) if as_json else Rows(console, topic)
     try:
         asyncio.run(watch_topic(settings, topic, wanted, printer, beginning=beginning, count=count))
     except BrokenPipeError:  # whoever read has seen enough; typer would end with status 1
         os.dup2(os.open(os.devnull, os.O_WRONLY), sys.stdout.fileno())
 
 
-@app.command(context_settings=TAKES_SETTINGS)
+@app.command(context_settings=TAKES_SETTINGS, epilog=SEE_SETTINGS)
 def live(
     context: typer.Context,
     host: Annotated[str, typer.Option(metavar="HOST", help="Where it listens.")] = "127.0.0.1",
@@ -116,7 +125,7 @@ def live(
     asyncio.run(serve_live(settings, host, port))
 
 
-@app.command("rebuild", context_settings=TAKES_SETTINGS)
+@app.command("rebuild", context_settings=TAKES_SETTINGS, epilog=SEE_SETTINGS)
 def rebuild_stage(
     context: typer.Context,
     stage: Annotated[str, typer.Argument(help="One of: " + ", ".join(each.name for each in STAGES))],
@@ -140,7 +149,7 @@ def rebuild_stage(
     asyncio.run(_interruptible(work()))
 
 
-@app.command(context_settings=TAKES_SETTINGS)
+@app.command(context_settings=TAKES_SETTINGS, epilog=SEE_SETTINGS)
 def ask(
     context: typer.Context,
     cluster: Annotated[str | None, typer.Option(metavar="NAME", help="The cluster.")] = None,

@@ -18,10 +18,12 @@ from shared.events import (
     JobSubmitted,
     Rejected,
 )
-from shared.predictions import WaitBound
+from shared.predictions import ChangePoint, Coverage, WaitBound
 from shared.reasons import Backfilled, FitsNow, ProbablyHarmless, Reason, Reserved, Speculated
 
 DAY = 86_400
+OUTCOMES = {"over": "which was enough", "under": "too short", "bad": "too short by half an hour or more"}
+"""What became of adjusted requests, by class."""
 
 
 class Line(NamedTuple):
@@ -65,10 +67,12 @@ def lines(envelope: Envelope) -> Iterator[Line]:
     elif isinstance(event, JobStarted):
         limit = "" if event.limit is None else f", for {duration(event.limit)} at most"
         trial = ", on trial" if event.trial else ""
-        yield Line("started", event.job_number, f"{_processors(event.processors)}{limit}{trial}")
+        words = (f"{_processors(event.processors)}{limit}{trial}", *_learned(envelope))
+        yield Line("started", event.job_number, "; ".join(words))
     elif isinstance(event, JobEnded):
         again = ", waits again" if event.requeued else ""
-        yield Line("ended", event.job_number, f"{event.outcome} after {duration(event.run_time)}{again}")
+        words = (f"{event.outcome} after {duration(event.run_time)}{again}", *_learned(envelope))
+        yield Line("ended", event.job_number, "; ".join(words))
     elif isinstance(event, Decided):
         for kill in event.kills:
             yield Line("kill", kill.job_number, plain(kill.reason))
@@ -141,9 +145,32 @@ def _submission(envelope: Envelope, job: JobSubmitted) -> Iterator[str]:
         yield f"adjusted to {duration(envelope.adjustment.adjusted_time)}"
     if (bound := chosen(envelope.wait_bounds)) is not None:
         yield bounded(bound)
+    elif envelope.wait_bounds:
+        yield bounded(envelope.wait_bounds[0])
     if envelope.forecast is not None:
         reason, wait = envelope.forecast.reason, envelope.forecast.wait
         yield f"no forecast ({plain(reason or 'unknown')})" if wait is None else f"forecast to wait {duration(wait)}"
+
+
+def _learned(envelope: Envelope) -> Iterator[str]:
+    """Yield how earlier predictions fared, as far as a start or an end brought it to light."""
+    if envelope.adjustment is not None and (outcome := envelope.adjustment.outcome) is not None:
+        to = duration(envelope.adjustment.adjusted_time)
+        yield f"adjusted to {to}, {OUTCOMES[outcome]}" if outcome in OUTCOMES else "not adjusted"
+    if envelope.coverage:
+        yield "waits within bounds: " + ", ".join(map(_covered, envelope.coverage))
+    for each in envelope.change_points:
+        yield f"change point of {_scope(each)}: {each.misses} misses in a row, {each.kept} waits kept"
+
+
+def _covered(told: Coverage) -> str:
+    as_it_should_be = told.low <= told.covered <= told.high
+    band = "" if as_it_should_be else f" (not {100 * told.low:.1f} to {100 * told.high:.1f} %)"
+    return f"{_scope(told)} {100 * told.covered:.1f} %{band}"
+
+
+def _scope(of: Coverage | ChangePoint) -> str:
+    return plain(of.grouping if of.queue is None else f"{of.grouping} of queue {of.queue}")
 
 
 def _outcome(envelope: Envelope) -> str:

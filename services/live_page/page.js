@@ -117,7 +117,7 @@ function draw(state) {
   ]);
   chart(run.history);
   rows(find("decisions"), run.decisions.map((each) =>
-    [[each.time, "time"], [count(each.job), "number"], [each.what], [each.why]]));
+    [[each.time, "time"], [each.job === null ? "–" : String(each.job), "number"], [each.what], [each.why]]));
   rows(find("queue"), run.queue.map((job) => [
     [String(job.job), "number"], [job.user === null ? "–" : String(job.user), "number"], [count(job.processors), "number"],
     [span(job.requested_time), "number"], [span(job.waited), "number"], [span(job.bound), "number"]]));

@@ -5,8 +5,18 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from services.in_words import because, bounded, chosen, lines
-from shared.events import ClusterOpened, Decided, Envelope, JobSubmitted, Rejected, SchedulingPoint, Start
-from shared.predictions import RunTimePrediction, WaitBound, WaitForecast, WalltimeAdjustment
+from shared.events import (
+    ClusterOpened,
+    Decided,
+    Envelope,
+    JobEnded,
+    JobStarted,
+    JobSubmitted,
+    Rejected,
+    SchedulingPoint,
+    Start,
+)
+from shared.predictions import ChangePoint, Coverage, RunTimePrediction, WaitBound, WaitForecast, WalltimeAdjustment
 from shared.reasons import Backfilled, FitsNow, ProbablyHarmless, Reason, Reserved, Speculated
 from tests.shared.made_events import EVENT_TYPES, envelopes
 
@@ -72,6 +82,39 @@ def test_a_submission_tells_its_forecast(forecast: WaitForecast, words: str) -> 
     event = JobSubmitted(time=0, job_number=7, requested_processors=4)
     (line,) = lines(Envelope(run="r", sequence=1, event=event, forecast=forecast))
     assert line.words == words
+
+
+def test_starts_and_ends_tell_how_predictions_fared() -> None:
+    def words(event: JobStarted | JobEnded, **told: object) -> str:
+        (line,) = lines(Envelope(run="r", sequence=1, event=event).model_copy(update=told))
+        return line.words
+
+    started = JobStarted(time=0, job_number=7, processors=4)
+    ended = JobEnded(time=90, job_number=7, run_time=90)
+    told = Coverage(grouping="plain", quantile=0.95, revealed=1000, covered=0.95, low=0.929, high=0.971)
+    low = told.model_copy(update={"grouping": "nodes", "queue": 2, "covered": 0.9})
+    point = ChangePoint(grouping="static\x1b", misses=3, kept=59)
+    assert words(started, coverage=(told, low), change_points=(point,)) == (
+        "4 processors; waits within bounds: plain 95.0 %, nodes of queue 2 90.0 % (not 92.9 to 97.1 %); "
+        "change point of static\ufffd: 3 misses in a row, 59 waits kept"
+    )
+    assert words(ended, coverage=(told,)) == "completed after 1.5 min; waits within bounds: plain 95.0 %"
+    for outcome, tail in {
+        None: "",
+        "none": "; not adjusted",
+        "over": "; adjusted to 30.0 min, which was enough",
+        "under": "; adjusted to 30.0 min, too short",
+        "bad": "; adjusted to 30.0 min, too short by half an hour or more",
+    }.items():
+        adjustment = WalltimeAdjustment(adjusted_time=1800, observations=4, outcome=outcome)
+        assert words(ended, adjustment=adjustment) == f"completed after 1.5 min{tail}"
+
+
+def test_a_submission_tells_why_it_has_no_bound() -> None:
+    none = WaitBound(grouping="plain", quantile=0.95, confidence=0.95, reason="fewer than 59 waits")
+    event = JobSubmitted(time=0, job_number=7, requested_processors=4)
+    (line,) = lines(Envelope(run="r", sequence=1, event=event, wait_bounds=(none,)))
+    assert line.words == "4 processors; no bound (plain: fewer than 59 waits)"
 
 
 def test_the_bound_that_is_named_is_the_ensemble_or_the_first_not_the_lowest() -> None:

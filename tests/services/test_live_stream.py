@@ -18,7 +18,16 @@ from services.live import LivePage
 from services.live_view import LiveRuns
 from services.web import address_of, listening
 from shared import bus
-from shared.events import Envelope
+from shared.events import (
+    ClusterOpened,
+    Decided,
+    Envelope,
+    Event,
+    JobStarted,
+    JobSubmitted,
+    Start,
+)
+from shared.reasons import FitsNow
 from shared.settings import Settings
 from shared.topics import SCORES
 from stack.ports import free_port
@@ -190,6 +199,28 @@ def test_it_looks_right_and_follows_the_run(tmp_path: Path, width: int, dark: bo
             assert await tab.evaluate("document.title") == "Shadowtime: live"
             assert await tab.evaluate("document.getElementById('title').textContent") == HOSTILE
             assert tab.errors == []
+
+    asyncio.run(go())
+
+
+def test_a_job_has_one_number_wherever_it_stands(tmp_path: Path) -> None:
+    require_browser()
+    start = Start(job_number=1_513, processors=1, reason=FitsNow())
+    events: list[Event] = [
+        ClusterOpened(time=0, cluster="kth", processors=1),
+        *(JobSubmitted(time=0, job_number=number, requested_processors=1) for number in (1_513, 1_514)),
+        Decided(time=0, starts=(start,)),
+        JobStarted(time=0, job_number=1_513, processors=1),
+    ]
+
+    async def go() -> None:
+        async with shown(tmp_path) as (page, address, tab):
+            for sequence, event in enumerate(events):
+                page.runs.push(Envelope(run="r", cluster="kth", sequence=sequence, event=event))
+            await tab.open(address)
+            await tab.wait_for("document.querySelector('#queue tr') !== null")
+            for table, number in (("decisions", "1513"), ("queue", "1514")):
+                assert await tab.evaluate(f"document.querySelector('#{table} td.number').textContent") == number
 
     asyncio.run(go())
 

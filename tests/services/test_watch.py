@@ -15,7 +15,7 @@ import orjson
 import pytest
 from rich.console import Console
 
-from services.watch import Filter, JsonLines, Rows, Wanted
+from services.watch import KINDS, Chosen, Filter, JsonLines, Rows, Wanted
 from shared import bus
 from shared.events import (
     ClusterOpened,
@@ -38,6 +38,7 @@ from stack.servers import Kafka
 from tests.patience import PATIENCE
 
 ROOT = Path(__file__).parents[2]
+ALL = Wanted()
 HOSTILE = "<b>\x1b[31m\nkth[/red]"
 BACKFILLED = Backfilled(head=1, shadow_time=900, extra_processors=2, ends_by_shadow_time=True)
 EVENTS: tuple[Event, ...] = (
@@ -66,8 +67,12 @@ def envelopes(run: str = "kth/easy", cluster: str = "kth") -> list[Envelope]:
 
 def let_through(wanted: Wanted, *more: Envelope) -> list[int]:
     """Return the sequence numbers of what a filter lets through."""
-    is_wanted = Filter(wanted)
-    return [each.sequence for each in (*envelopes(), *more) if is_wanted(each.to_bytes())]
+    choose = Filter(wanted)
+    return [each.sequence for each in (*envelopes(), *more) if choose(message(each.to_bytes())) is not None]
+
+
+def message(value: bytes) -> Message:
+    return Message(value, {}, 0, 0)
 
 
 @pytest.mark.parametrize(
@@ -84,6 +89,8 @@ def let_through(wanted: Wanted, *more: Envelope) -> list[int]:
         (Wanted(user=8, kind="JobEnded"), [6]),
         (Wanted(predictions=True), [1, 4]),
         (Wanted(predictions=True, user=8), [4]),
+        (Wanted(user=8, job=2), [2, 4, 5, 6]),
+        (Wanted(user=8, job=1), []),
     ],
 )
 def test_filters(wanted: Wanted, sequences: list[int]) -> None:
@@ -102,8 +109,8 @@ def test_a_user_is_known_by_the_jobs_of_each_run() -> None:
 
 def test_what_is_no_envelope_is_shown_only_where_all_is() -> None:
     for line in (b"{not json", b"[]", b'{"event":3}', b'{"event":{"kind":"x"}}'):
-        assert Filter(Wanted())(line)
-        assert not Filter(Wanted(cluster="kth"))(line)
+        assert Filter(Wanted())(message(line)) == Chosen(message(line))
+        assert Filter(Wanted(cluster="kth"))(message(line)) is None
 
 
 @pytest.mark.parametrize(
@@ -119,15 +126,14 @@ def test_what_is_no_envelope_is_shown_only_where_all_is() -> None:
 def test_what_only_looks_like_an_envelope_is_not_wanted(event: bytes) -> None:
     line = b'{"run":"kth/easy","event":' + event + b"}"
     for wanted in (Wanted(user=7), Wanted(job=1)):
-        assert not Filter(wanted)(line)
+        assert Filter(wanted)(message(line)) is None
 
 
-def rows(*values: bytes, job: int | None = None, topic: str = "decisions", width: int = 120) -> str:
+def rows(*values: bytes, wanted: Wanted = ALL, width: int = 120) -> str:
     output = io.StringIO()
     console = Console(file=output, width=width, force_terminal=True, highlight=False, emoji=False)
-    printer = Rows(console, topic, job)
-    for value in values:
-        printer.show([Message(value, {}, 0, 0)])
+    printer, choose = Rows(console, "decisions"), Filter(wanted)
+    printer.show([chosen for value in values if (chosen := choose(message(value))) is not None])
     return output.getvalue()
 
 
@@ -140,9 +146,18 @@ def test_rows_tell_what_happened() -> None:
 
 
 def test_rows_of_one_job() -> None:
-    shown = rows(*(each.to_bytes() for each in envelopes()), job=1)
+    shown = rows(*(each.to_bytes() for each in envelopes()), wanted=Wanted(job=1))
     assert "submitted" in shown
     assert "backfilled" not in shown
+
+
+def test_rows_of_one_user() -> None:
+    """A decision is about jobs of several; the user's have ended by the time at which the rows are printed."""
+    log = envelopes()
+    starts = tuple(Start(job_number=number, processors=2, reason=BACKFILLED) for number in (1, 2, 3))
+    log[4] = log[4].model_copy(update={"event": Decided(time=10, starts=starts)})
+    shown = rows(*(each.to_bytes() for each in log), wanted=Wanted(user=8), width=160)
+    assert [line.split()[5] for line in shown.splitlines()[1:]] == ["2"] * 4
 
 
 def test_a_hostile_name_is_only_text() -> None:
@@ -155,15 +170,15 @@ def test_a_hostile_name_is_only_text() -> None:
 
 def test_json_lines_are_what_came() -> None:
     output = io.BytesIO()
-    JsonLines(output, "decisions").show([Message(b'{"a":1}', {"trace": "x"}, 0, 0)])
-    JsonLines(output, "dead-letters").show([Message(b"\xff{", {"stage": "scheduler"}, 0, 0)])
+    JsonLines(output, "decisions").show([Chosen(Message(b'{"a":1}', {"trace": "x"}, 0, 0))])
+    JsonLines(output, "dead-letters").show([Chosen(Message(b"\xff{", {"stage": "scheduler"}, 0, 0))])
     assert output.getvalue() == '{"a":1}\n{"stage":"scheduler","value":"\ufffd{"}\n'.encode()
 
 
 def test_json_lines_are_json_and_a_line_each_whatever_came() -> None:
     output = io.BytesIO()
     came = (b'{\n "a": "\xc3\xbc"\r\n}', b"[1]\x1b[2J\nx", b"", b'{"a": 1}')
-    JsonLines(output, "jobs").show([Message(value, {}, 0, 0) for value in came])
+    JsonLines(output, "jobs").show([Chosen(message(value)) for value in came])
     assert [orjson.loads(line) for line in output.getvalue().splitlines()] == [
         {"a": "ü"}, {"value": "[1]\x1b[2J\nx"}, {"value": ""}, {"a": 1},
     ]  # fmt: skip
@@ -254,6 +269,7 @@ def test_a_reader_that_goes_away_ends_it_quietly(settings: Settings) -> None:
     [
         (["decision"], "unknown topic 'decision'; known: jobs, "),
         (["dead-letters", "--user=3"], "dead letters bear no cluster"),
+        (["decisions", "--kind=decided"], f"unknown kind 'decided' of events; known: {', '.join(KINDS)}"),
         (["decisions", f"--kafka-bootstrap=127.0.0.1:{free_port()}", "--connect-seconds=0.5"], "cannot be used"),
     ],
 )

@@ -1,0 +1,17 @@
+"""What the commands say of themselves."""
+
+import pytest
+import typer
+from typer.testing import CliRunner
+
+from services.__main__ import TAKES_SETTINGS, app
+
+COMMANDS = typer.main.get_command(app).commands  # type: ignore[attr-defined]
+
+
+@pytest.mark.parametrize("name", sorted(set(COMMANDS) - {"settings"}))
+def test_whatever_takes_settings_says_where_they_are_listed(name: str) -> None:
+    takes = COMMANDS[name].context_settings == TAKES_SETTINGS
+    told = CliRunner().invoke(app, [name, "--help"])
+    assert told.exit_code == 0
+    assert ("see `python -m services settings`" in told.output) == takes
