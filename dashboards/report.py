@@ -3,6 +3,7 @@
 import platform
 import shlex
 import tomllib
+from collections import Counter
 from collections.abc import Mapping, Sequence
 from html import escape
 from importlib.metadata import version
@@ -113,18 +114,20 @@ def _bounds(document: Mapping[str, Any], runs: Sequence[RunRecord]) -> str:
     if not rows:
         return ""
     several = len(document["policies"]) > 1
-    drawn = "".join(figures.bounds_over_time(run, several) for run in runs)
+    names = _short([run.plan.label for run in runs]) if several else [""] * len(runs)
+    drawn = "".join(map(figures.bounds_over_time, runs, names))
     return _part("Bounds on waits", tables.wait_bounds(rows, several)) + _grid(drawn)
 
 
 def _figures(rows: Sequence[Mapping[str, Any]], runs: Sequence[RunRecord]) -> list[str]:
     chosen = day.choose(runs[0])
+    names = _short([row["policy"] for row in rows])
     drawn = [
         figures.wait_distribution(runs),
         figures.frontier(rows) if len(rows) > 1 else "",
         figures.by_shape(runs),
         figures.by_month(runs),
-        *(figures.calibration(row) for row in rows if row["calibration"]),
+        *(figures.calibration(row, name) for row, name in zip(rows, names, strict=True) if row["calibration"]),
     ]
     days = "".join(day.gantt(run, chosen) for run in runs)
     under = f" under {runs[0].plan.label}" if len(runs) > 1 else ""
@@ -134,6 +137,19 @@ def _figures(rows: Sequence[Mapping[str, Any]], runs: Sequence[RunRecord]) -> li
         _part(title, _grid("".join(drawn))),
         _part("One day", f"<p>{escape(told)}</p>{_grid(days)}"),
     ]
+
+
+def _short(labels: Sequence[str]) -> list[str]:
+    """Return what each SPEC begins with, for where there is little room; the whole where another begins so, too.
+
+    >>> _short(["easy", "probabilistic:criterion=exact,tau=0.05", "conservative:order=fcfs,shape=half,widen=yes"])
+    ['easy', 'probabilistic:criterion=exa…', 'conservative:order=fcfs,sha…']
+    >>> _short(["probabilistic:criterion=exact,tau=0.05", "probabilistic:criterion=exact,tau=0.5"])
+    ['probabilistic:criterion=exact,tau=0.05', 'probabilistic:criterion=exact,tau=0.5']
+    """
+    cut = [label if len(label) <= 28 else f"{label[:27]}…" for label in labels]
+    alike = Counter(cut)
+    return [label if alike[each] > 1 else each for label, each in zip(labels, cut, strict=True)]
 
 
 def _repeat(

@@ -73,7 +73,7 @@ def _quantiles(waits: Integers) -> list[int]:
 
 
 def frontier(rows: Sequence[Mapping[str, Any]]) -> str:
-    """Return mean slowdown against longest wait of the policies compared; nothing beats those on the line in both."""
+    """Return mean slowdown against longest wait of the policies compared; nothing beats those on the line."""
     points = [(max(row["max_wait"] / 3600, 1 / 60), row["mean_bounded_slowdown"]) for row in rows]
     best = undominated(points)
     chart = Chart("Mean bounded slowdown against longest wait, a dot for each policy; the numbers follow as a table")
@@ -96,8 +96,11 @@ def frontier(rows: Sequence[Mapping[str, Any]]) -> str:
         ]
         for row, flag in zip(rows, best, strict=True)
     ]
-    head = ["policy", "longest wait", "mean slowdown", "beaten in both"]
-    caption = "Better is down and to the left. Nothing compared here beats a policy on the line in both."
+    head = ["policy", "longest wait", "mean slowdown", "beaten"]
+    caption = (
+        "Better is down and to the left. Beaten: another policy is better in one figure and no worse in the other; "
+        "none that is on the line."
+    )
     picture = _fills([row["policy"] for row in rows]) + chart.svg()
     return figure(
         "Slowdown against the longest wait", caption, picture, table(head, body, "Slowdown against the longest wait")
@@ -133,7 +136,7 @@ def by_shape(runs: Sequence[RunRecord]) -> str:
     ]
     caption = (
         f"Divided at the medians: long jobs request more than {duration(medians.requested_time)}, wide ones more than "
-        f"{medians.processors:,} processor{'s' * (medians.processors != 1)}."
+        f"{medians.processors:,} processor{'s' * (medians.processors != 1)}. The axis is logarithmic."
     )
     return figure("Slowdown by shape of job", caption, _fills(names) + picture, table(head, rows, "Slowdown by shape"))
 
@@ -179,8 +182,8 @@ def _slowdown(value: float | None) -> str:
     return "-" if value is None else f"{value:,.2f}"
 
 
-def calibration(row: Mapping[str, Any]) -> str:
-    """Return whether the probabilities of delaying the head came true, where a policy weighed any."""
+def calibration(row: Mapping[str, Any], policy: str) -> str:
+    """Return whether the probabilities of delaying the head came true under a policy, called so in the title."""
     scores = row["calibration"]
     chart = Chart(f"Share of candidates that would have delayed the head, by stated probability, under {row['policy']}")
     x, y = linear(0, 1, chart.left, chart.right), linear(0, 1, chart.bottom, chart.top)
@@ -210,7 +213,7 @@ def calibration(row: Mapping[str, Any]) -> str:
     )
     head = ["probability", "candidates", "mean stated", "share that delayed"]
     picture = legend([(f"line {series(number)}", name) for number, (name, _) in enumerate(kinds)]) + chart.svg()
-    title = f"Calibration of {_short(row['policy'])}"
+    title = f"Calibration of {policy}"
     return figure(title, caption, picture, table(head, rows, title))
 
 
@@ -236,8 +239,14 @@ def transforms(document: Mapping[str, Any]) -> str:
     return figure(title, caption, _fills(names) + picture, table(["predictor", *groups], body, title))
 
 
-def bounds_over_time(run: RunRecord, several: bool) -> str:
-    """Return waits and their bounds over time, a figure for each grouping (P2, Figures 1 and 2)."""
+def bounds_over_time(run: RunRecord, policy: str) -> str:
+    """Return waits and their bounds over time, a figure for each grouping (P2, Figures 1 and 2).
+
+    Parameters
+    ----------
+    policy
+        What it is called in the titles; empty where there is one only.
+    """
     clock = clock_of(run.plan.workload.unix_start_time)
     found = []
     for grouping, rows in run.bounded_waits.by_grouping().items():
@@ -245,7 +254,7 @@ def bounds_over_time(run: RunRecord, several: bool) -> str:
             continue
         shown = rows[:: -(-len(rows) // MOST_DOTS)]
         first, last, longest = int(rows[0, 0]), int(rows[-1, 0]), max(10, int(rows[:, 1:].max()))
-        title = f"{grouping} under {_short(run.plan.label)}" if several else grouping
+        title = f"{grouping} under {policy}" if policy else grouping
         chart = Chart(f"Waits and their bounds over time, grouping {title}; the numbers follow as a table")
         x, y = linear(first, last, chart.left, chart.right), logarithmic(1, longest, chart.bottom, chart.top)
         dates = [(at, clock(int(at))) for at in np.linspace(first, last, 7)[1:-1:2].tolist()]
@@ -282,8 +291,3 @@ def _lines(runs: Sequence[RunRecord]) -> str:
 
 def _fills(names: Sequence[str]) -> str:
     return legend([(f"fill {series(number)}", name) for number, name in enumerate(names)])
-
-
-def _short(label: str) -> str:
-    """Return what a SPEC begins with, for where there is little room."""
-    return label if len(label) <= 28 else f"{label[:27]}…"

@@ -37,8 +37,8 @@ def comparison(rows: Sequence[Row], *, predicting: bool) -> str:
         for row in rows
     ]
     caption = (
-        "Waits from submission to start. Geometric mean: of waits of at least 10 s. Slowdown: response time over run "
-        "time, bounded at 10 s."
+        "Waits from submission to start. Geometric mean: of waits, each counted as at least 10 s. Slowdown: response "
+        "time over run time, bounded at 10 s."
     )
     return table(["policy", *dict(COLUMNS)], body, "Scores of each policy", caption)
 

@@ -19,7 +19,7 @@ def comparison_table(results: Sequence[Result]) -> Table:
     plan = results[0].plan
     table = Table(
         title=f"{_cluster(plan)}: {len(plan.workload):,} jobs on {plan.workload.processors:,} processors",
-        caption="waits from submission to start; geometric: of waits of at least 10 s; slowdown: bounded at 10 s",
+        caption="waits from submission to start; geometric: each counted as at least 10 s; slowdown: bounded at 10 s",
     )
     table.add_column("policy", overflow="fold", min_width=9)
     for heading in ("mean wait", "geometric", "longest", "slowdown", "at once", "cpu"):

@@ -21,7 +21,7 @@ from dashboards.report_tables import COLUMNS
 from replayer.comparison import as_json, carry_out
 from replayer.records import DecisionLog
 from replayer.swf import BUNDLED, prepare, read_swf
-from services.catalogue import configure
+from services.catalogue import canonical, configure
 from tests.dashboards.recorded_runs import POLICIES, compared, recorded, replayed
 from tests.replayer.small_logs import generated, job, plan_of, trace_of
 
@@ -277,6 +277,36 @@ def test_the_worst_bar_is_full_and_none_is_wider() -> None:
     assert len(widths) == 6
     assert [max(pair) for pair in zip(widths[::2], widths[1::2], strict=True)] == [100, 100, 100]
     assert all(0 <= width <= 100 for width in widths)
+
+
+def test_figures_of_different_policies_have_different_titles() -> None:
+    """Also where their names begin alike."""
+    policies = [f"probabilistic:criterion=exact,tau={tau}" for tau in ("0.05", "0.5")]
+    bound = canonical("wait-bound", "plain")
+    plans = [plan_of(generated(300), policy)._replace(wait_bound=bound, label=policy) for policy in policies]
+    told, records = replayed(plans)
+    titles = re.findall(r"<figcaption><h4>(.*?)</h4>", page([told], [], [records]))
+    assert len(set(titles)) == len(titles)
+    assert {f"Calibration of {row['policy']}" for row in told["policies"]} <= set(titles)
+
+
+def test_captions_say_what_the_figures_are(comparison: tuple[dict[str, Any], str]) -> None:
+    told, html = comparison
+    assert "Geometric mean: of waits, each counted as at least 10 s." in html
+    (shapes,) = re.findall(r"<h4>Slowdown by shape of job</h4><p>(.*?)</p>", html)
+    assert "The axis is logarithmic." in shapes
+    beaten = {
+        row["policy"]: "yes" if any(is_beaten(row, by) for by in told["policies"]) else "no" for row in told["policies"]
+    }
+    table = section(html, "Slowdown against the longest wait")
+    assert '<th scope="col">beaten</th>' in table
+    assert dict(re.findall(r'<th scope="row">(.*?)</th>.*?<td>(yes|no)</td></tr>', table)) == beaten
+
+
+def is_beaten(row: dict[str, Any], by: dict[str, Any]) -> bool:
+    """Return whether another policy is better in one figure and no worse in the other."""
+    here, there = ((each["max_wait"], each["mean_bounded_slowdown"]) for each in (row, by))
+    return here != there and all(a >= b for a, b in zip(here, there, strict=True))
 
 
 def test_figures_that_do_not_exist_are_dashes() -> None:

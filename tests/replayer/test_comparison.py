@@ -209,6 +209,7 @@ def test_table_has_a_row_per_policy() -> None:
     assert text.index("fcfs") < text.index("easy")
     for heading in ("mean wait", "geometric", "longest", "slowdown", "at once", "cpu"):
         assert heading in text
+    assert "geometric: each counted as at least 10 s" in text
 
 
 def test_a_set_of_templates_does_not_fill_the_screen() -> None:
