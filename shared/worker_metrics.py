@@ -7,6 +7,9 @@ from shared.metric_names import Metric
 
 disable_created_metrics()  # type: ignore[no-untyped-call]  # when a counter began is nothing that anybody looks at
 
+EDGES = (0.001, 0.002, 0.005, 0.01, 0.02, 0.05, 0.1, 0.5, 1, 5, 15, 60, 300, 1_800, 7_200)
+"""Seconds at which the buckets of times end: from an event alone to a stage that was away for hours."""
+
 
 class WorkerMetrics:
     """One set per worker process."""
@@ -31,7 +34,6 @@ class WorkerMetrics:
         return Gauge(metric.name, metric.meaning, metric.labels, registry=self.registry).labels(self._stage)
 
     def _histogram(self, metric: Metric) -> Histogram:
-        edges = (0.001, 0.002, 0.005, 0.01, 0.02, 0.05, 0.1, 0.5, 1, 5)
-        return Histogram(metric.name, metric.meaning, metric.labels, buckets=edges, registry=self.registry).labels(
+        return Histogram(metric.name, metric.meaning, metric.labels, buckets=EDGES, registry=self.registry).labels(
             self._stage
         )
