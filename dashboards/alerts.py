@@ -1,4 +1,4 @@
-"""When somebody should look: coverage out of its band, workers that fall behind, messages that nobody could use."""
+"""When somebody should look: coverage out of its band, workers that fall behind or are gone, messages of no use."""
 
 from typing import Any, NamedTuple
 
@@ -48,12 +48,22 @@ ALERTS = (
     Alert(
         "shadowtime-lag",
         "A stage falls behind",
-        f"max by (stage) ({names.WORKER_LAG.name})",
+        f"sum by (stage) ({names.WORKER_LAG.name})",
         10_000.0,
         "2m",
         "{{ $values.A }} messages wait for stage {{ $labels.stage }}.",
         "health",
         "Lag",
+    ),
+    Alert(
+        "shadowtime-silent",
+        "A process does not answer",
+        f"sum by (worker) ({names.ANSWERS} == bool 0) or count by (worker) (last_over_time({names.ANSWERS}[1d]))",
+        0.0,
+        "1m",
+        "{{ $labels.worker }} does not answer, or has been gone for less than a day: nothing tells of its lag.",
+        "health",
+        "Answers",
     ),
     Alert(
         "shadowtime-writer-lag",

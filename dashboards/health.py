@@ -10,6 +10,11 @@ def dashboard() -> Dashboard:
     """Return the dashboard."""
     made = board_of("now-1h", "health", "Health", "Workers and the process that writes these figures, as they are now.")
     for panel in (
+        chart(
+            "Answers",
+            [Query(f"sum by (worker) ({names.ANSWERS})", "{{worker}}")],
+            "Processes that answered when they were last asked for their figures; what is at 0 or has ended is dead.",
+        ),
         chart("Lag", [Query(f"sum by (stage) ({names.WORKER_LAG.name})", "{{stage}}")], names.WORKER_LAG.meaning),
         chart(
             "From an event to each stage's answer",

@@ -59,7 +59,7 @@ def of(metric: Metric, **labels: str) -> str:
 
 def last(metric: Metric, **labels: str) -> str:
     """Return the last value in the chosen time range, for queries of one moment."""
-    return f"last_over_time({of(metric, **labels)}[$__range])"
+    return _last(of(metric, **labels))
 
 
 def grown(metric: Metric, **labels: str) -> str:
@@ -87,9 +87,14 @@ def dots(title: str, queries: Sequence[Query], about: str, unit: str = "short", 
 
 
 def number(title: str, query: Query, about: str, unit: str = "short", span: int = 4) -> stat.Panel:
-    """Return the last value as a large figure."""
+    """Return the last value of a selector in the chosen time range as a large figure.
+
+    Asked for at the very end of the range: Grafana cuts the ends of other queries to multiples of their step, and the
+    sample that closes a run lies on none.
+    """
     panel = stat.Panel().unit(unit).reduce_options(common.ReduceDataOptions().calcs(["lastNotNull"]))
-    return _finished(panel, title, [query], about, span).height(4)
+    moment = query._replace(expr=_last(query.expr), instant=True)
+    return _finished(panel, title, [moment], about, span).height(4)
 
 
 def lanes(title: str, queries: Sequence[Query], about: str) -> StateTimeline:
@@ -168,9 +173,31 @@ def board_of(begin: str, name: str, title: str, about: str, variables: Sequence[
     return made.annotation(_alerts())
 
 
-def annotation(name: str, expr: str, color: str) -> sdk.AnnotationQuery:
-    """Return marks over all panels wherever a query has a value."""
-    return sdk.AnnotationQuery().name(name).datasource(STORE).enable(True).icon_color(color).expr(expr)
+def annotation(name: str, mark: Query, title: str, color: str) -> sdk.AnnotationQuery:
+    """Return marks over all panels wherever a query has a value; each bears a title and the legend of its series."""
+    made = _Annotation(title, mark.legend).name(name).datasource(STORE).enable(True).icon_color(color)
+    return made.expr(mark.expr)
+
+
+class _Annotation(sdk.AnnotationQuery):
+    """Marks that say something; the SDK's have no words."""
+
+    def __init__(self, title: str, text: str) -> None:
+        self._internal = _Worded(title, text)
+
+
+class _Worded(model.AnnotationQuery):
+    def __init__(self, title: str, text: str) -> None:
+        super().__init__()
+        self._words: dict[str, object] = {"titleFormat": title, "textFormat": text}
+
+    def to_json(self) -> dict[str, object]:
+        """Return what Grafana stores."""
+        return super().to_json() | self._words
+
+
+def _last(selector: str) -> str:
+    return f"last_over_time({selector}[$__range])"
 
 
 def _bare(name: str, title: str, about: str) -> sdk.Dashboard:

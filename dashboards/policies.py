@@ -27,10 +27,20 @@ COSTS = (
     ("run-time error", names.RUN_TIME_ERROR),
     ("calibration error", names.CALIBRATION_ERROR),
 )
+FIRST, LAST = (f"{function}({names.RUN_INFO.name}[$__range])" for function in ("tfirst_over_time", "tlast_over_time"))
+UNTIL = f"{LAST} + clamp_min(({LAST} - {FIRST}) / 100, 86400)"
+"""Where the charts of a run end: so long after its last sample, which is on no chart that ends with it, that one is."""
+
 LINK = (
-    "/d/shadowtime-scoreboard?from=${__data.fields.first.numeric}&to=${__data.fields.last.numeric}"
+    "/d/shadowtime-scoreboard?from=${__data.fields.first.numeric}&to=${__data.fields.until.numeric}"
     "&var-cluster=${__data.fields.cluster:percentencode}&var-run=${__data.fields.run:percentencode}"
 )
+
+HIDDEN = [
+    DynamicConfigValue(id_val="custom.hidden", value=True),
+    DynamicConfigValue(id_val="custom.hideFrom", value={"viz": True, "legend": False, "tooltip": False}),
+]
+"""A column for links only, as Grafana calls it until 12.1 and since."""
 
 
 def dashboard() -> Dashboard:
@@ -46,13 +56,15 @@ def dashboard() -> Dashboard:
     runs = rows(
         "Runs",
         [
-            Query(f"1000 * tfirst_over_time({names.RUN_INFO.name}[$__range])", "first", instant=True),
-            Query(f"1000 * tlast_over_time({names.RUN_INFO.name}[$__range])", "last", instant=True),
+            Query(f"1000 * {FIRST}", "first", instant=True),
+            Query(f"1000 * {LAST}", "last", instant=True),
+            Query(f"1000 * ({UNTIL})", "until", instant=True),
         ],
         "Every run of every cluster with its settings, and the first and last moment of its log.",
         {"first": "dateTimeAsIso", "last": "dateTimeAsIso"},
     )
-    made = made.with_panel(runs.override_by_name("run", [DynamicConfigValue(id_val="links", value=[link])]))
+    runs = runs.override_by_name("run", [DynamicConfigValue(id_val="links", value=[link])])
+    made = made.with_panel(runs.override_by_name("until", HIDDEN))
     made = made.with_panel(
         rows("How jobs fared", [_query(title, metric) for title, metric in FIGURES], FARED, _units(FIGURES))
     )

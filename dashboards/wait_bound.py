@@ -19,7 +19,8 @@ def dashboard() -> Dashboard:
     )
     chosen = {"queue": "$queue", "grouping": "$grouping"}
     found = f"sum by (run, grouping, queue) (increase({of(names.CHANGE_POINTS, **chosen)}[$__interval]))"
-    made = made.annotation(annotation("Change points", f"{found} > 0", "orange"))
+    marks = Query(f"{found} > 0", "{{grouping}}, queue {{queue}}, {{run}}")
+    made = made.annotation(annotation("Change points", marks, "Change point", "orange"))
     for panel in (
         number(
             "Bounded starts", Query(of(names.BOUNDED, **chosen), SCOPE), f"{names.BOUNDED.meaning} {BOUNDED}", span=8

@@ -160,6 +160,10 @@ WRITER_LAG = Metric("shadowtime_metrics_lag", (), "1", "Messages of the scoreboa
 LIVE_PUSHED = Metric("shadowtime_live_pushed_total", (), "1", "Lines that Grafana Live has taken.")
 LIVE_DROPPED = Metric("shadowtime_live_dropped_total", (), "1", "Lines dropped because Grafana was away or too slow.")
 
+SCRAPE_JOB: Final = "workers"
+ANSWERS: Final = f'up{{job="{SCRAPE_JOB}"}}'
+"""VictoriaMetrics' own: 1 of a process that answered the last scrape, 0 of one that did not; by the label `worker`."""
+
 METRICS: Final = tuple(each for each in list(globals().values()) if isinstance(each, Metric))
 RESULTS: Final = tuple(
     each for each in METRICS if not each.name.startswith(("shadowtime_worker", "shadowtime_metrics", "shadowtime_live"))

@@ -5,6 +5,7 @@ from dataclasses import asdict, dataclass
 from itertools import count
 from pathlib import Path
 
+from shared.metric_names import SCRAPE_JOB
 from stack.ports import is_free
 from stack.server import Server, ServerError
 from stack.servers import Kafka, Redis, VictoriaMetrics
@@ -80,7 +81,7 @@ class Plan:
     def write_scrape_config(self) -> None:
         """Tell VictoriaMetrics where the workers' figures are (JSON is YAML, too)."""
         targets = [{"targets": [worker.address], "labels": {"worker": worker.name}} for worker in self.make_workers()]
-        job = {"job_name": "workers", "scrape_interval": "5s", "static_configs": targets}
+        job = {"job_name": SCRAPE_JOB, "scrape_interval": "5s", "static_configs": targets}
         (Path(self.folder) / "scrape.json").write_text(json.dumps({"scrape_configs": [job]}, indent=2) + "\n")
 
     def require(self) -> None:

@@ -12,6 +12,7 @@ import pytest
 import yaml  # type: ignore[import-untyped]
 
 from services.pipeline import STAGES
+from shared.metric_names import SCRAPE_JOB
 from shared.settings import Settings
 from stack import env
 from stack.kafka_server import kafka_version
@@ -106,6 +107,8 @@ def test_health_is_asked_at_the_web_port(name: str) -> None:
 
 def test_every_stage_is_scraped_at_its_web_port() -> None:
     (job,) = yaml.safe_load((CHECKOUT / "stack" / "scrape.yml").read_text())["scrape_configs"]
+    assert job["job_name"] == SCRAPE_JOB
+    assert job["relabel_configs"] == [{"source_labels": ["__meta_dns_name"], "target_label": "worker"}]
     (found,) = job["dns_sd_configs"]
     assert found["names"] == [*FLOW, METRICS]
     assert {str(found["port"])} == {settings_of(name)["web_port"] for name in found["names"]}

@@ -6,12 +6,12 @@ from collections.abc import Iterator, Mapping
 from typing import Any, NamedTuple
 
 from dashboards.generate import ALERTING, PROVISIONING
-from shared.metric_names import METRICS
+from shared.metric_names import ANSWERS, METRICS
 from stack.servers import VictoriaMetrics
 from tests.parity.store import ask
 
 MAY_BE_EMPTY = re.compile(r"\b([Ee]mpty|[Nn]othing|[Gg]aps?|No dot|zero unless)\b")
-NAMES = re.compile(r"\bshadowtime_\w+")
+NAMES = re.compile(r"\bshadowtime_\w+|\bup\b")
 
 
 class Asked(NamedTuple):
@@ -22,6 +22,7 @@ class Asked(NamedTuple):
     expr: str
     about: str
     instant: bool
+    legend: str = ""
 
     @property
     def metrics(self) -> set[str]:
@@ -37,7 +38,9 @@ class Asked(NamedTuple):
 
 
 def known(name: str) -> bool:
-    """Return whether a metric of this name is emitted; those of a histogram are three."""
+    """Return whether a metric of this name is emitted, or is the store's own; those of a histogram are three."""
+    if ANSWERS.startswith(f"{name}{{"):
+        return True
     return any(name.removesuffix(end) == each.name for each in METRICS for end in ("", "_bucket", "_sum", "_count"))
 
 
@@ -63,7 +66,8 @@ def asked() -> Iterator[Asked]:
         for panel in panels(board):
             for target in panel["targets"]:
                 if "expr" in target:
-                    yield Asked(name, panel["title"], target["expr"], panel["description"], target["instant"])
+                    about, legend = panel["description"], target["legendFormat"]
+                    yield Asked(name, panel["title"], target["expr"], about, target["instant"], legend)
         for each in board["annotations"]["list"]:
             if "expr" in each:
                 yield Asked(name, each["name"], each["expr"], "Nothing where none was found.", instant=False)
@@ -103,9 +107,14 @@ def filled(expr: str, chosen: Mapping[str, str], span: int, step: int) -> str:
 
 
 def answered(server: VictoriaMetrics, query: Asked, chosen: Mapping[str, str], start: int, end: int) -> list[Any]:
-    """Return the series that a query gives over a time range, as its panel asks for them."""
+    """Return the series that a query gives over a time range, as its panel asks for them.
+
+    Grafana cuts both ends of a range to multiples of the step, down to whole seconds since 1970; a single moment it
+    leaves as it is.
+    """
     step = max((end - start) // 500, 5)
     expr = filled(query.expr, chosen, end - start, step)
     if query.instant:
         return list(ask(server, "query", query=expr, time=end, latency_offset="1s")["result"])
-    return list(ask(server, "query_range", query=expr, start=start, end=end, step=step, latency_offset="1s")["result"])
+    span = {"start": start // step * step, "end": end // step * step, "step": step}
+    return list(ask(server, "query_range", query=expr, **span, latency_offset="1s")["result"])

@@ -1,6 +1,7 @@
 """The committed files are those that the code makes; they use known metrics only, and all of those."""
 
 import json
+import re
 
 import pytest
 from grafana_foundation_sdk.cog.encoder import JSONEncoder
@@ -32,6 +33,9 @@ def test_every_field_of_it_is_one_of_grafanas_schema(name: str) -> None:
     for panel in panels(board):
         if panel["datasource"]["type"] == "datasource":
             del panel["targets"]  # the SDK knows no queries for streams
+    for each in board["annotations"]["list"]:
+        for words in ("titleFormat", "textFormat"):  # nor words of annotations
+            each.pop(words, None)
     again = json.loads(json.dumps(Dashboard.from_json(board), cls=JSONEncoder))
     assert holds(again, board)
     assert board["uid"] == f"shadowtime-{name.replace('_', '-')}"
@@ -52,6 +56,25 @@ def test_every_panel_says_what_it_shows() -> None:
         for panel in panels(board):
             assert panel["description"].endswith("."), panel["title"]
             assert panel["targets"], panel["title"]
+
+
+def test_large_figures_are_asked_for_at_the_very_end() -> None:
+    """Other queries end at a multiple of their step, which the last sample of a run does not wait for."""
+    for name, board in boards().items():
+        for panel in panels(board):
+            if panel["type"] == "stat":
+                (target,) = panel["targets"]
+                assert (target["instant"], target["range"]) == (True, False), (name, panel["title"])
+                assert re.fullmatch(r"last_over_time\(shadowtime_\w+\{[^}]*\}\[\$__range\]\)", target["expr"])
+
+
+def test_annotations_say_what_happened_by_labels_that_their_queries_have() -> None:
+    marks = [each for board in boards().values() for each in board["annotations"]["list"] if "expr" in each]
+    assert [each["titleFormat"] for each in marks] == ["Change point"]
+    for each in marks:
+        labels = re.match(r"sum by \(([^)]*)\)", each["expr"])
+        assert labels is not None
+        assert set(re.findall(r"\{\{(\w+)\}\}", each["textFormat"])) == set(labels[1].split(", "))
 
 
 def test_queries_use_the_variables_of_their_dashboard() -> None:

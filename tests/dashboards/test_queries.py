@@ -2,6 +2,7 @@
 
 import itertools
 import json
+import re
 import subprocess
 import sys
 import time
@@ -11,13 +12,14 @@ from typing import Any, NamedTuple
 
 import pytest
 
+from dashboards.push import holds
 from replayer.swf import read_swf
 from services.pipeline import STAGES
 from shared.metric_names import METRICS, RESULTS, RUN_TIME_STATE
 from stack.plan import Plan
 from stack.servers import SERVERS, VictoriaMetrics
 from stack.worker import CHECKOUT
-from tests.dashboards.asked import Asked, answered, asked, boards, known, regular, values, variables
+from tests.dashboards.asked import Asked, answered, asked, boards, known, panels, regular, values, variables
 from tests.parity.store import ask
 from tests.real_servers import require
 from tests.stack.processes import wait_until
@@ -199,10 +201,90 @@ def test_numbers_are_those_of_the_replay(replayed: Replayed) -> None:
                     assert last(metric, cluster, **scope) == pytest.approx(row[field])
 
 
+def opened(replayed: Replayed, cluster: str, policy: str) -> tuple[dict[str, str], int, int]:
+    """Return what is chosen by "Open in its time" on a run of the first dashboard: the variables and the time range."""
+    now = int(time.time())
+    found = {}
+    for query in asked():
+        if (query.board, query.panel) == ("policies", "Runs"):
+            series = answered(replayed.store, query, {}, YEAR_1980, now)
+            (row,) = [each for each in series if holds(each["metric"], {"cluster": cluster, "policy": policy})]
+            found[query.legend] = int(float(row["value"][1])) // 1_000
+            chosen = {name: regular(row["metric"][name]) for name in ("cluster", "run")}
+    board = boards()["policies"]
+    (panel,) = [each for each in panels(board) if each["title"] == "Runs"]
+    link = json.dumps(panel["fieldConfig"]["overrides"])
+    begin, end = re.findall(r"(?:from|to)=\$\{__data\.fields\.(\w+)\.numeric\}", link)
+    return {"policy": ".+", "queue": ".+", "grouping": ".+", **chosen}, found[begin], found[end]
+
+
+def test_panels_of_a_run_opened_in_its_time_show_what_the_replay_said(replayed: Replayed) -> None:
+    for document in replayed.documents:
+        chosen, start, end = opened(replayed, document["cluster"], "probabilistic")
+        (policy, _), (run_time, _), (adjustment, _) = (
+            document[name] for name in ("policies", "run_time_predictions", "walltime_adjustments")
+        )
+        told = {
+            ("scoreboard", "Running jobs"): 0,
+            ("scoreboard", "Waiting jobs"): 0,
+            ("scoreboard", "Ended jobs"): document["jobs"],
+            ("scoreboard", "Mean wait"): policy["mean_wait"],
+            ("scoreboard", "Mean bounded slowdown"): policy["mean_bounded_slowdown"],
+            ("scoreboard", "Utilization"): policy["utilization"],
+            ("scheduler", "Longest waiting job"): -1,
+            ("scheduler", "Scheduling passes"): policy["scheduling_points"],
+            ("scheduler", "Running jobs without a lane"): 0,
+            ("runtime_distribution", "Jobs predicted"): run_time["predictions"],
+            ("runtime_distribution", "Log score"): run_time["log_score"],
+            ("runtime_distribution", "CRPS"): run_time["crps"],
+            ("walltime_adjustment", "As requested"): adjustment["mean_accuracy_requested"],
+            ("walltime_adjustment", "As adjusted"): adjustment["mean_accuracy"],
+            ("walltime_adjustment", "Median"): adjustment["median_accuracy"],
+        }
+        bounds = {"Bounded starts": "predictions", "Without a bound": "without", "Coverage": "coverage"}
+        rows = {
+            (row["grouping"], str(row["queue"])): row
+            for row in document["wait_bounds"]
+            if row["policy"] == policy["policy"]
+        }
+        stats = {
+            (name, each["title"])
+            for name, board in boards().items()
+            for each in panels(board)
+            if each["type"] == "stat"
+        }
+        assert stats == {*told, *(("wait_bound", title) for title in bounds)}
+        for query in asked():
+            series = answered(replayed.store, query, chosen, start, end) if (query.board, query.panel) in stats else []
+            if query.board == "wait_bound":
+                for each in series:
+                    row = rows[each["metric"]["grouping"], each["metric"]["queue"]]
+                    assert float(each["value"][1]) == pytest.approx(row[bounds[query.panel]]), query.panel
+            elif series:
+                (value,) = [float(each["value"][1]) for each in series]
+                assert value == pytest.approx(told.pop((query.board, query.panel)), rel=1e-9), query.panel
+        assert not told
+
+
+def test_charts_of_a_run_opened_in_its_time_end_with_what_the_replay_said(replayed: Replayed) -> None:
+    for document in replayed.documents:
+        chosen, start, end = opened(replayed, document["cluster"], "easy")
+        (_, policy) = document["policies"]
+        for panel, legend, value in (
+            ("Waits so far", "longest {{run}}", policy["max_wait"]),
+            ("Waits so far", "geometric mean {{run}}", policy["geometric_mean_wait"]),
+            ("Bounded slowdown", "so far {{run}}", policy["mean_bounded_slowdown"]),
+            ("Cut short", "ended at their limit {{run}}", policy["ended_at_limit"]),
+        ):
+            (query,) = [each for each in asked() if (each.panel, each.legend) == (panel, legend)]
+            (series,) = answered(replayed.store, query, chosen | {"window": "1d"}, start, end)
+            assert float(series["values"][-1][1]) == pytest.approx(value, rel=1e-9), (panel, legend)
+
+
 def test_what_is_emitted_is_what_is_asked_for(replayed: Replayed) -> None:
     found = set(ask(replayed.store, "label/__name__/values", start=0, end=int(time.time()) + 60))
     emitted = {name for name in found if name.startswith("shadowtime_")}
-    asked_for = set(itertools.chain.from_iterable(query.metrics for query in asked()))
+    asked_for = set(itertools.chain.from_iterable(query.metrics for query in asked())) - found.difference(emitted)
     plain = {name.removesuffix(end) for name in emitted for end in ("_bucket",)}
     too_short = {RUN_TIME_STATE.name} if replayed.documents[0]["jobs"] < LONG else set()
     assert {name for name in asked_for if name.removesuffix("_bucket") not in plain} == too_short

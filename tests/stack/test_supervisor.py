@@ -14,6 +14,7 @@ from pathlib import Path
 import pytest
 
 from services.pipeline import STAGES
+from shared.metric_names import SCRAPE_JOB
 from shared.settings import Settings
 from stack.__main__ import culprit
 from stack.plan import METRICS, Plan
@@ -129,7 +130,8 @@ def test_every_worker_is_scraped(running: Plan) -> None:
         with closing(connection):
             connection.request("GET", "/api/v1/targets?state=active")
             targets = json.loads(connection.getresponse().read())["data"]["activeTargets"]
-        return {each["labels"]["worker"] for each in targets if each["health"] == "up"}
+        labels = [each["labels"] for each in targets if each["health"] == "up"]
+        return {each["worker"] for each in labels if each["job"] == SCRAPE_JOB}
 
     wait_until(lambda: up() == {*FLOW, METRICS}, "a worker is not scraped")
 
