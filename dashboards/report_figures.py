@@ -98,8 +98,8 @@ def frontier(rows: Sequence[Mapping[str, Any]]) -> str:
     ]
     head = ["policy", "longest wait", "mean slowdown", "beaten"]
     caption = (
-        "Better is down and to the left. Beaten: another policy is better in one figure and no worse in the other; "
-        "none that is on the line."
+        "Better is down and to the left. Beaten: another policy is better in one figure and no worse in the other. No "
+        "policy on the line is."
     )
     picture = _fills([row["policy"] for row in rows]) + chart.svg()
     return figure(
