@@ -37,7 +37,9 @@ class Recorded:
         columns = workload.columns
         submit, wait = columns["submit_time"], columns["wait_time"]
         if (wait == -1).all():
-            raise TraceError(f"{workload.name} does not say how long its jobs waited; replay it with --mode closed")
+            raise TraceError(
+                f"{workload.name} does not say how long its jobs waited; only --mode closed can do without"
+            )
         start = submit + np.maximum(wait, 0)
         rows = np.arange(len(workload))
         times = np.concatenate((start + columns["run_time"], [each.time for each in capacity], submit, start))

@@ -45,12 +45,15 @@ def errors_on(workload: Workload, pool: ThreadPoolExecutor, keys: TemplatesKeys)
     Raises
     ------
     TraceError
-        If the workload is too short, or does not say how long its jobs waited.
+        If the workload is too short, has no job that comes after the end of another, or does not say how long its
+        jobs waited.
     """
     if len(workload) < FEWEST:
         raise TraceError(f"{workload.name}: {len(workload)} jobs are too few to search on; at least {FEWEST}")
-    jobs = [remembered(submission(job), job.run_time) for job in workload]
-    return TemplateErrors(jobs, list(told(workload)), keys, pool.map)
+    jobs, events = [remembered(submission(job), job.run_time) for job in workload], list(told(workload))
+    if all(kind == SUBMITTED for kind, _ in events[: len(jobs)]):
+        raise TraceError(f"{workload.name}: there is nothing to learn from: no job ends before the last is submitted")
+    return TemplateErrors(jobs, events, keys, pool.map)
 
 
 def main(

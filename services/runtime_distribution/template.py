@@ -77,7 +77,9 @@ class Template(SpecKeys):
         None, description="size of the ranges of processors that are told apart"
     )
     running: Annotated[PowerOfTwo, Field(ge=64, le=65536)] | None = Field(
-        None, description="seconds; only jobs count that ran longer than the last whole multiple that has elapsed"
+        None,
+        description="seconds; of a job that runs already, only jobs count that ran longer than the last whole multiple "
+        "that has elapsed",
     )
     history: Annotated[PowerOfTwo, Field(ge=2, le=65536)] | None = Field(
         None, description="ended jobs that a category keeps; the last ones"

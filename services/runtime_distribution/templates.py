@@ -149,7 +149,7 @@ class Templates(Remembering):
             point=as_predicted(value, x, elapsed),
             observations=behind,
             histogram=published(masses),
-            interval=(max(value - reach, 0.0), max(value + reach, 0.0)),
+            interval=(max(value - reach, 0.0), max(value + reach, elapsed + 1.0)),
         )
 
     def add(self, job: RememberedJob) -> None:

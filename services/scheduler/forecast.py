@@ -23,7 +23,19 @@ from services.scheduler.job_table import Queue, Running
 from services.scheduler.lwf import by_work
 from services.scheduler.places import Places
 from services.scheduler.policy import Policy
-from services.scheduler.run_ahead import ORDER, PLANNED, ROW, SIZE, Ahead, Columns
+from services.scheduler.run_ahead import (
+    ADJUSTED,
+    END,
+    ORDER,
+    PLANNED,
+    PREDICTED,
+    REQUESTED,
+    ROW,
+    SIZE,
+    START,
+    Ahead,
+    Columns,
+)
 from shared.events import Event, JobSubmitted, SchedulingPoint
 from shared.message import LONGEST
 from shared.predictions import WaitForecast
@@ -43,18 +55,20 @@ class State(NamedTuple):
 class Valid(NamedTuple):
     """For how long what was worked out at `now` is true, if nothing but submissions happens.
 
-    At that instant, and until the first job is forecast to start or to end.
+    At that instant; and until the first job is forecast to start or to end, as long as every running job is still
+    expected to end when it was: time alone moves the ends of those that have outlived what was predicted.
     """
 
     now: int
     until: int
+    ends: Column | Columns
 
-    def at(self, now: int) -> bool:
-        """Return whether it is true at a later time."""
-        return now == self.now or self.now < now < self.until
+    def at(self, now: int, ends: Column | Columns) -> bool:
+        """Return whether it is true at a later time, at which running jobs are expected to end at `ends`."""
+        return now == self.now or (self.now < now < self.until and np.array_equal(ends, self.ends))
 
 
-NEVER_VALID = Valid(0, 0)
+NEVER_VALID = Valid(0, 0, NONE)
 
 
 def as_submitted(queue: Queue) -> Column:
@@ -117,14 +131,14 @@ class Placed(RunAhead):
         now, queue, running, free = state
         rows = self.order(queue)
         rank = int(np.flatnonzero(rows == row)[0])
-        if self.places is None or rank < self.placed or not self.valid.at(now):
-            ends = forecast_ends(now, running)
+        ends = forecast_ends(now, running)
+        if self.places is None or rank < self.placed or not self.valid.at(now, ends):
             self.places = Places(now, free, running.processors, ends, in_turn=self.in_turn)
-            self.placed, self.valid = 0, Valid(now, ends.min(initial=BEYOND))
+            self.placed, self.valid = 0, Valid(now, ends.min(initial=BEYOND), ends)
         self.places.advance(now)
         added = rows[self.placed : rank + 1]
         start = self.places.add(queue.processors[added], queue.predicted_time[added])
-        self.placed, self.valid = rank + 1, Valid(now, min(self.valid.until, self.places.soonest))
+        self.placed, self.valid = rank + 1, Valid(now, min(self.valid.until, self.places.soonest), ends)
         return start
 
     def forget(self) -> None:
@@ -151,15 +165,16 @@ class PassByPass(RunAhead):
         now, queue, running, free = state
         waiting = self.waiting(now, queue, running)
         job = waiting[:, row].copy()
-        if self.ahead is None or not self.valid.at(now) or not self.behind_last(job, waiting):
-            ends = forecast_ends(now, running)
-            self.valid = Valid(now, ends.min(initial=BEYOND))
-            corrections, reserve = running.corrections, isinstance(self.policy, AllReserve)
-            self.ahead = Ahead(now, free, waiting, self.running(running, ends), corrections, reserve=reserve)
+        runs, corrections = self.running(now, running), running.corrections
+        planned = expected_ends(now, runs[START], runs[PREDICTED], runs[ADJUSTED], runs[REQUESTED], corrections)
+        ends = np.stack((runs[END], planned))
+        if self.ahead is None or not self.valid.at(now, ends) or not self.behind_last(job, waiting):
+            self.valid = Valid(now, runs[END].min(initial=BEYOND), ends)
+            self.ahead = Ahead(now, free, waiting, runs, corrections, reserve=isinstance(self.policy, AllReserve))
         else:
             self.ahead.add(job)
         start = self.ahead.start_of(row)
-        self.last, self.valid = job, Valid(now, min(self.valid.until, self.ahead.first))
+        self.last, self.valid = job, Valid(now, min(self.valid.until, self.ahead.first), ends)
         if start == BEYOND:
             self.ahead = None
         return start
@@ -188,11 +203,11 @@ class PassByPass(RunAhead):
             )
         )
 
-    def running(self, running: Running, ends: Column) -> Columns:
+    def running(self, now: int, running: Running) -> Columns:
         """Return the running jobs as `run_until_start` takes them."""
         predicted = running.requested_time if self.policy.on_requests else running.predicted_time
         times = predicted, running.adjusted_time, running.requested_time
-        return np.stack((running.processors, *times, running.start_time, ends))
+        return np.stack((running.processors, *times, running.start_time, forecast_ends(now, running)))
 
     def forget(self) -> None:
         """Run ahead from the beginning next time."""

@@ -36,6 +36,8 @@ PREDICTORS = (
     ACTUAL,
     "requested",
     "queue-maximum",
+    "class-p90",
+    "class-mean-sigma",
     "templates",
     "gibbons",
     "downey-mean",

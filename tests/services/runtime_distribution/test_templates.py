@@ -105,7 +105,9 @@ def test_online_is_batch_at_every_prefix(log: list[Ended], text: str, history: i
             limit = math.inf if asked.requested_time is None else asked.requested_time
             points = [max(min(value, limit), elapsed + 1) for value in near]
             assert min(abs(found.point - each) for each in points) <= 0.2 + 1e-3 * abs(found.point)
-            assert min(abs(found.interval[1] - max(each, 0)) for each in high) <= 0.4 + 2e-3 * found.interval[1]
+            assert (
+                min(abs(found.interval[1] - max(each, elapsed + 1)) for each in high) <= 0.4 + 2e-3 * found.interval[1]
+            )
             assert sum(found.histogram) == pytest.approx(1, abs=1e-4)
         predictor.learn_one(asked.submitted(), asked.run_time)
 
@@ -168,6 +170,13 @@ def test_a_regression_needs_two_sizes(prediction: str, size: int) -> None:
     """Also where so many have been summed that floating-point numbers do not hold the sums."""
     predictor = learned(prediction, *[Ended(1, 900, size, 1, 500 + n % 9) for n in range(3000)])
     assert predictor.predict_one(Ended(1, 900, 8, 1, 0).submitted()) is None
+
+
+def test_a_line_that_falls_below_zero_predicts_the_least_there_is() -> None:
+    found = predicted(
+        learned("linear", *[Ended(1, 900, size, 1, 600 - 100 * size) for size in range(1, 6)]), Ended(1, 900, 64, 1, 0)
+    )
+    assert (found.point, found.interval) == (1.0, (0.0, 1.0))
 
 
 def test_relative_run_times_need_a_request_and_three_jobs() -> None:

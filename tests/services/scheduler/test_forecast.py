@@ -10,7 +10,7 @@ from hypothesis import strategies as st
 from replayer.embedded import EmbeddedReplay
 from replayer.machine import Machine
 from replayer.recorded import Recorded
-from replayer.swf import Workload
+from replayer.swf import BUNDLED, Workload, prepare, read_swf
 from services.catalogue import configure
 from services.pipeline import STAGES
 from services.scheduler.forecast import forecaster_of
@@ -158,6 +158,28 @@ def test_what_is_kept_ends_with_the_first_end_that_was_forecast(policy: str) -> 
     asked.start(2, 9)
     assert asked.forecast(3, 10, 100, time=1, point=20) == WaitForecast(wait=49)
     assert asked.forecast(4, 10, 100, time=10, point=30).wait == 110
+
+
+@pytest.mark.parametrize("policy", ["easy:forecast=yes", "all-reserve:forecast=yes"])
+def test_what_is_kept_ends_when_a_running_job_is_expected_to_end_later(policy: str) -> None:
+    """Job 1 outlives its first correction at 160: job 3 may start before job 2 from then on, and holds it up."""
+    asked = Asked(policy, runtime="last-two(fallback=incremental)")
+    asked.forecast(1, 6, 10_000, point=100)
+    asked.start(1, 6)
+    asked.forecast(2, 10, 100, time=150, point=100)
+    assert asked.forecast(3, 4, 1_000, time=155, point=60) == WaitForecast(wait=145)
+    assert asked.forecast(4, 4, 1_000, time=165, point=60) == WaitForecast(wait=160)
+
+
+@EVERY_FORECAST
+@pytest.mark.parametrize(
+    ("runtime", "adjustment"),
+    [("last-two(fallback=incremental)", "none"), ("last-two", "percentile:minimum=1,running=yes")],
+)
+def test_what_is_kept_changes_no_forecast_of_the_bundled_log(policy: str, runtime: str, adjustment: str) -> None:
+    jobs, spec = prepare(read_swf(BUNDLED), limit=1_500), configure(policy, runtime, adjustment)
+    opened = ClusterOpened(time=0, cluster="c", processors=jobs.processors, **spec._asdict())
+    EmbeddedReplay(opened, Machine(jobs), stages=CHECKED).run_to_end()
 
 
 def test_shorter_candidates_go_first_though_longer_ones_were_run_ahead() -> None:
