@@ -7,7 +7,7 @@ from typing import Any
 from dashboards.block_bootstrap import Interval
 from dashboards.charts import cell, table
 from dashboards.report_statistics import Paired
-from services.in_words import duration
+from services.in_words import duration, work
 
 COLUMNS = (
     ("mean wait", "mean_wait"),
@@ -18,6 +18,9 @@ COLUMNS = (
     ("bounded slowdown", "mean_bounded_slowdown"),
     ("utilization", "utilization"),
 )
+WASTE = (("runs in vain", "killed"), ("work wasted", "wasted_processor_seconds"))
+"""Shown where any policy ran jobs in vain."""
+
 SHARES = {"zero_wait_share", "utilization", "coverage"}
 BARS = (
     ("Mean wait", "mean_wait"),
@@ -29,10 +32,11 @@ Row = Mapping[str, Any]
 
 def comparison(rows: Sequence[Row], *, predicting: bool) -> str:
     """Return the scores of each policy, and what it predicts run times by if it does (`predicting`)."""
+    columns = COLUMNS + (WASTE if any(row["killed"] for row in rows) else ())
     body = [
         [
             escape(row["policy"]) + (f"<br><small>run times: {escape(row['runtime'])}</small>" if predicting else ""),
-            *(cell(row[key], _shown(key, row[key])) for _, key in COLUMNS),
+            *(cell(row[key], _shown(key, row[key])) for _, key in columns),
         ]
         for row in rows
     ]
@@ -40,7 +44,7 @@ def comparison(rows: Sequence[Row], *, predicting: bool) -> str:
         "Waits from submission to start. Geometric mean: of waits, each counted as at least 10 s. Slowdown: response "
         "time over run time, bounded at 10 s."
     )
-    return table(["policy", *dict(COLUMNS)], body, "Scores of each policy", caption)
+    return table(["policy", *dict(columns)], body, "Scores of each policy", caption)
 
 
 def bars(rows: Sequence[Row]) -> str:
@@ -180,6 +184,10 @@ def _shown(key: str, value: float | None) -> str:
         return "-"
     if key in SHARES:
         return _share(value)
+    if key == "killed":
+        return f"{value:,}"
+    if key == "wasted_processor_seconds":
+        return work(value)
     return f"{value:,.2f}" if "slowdown" in key else duration(value)
 
 

@@ -6,7 +6,7 @@ from rich.markup import escape
 from rich.table import Table
 
 from replayer.comparison import Plan, Result, wait_bound_rows
-from services.in_words import duration
+from services.in_words import duration, work
 from shared.command_line import one_line
 from shared.spec import parse
 
@@ -35,6 +35,9 @@ def comparison_table(results: Sequence[Result]) -> Table:
             _share(scores.zero_wait_share),
             f"{result.cpu_seconds:.1f} s",
         )
+        if scores.killed:
+            price = f"{scores.killed:,} runs in vain, {work(scores.wasted_processor_seconds)} wasted"
+            table.caption = f"{table.caption}\n{escape(result.plan.label)}: {price}"
     return table
 
 

@@ -40,6 +40,14 @@ class _Execution:
         return self.limit is not None and self.limit < reshaped_time(self.job.requested_time, self.by)
 
     @property
+    def cut(self) -> bool:
+        """Whether its limit ends it: on another size rounding may make a cut run as long as the whole."""
+        if self.limit is None:
+            return False
+        rounded = self.limit == self.run_time and self.job.run_time > self.job.requested_time
+        return self.limit < self.run_time or rounded
+
+    @property
     def end_time(self) -> int:
         return self.start_time + (self.run_time if self.limit is None else min(self.run_time, self.limit))
 
@@ -178,8 +186,7 @@ class Machine:
 
     def _end(self, job_number: int, *, killed: bool = False, requeue: bool = False) -> JobEnded:
         execution = self._running.pop(job_number)
-        job, limit = execution.job, execution.limit
-        cut = limit is not None and limit < execution.run_time
+        job, cut = execution.job, execution.cut
         if cut and not killed and execution.on_trial:
             requeue = True
         if requeue:

@@ -57,6 +57,18 @@ def duration(seconds: float | None) -> str:
     return f"{seconds / 60:.1f} min" if seconds >= 60 else f"{seconds:.0f} s"
 
 
+def work(processor_seconds: float) -> str:
+    """Return processors times time as a person reads it.
+
+    >>> work(864_000), work(5400), work(90)
+    ('10.0 processor days', '1.5 processor hours', '90 processor seconds')
+    """
+    for unit, name in ((DAY, "days"), (3600, "hours")):
+        if processor_seconds >= unit:
+            return f"{processor_seconds / unit:,.1f} processor {name}"
+    return f"{processor_seconds:.0f} processor seconds"
+
+
 def lines(envelope: Envelope) -> Iterator[Line]:
     """Yield what an event tells in words; nothing where there is nothing to tell, as of an empty decision."""
     event = envelope.event

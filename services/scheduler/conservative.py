@@ -59,7 +59,9 @@ class ConservativeKeys(SpecKeys):
         "expected to be saved exceeds the work that is expected to be wasted, by their run-time distributions",
     )
     test_runs: bool = Field(
-        False, description="jobs of over 3 hours are run for 5 to 15 minutes, once, where they cannot be speculated on"
+        False,
+        description="jobs that request over 3 hours are run for 5 to 15 minutes, once, where they cannot be "
+        "speculated on",
     )
     shape: Mode = Field(
         "requested",

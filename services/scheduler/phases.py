@@ -33,7 +33,7 @@ class Phases:
     came_true
         The share of the waits foreseen by the plan that jobs really had to wait; what is expected to be saved.
     test_runs
-        Whether long jobs are tested.
+        Whether jobs with long requests are tested.
     """
 
     def __init__(
@@ -142,6 +142,7 @@ class Phases:
         return attempt(
             hole,
             run_time,
+            known.requested_time,
             self.trials.least(known, run_time, share),
             speculate=share > 0,
             test=self.test_runs and not known.tested,

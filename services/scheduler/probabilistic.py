@@ -1,10 +1,9 @@
 """Backfilling by the probability of delaying the head."""
 
 import math
-from typing import Annotated, Any, Literal
+from typing import Any
 
 import numpy as np
-from pydantic import Field
 
 from services.scheduler.candidates import MEASURES, Flags, Tried, try_candidates
 from services.scheduler.easy import BEYOND, shadow_of
@@ -12,12 +11,12 @@ from services.scheduler.expected_end import Column, expected_ends
 from services.scheduler.job_table import NEVER, Queue, Running
 from services.scheduler.orders import ranked
 from services.scheduler.policy import FITS_NOW, Policy, backfilled, start
+from services.scheduler.probabilistic_keys import ProbabilisticKeys
 from services.scheduler.terminations import refined_edges
 from shared.chance import key_of
 from shared.events import ClusterOpened, Decision, Evaluated, Event, JobStarted, JobSubmitted
 from shared.predictions import DIGITS
 from shared.reasons import ProbablyHarmless, Reason, Risk
-from shared.spec import SpecKeys
 
 RISKIEST = 3
 """Terminations that a decision names."""
@@ -26,37 +25,6 @@ ROUNDED = 0.5 * 10.0**-DIGITS
 """What is no more than this rounds to nothing."""
 
 NO_CORRECTIONS: Column = np.empty(0, dtype=np.int64)
-
-
-class ProbabilisticKeys(SpecKeys):
-    """Settings of `Probabilistic`."""
-
-    tau: float = Field(0.05, gt=0, le=1, description="a candidate starts if it delays the head with less than this")
-    criterion: Literal["exact", "paper", "gain"] = Field(
-        "exact",
-        description="compare tau with the exact probability, with the paper's bound on it from below, or with the "
-        "slowdown that the head is expected to lose at most for each unit that the candidate gains",
-    )
-    order: Literal["fcfs", "sjbf", "expected", "P", "R", "P/L", "R/L"] = Field(
-        "fcfs",
-        description="try candidates as submitted, by shortest request, by shortest expected run time, by priority, by "
-        "random number, or by one of these two over the expected run time",
-    )
-    accept_easy_safe: bool = Field(
-        False, description="yes: whatever plain EASY would start on the requests starts, at no cost to the budget"
-    )
-    budget: float = Field(
-        1.0, ge=0, le=1, description="the probability of having been delayed that one head is put to; then plain EASY"
-    )
-    patience: Annotated[float, Field(ge=0)] = Field(
-        math.inf,
-        description="no start puts a head at risk of waiting longer than this many times the longest wait so far, or "
-        "than it was first promised; candidates that have waited for half as long are tried before all others",
-    )
-    points: int = Field(1, ge=1, le=16, description="instants in each bin at which a job may end; the paper has one")
-    mass: Literal["truncate", "censor"] = Field(
-        "truncate", description="what a prediction has above the request is left out, or happens at the request"
-    )
 
 
 def add_risk(spent: float, probability: float) -> float:
@@ -197,11 +165,12 @@ class Probabilistic(Policy):
         """Return the candidates in the order in which they are tried."""
         if self.keys.order == "fcfs":
             return rows
-        if self.keys.order not in ("sjbf", "expected"):
-            order = ranked(now, queue, queue.order_time, self.keys.order, 0.0, self.chance)
-            return order[np.isin(order, rows)]
         times = queue.order_request if self.keys.order == "sjbf" else queue.order_time
-        return rows[np.argsort(times[rows], kind="stable")]
+        shortest = self.keys.order in ("sjbf", "expected")
+        if shortest and not self.keys.weight:
+            return rows[np.argsort(times[rows], kind="stable")]
+        order = ranked(now, queue, times, "1/L" if shortest else self.keys.order, self.keys.weight, self.chance)
+        return order[np.isin(order, rows)]
 
     def _try(self, busy: "_Busy", rows: Column, needed: int, head_run_time: float, safe: Flags, spent: float) -> Tried:
         """Walk once for all candidates; what has been spent on the head bounds what may be spent on it still."""

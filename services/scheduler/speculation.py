@@ -32,24 +32,30 @@ def next_time(last: int, run_time: int) -> int:
     return (last + run_time) // 2
 
 
-def attempt(hole: int, run_time: int, least: int, *, speculate: bool, test: bool) -> Attempt | None:
+def attempt(
+    hole: int, run_time: int, requested_time: int, least: int, *, speculate: bool, test: bool
+) -> Attempt | None:
     """Return how a job is run in a hole, if at all; a speculated time grows to fill the hole. Times in seconds.
 
     Parameters
     ----------
+    run_time
+        For how long it is planned.
+    requested_time
+        What was asked for, whatever is predicted and on whatever size it runs: that makes it long enough for a test.
     least
         The time below which it is not worth while: a share of the estimate, or what an earlier run taught.
     speculate, test
         Whether the job may be run speculatively, and whether it may be tested.
 
-    >>> attempt(20_000, 36_000, 7200, speculate=True, test=True)
+    >>> attempt(20_000, 36_000, 36_000, 7200, speculate=True, test=True)
     Attempt(seconds=20000, test_run=False)
-    >>> attempt(5000, 36_000, 7200, speculate=True, test=True)
+    >>> attempt(5000, 36_000, 36_000, 7200, speculate=True, test=True)
     Attempt(seconds=900, test_run=True)
     """
     if speculate and hole >= least:
         return Attempt(min(hole, run_time), test_run=False)
-    if test and run_time > TEST_ABOVE and hole >= SHORTEST_TEST:
+    if test and requested_time > TEST_ABOVE and hole >= SHORTEST_TEST:
         return Attempt(min(hole, LONGEST_TEST), test_run=True)
     return None
 

@@ -41,7 +41,7 @@ VARIANTS = (
         f"{BEST},speculate=0.8,test_runs=yes,shape={shape}"
         for shape in ("half", "quarter", "half,widen=yes", "quarter,widen=yes")
     ),
-    f"{EXPECTED},{BEST},test_runs=yes,shape=half",
+    *(f"{EXPECTED},{BEST},test_runs=yes,shape={shape}" for shape in ("half", "quarter,widen=yes")),
 )
 
 Floats = npt.NDArray[np.float64]

@@ -10,7 +10,8 @@ import numpy as np
 from services.scheduler.adjusted_times import planned_times
 from services.scheduler.delay_probability import walk
 from services.scheduler.job_table import Histograms, Queue, Running
-from services.scheduler.probabilistic import Probabilistic, ProbabilisticKeys
+from services.scheduler.probabilistic import Probabilistic
+from services.scheduler.probabilistic_keys import ProbabilisticKeys
 from services.scheduler.terminations import refined_edges, terminations
 from tests.benchmarks.scheduling_pass import NOW, median_microseconds
 

@@ -17,7 +17,7 @@ import pytest
 
 from dashboards.report import page
 from dashboards.report_statistics import DAY, months, slowdowns
-from dashboards.report_tables import COLUMNS
+from dashboards.report_tables import COLUMNS, WASTE
 from replayer.comparison import as_json, carry_out
 from replayer.records import DecisionLog
 from replayer.swf import BUNDLED, prepare, read_swf
@@ -104,6 +104,16 @@ def test_the_table_agrees_with_json(comparison: tuple[dict[str, Any], str]) -> N
     rows = {re.sub("<br>.*", "", name): values for name, values in tables(html)["Scores of each policy"].items()}
     for row in told["policies"]:
         assert [float(value) for value in rows[row["policy"]]] == [row[key] for _, key in COLUMNS]
+
+
+def test_the_price_of_trials_has_columns_where_there_is_one(comparison: tuple[dict[str, Any], str]) -> None:
+    told, records = replayed([plan_of(generated(60), policy) for policy in ("easy", "conservative:speculate=0.2")])
+    html = page([told], [], [records])
+    rows = list(tables(html)["Scores of each policy"].values())
+    assert told["policies"][1]["killed"] > 0
+    for row, values in zip(told["policies"], rows, strict=True):
+        assert [float(value) for value in values] == [row[key] for _, key in COLUMNS + WASTE]
+    assert all(name in html and name not in comparison[1] for name, _ in WASTE)
 
 
 def test_what_is_worked_out_from_the_schedule_agrees_with_json(comparison: tuple[dict[str, Any], str]) -> None:

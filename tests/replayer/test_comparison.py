@@ -13,7 +13,7 @@ from replayer.comparison import Plan, Result, as_json, carry_out, run_name
 from replayer.comparison_table import comparison_table, forecast_table, prediction_table
 from replayer.swf import BUNDLED, prepare, read_swf
 from services.catalogue import configure
-from services.in_words import duration
+from services.in_words import duration, work
 from shared.events import ClusterOpened, Envelope
 from shared.scores import CalibrationScores, WaitForecastScores
 from tests.replayer.small_logs import generated, job, plan_of, workload_of
@@ -210,6 +210,16 @@ def test_table_has_a_row_per_policy() -> None:
     for heading in ("mean wait", "geometric", "longest", "slowdown", "at once", "cpu"):
         assert heading in text
     assert "geometric: each counted as at least 10 s" in text
+
+
+def test_the_price_of_trials_is_told_where_there_is_one() -> None:
+    trials = "conservative:speculate=0.2,test_runs=yes"
+    results = results_of("easy", trials)
+    scores = results[1].scores.policy
+    assert scores.killed > 0
+    (told,) = [line.strip() for line in rendered(results, 200).splitlines() if "in vain" in line]
+    assert told == f"{trials}: {scores.killed:,} runs in vain, {work(scores.wasted_processor_seconds)} wasted"
+    assert "in vain" not in rendered(results[:1])
 
 
 def test_a_set_of_templates_does_not_fill_the_screen() -> None:

@@ -105,6 +105,17 @@ def test_a_narrowed_job_is_killed_at_its_request() -> None:
     assert (ended.time, ended.own_run_time, ended.outcome, ended.requeued) == (200, 100, "limit", False)
 
 
+@pytest.mark.parametrize(
+    ("run_time", "limit", "outcome"),
+    [(14, 7, "limit"), (13, 7, "completed"), (14, 6, "limit"), (14, 8, "completed"), (14, None, "completed")],
+)
+def test_rounding_on_another_size_hides_no_cut(run_time: int, limit: int | None, outcome: Outcome) -> None:
+    """On two processors a request of 13 s and a run time of 14 s both last for 7."""
+    machine = machine_with(job(1, run_time=run_time, requested_time=13))
+    machine.apply(start(1, 2, limit=limit))
+    assert end_of(machine.next_instant()).outcome == outcome
+
+
 def test_a_narrowed_job_on_trial_waits_again() -> None:
     machine = machine_with(job(1, processors=2, run_time=500, requested_time=100))
     machine.apply(start(1, 1, limit=199))

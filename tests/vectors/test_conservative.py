@@ -49,13 +49,13 @@ def test_speculated_times_grow_to_fill_the_hole() -> None:
     example = vector("p1_spec_hole")
     estimate, least = example["estimate"], example["min_spec"]
     assert least == example["pct"] * estimate
-    assert attempt(5000, estimate, least, speculate=True, test=False) is None
+    assert attempt(5000, estimate, estimate, least, speculate=True, test=False) is None
     for hole in (7200, 20_000):
-        found = attempt(hole, estimate, least, speculate=True, test=False)
+        found = attempt(hole, estimate, estimate, least, speculate=True, test=False)
         assert found is not None
         assert (found.seconds, found.test_run) == (hole, False)
         assert str(hole) in example[f"hole_{hole}"]
-    found = attempt(40_000, estimate, least, speculate=True, test=False)
+    found = attempt(40_000, estimate, estimate, least, speculate=True, test=False)
     assert found is not None
     assert found.seconds == estimate  # the whole of it: no trial
 
@@ -64,7 +64,7 @@ def test_test_runs() -> None:
     example = vector("p1_test_run")
     assert (example["threshold"], example["min"], example["max"]) == (TEST_ABOVE, SHORTEST_TEST, LONGEST_TEST)
     for case in example["cases"]:
-        found = attempt(case["hole"], case["est"], case["est"], speculate=True, test=True)
+        found = attempt(case["hole"], case["est"], case["est"], case["est"], speculate=True, test=True)
         assert (None if found is None else found.seconds) == case.get("test_len")
         assert found is None or found.test_run
 

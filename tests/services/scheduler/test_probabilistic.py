@@ -18,7 +18,8 @@ from services.scheduler.delay_probability import delay_bound, delay_probability
 from services.scheduler.job_table import NEVER, Queue, Running
 from services.scheduler.policies import POLICIES
 from services.scheduler.policy import Policy
-from services.scheduler.probabilistic import Probabilistic, ProbabilisticKeys
+from services.scheduler.probabilistic import Probabilistic
+from services.scheduler.probabilistic_keys import ProbabilisticKeys
 from services.scheduler.terminations import refined_edges
 from shared.errors import SettingsError
 from shared.events import ClusterOpened, Decided, Envelope, Evaluated, JobEnded, JobStarted, JobSubmitted, Start
@@ -83,7 +84,7 @@ def twin(instance: Instance, keys: ProbabilisticKeys) -> list[tuple[int, float]]
     if keys.order != "fcfs":
         base = [job._replace(predicted_time=job.requested_time) if keys.order == "sjbf" else job for job in candidates]
         order = {job.job_number: run_time(job, shortened=uses.queue) for job in base}
-        candidates.sort(key=lambda job: order[job.job_number])
+        candidates.sort(key=lambda job: -(1 / order[job.job_number] + keys.weight * (now - job.submit_time)))
     spent = 0.0
     for job in candidates:
         if spent >= keys.budget:  # plain EASY from here on, which is not the twin's business
@@ -106,7 +107,8 @@ def twin(instance: Instance, keys: ProbabilisticKeys) -> list[tuple[int, float]]
     instance=instances(max_waiting=6, max_running=4),
     tau=st.sampled_from([0.05, 0.3, 0.8, 1.0]),
     criterion=st.sampled_from(["exact", "paper"]),
-    order=st.sampled_from(["fcfs", "sjbf", "expected"]),
+    order=st.sampled_from(["fcfs", "BF", "sjbf", "expected", "1/L"]),
+    weight=st.sampled_from([0.0, 0.001, 0.1]),
     mass=st.sampled_from(["truncate", "censor"]),
     budget=st.sampled_from([1.0, 0.4]),
 )

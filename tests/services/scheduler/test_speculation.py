@@ -3,10 +3,12 @@
 import math
 
 import numpy as np
+import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
 from replayer.comparison import Plan
+from replayer.swf import Workload
 from services.catalogue import configure
 from services.scheduler.conditioning import conditional
 from services.scheduler.speculation import worthwhile
@@ -67,3 +69,36 @@ def test_who_is_known_to_fail_early_is_tried_early() -> None:
     assert limit is not None
     assert 50 <= limit <= 7200
     assert all(limit is not None and limit < 120 for number, limit in trials[1:])  # a hint of others' jobs is little
+
+
+def on_test(policy: str, jobs: Workload) -> list[tuple[int, int | None]]:
+    """Return job and limit of each test run."""
+    found: list[tuple[int, int | None]] = []
+
+    def note(envelope: Envelope) -> None:
+        if isinstance(envelope.event, Decided):
+            reasons = [(each, each.reason) for each in envelope.event.starts]
+            found.extend((e.job_number, e.limit) for e, why in reasons if isinstance(why, Speculated) and why.test_run)
+
+    Plan(policy, "c", jobs, configure(policy)).replay([note]).run_to_end()
+    return found
+
+
+@pytest.mark.parametrize(("requested_time", "tests"), [(7200, []), (10_800, []), (10_801, [(5, 900)])])
+def test_on_half_the_processors_a_request_is_no_longer(requested_time: int, tests: list[tuple[int, int]]) -> None:
+    rows = [TraceRow(n, 0, size, 700, 700) for n, size in enumerate((8, 6, 8, 8), 1)]
+    rows.append(TraceRow(5, 0, 2, requested_time, requested_time))
+    assert on_test("conservative:test_runs=yes,shape=half", workload(8, rows)) == tests
+
+
+@pytest.mark.parametrize("runtime", ["requested", "last-two"])
+def test_a_long_request_is_tested_whatever_is_predicted(runtime: str) -> None:
+    """User 1 asks for ten hours, and took 50 minutes each time."""
+    rows = [TraceRow(n, 40_000 * n, 1, 36_000, 3000, 1) for n in (1, 2, 3)]
+    late = 40_000 * 9
+    rows += [
+        TraceRow(90, late, 3, 2000, 2000, 3),  # one processor is left for 2000 s
+        TraceRow(91, late, 4, 7200, 7200, 3),
+        TraceRow(92, late + 1, 1, 36_000, 30_000, 1),
+    ]
+    assert on_test(f"conservative:test_runs=yes,runtime={runtime}", workload(4, rows)) == [(92, 900)]

@@ -1,0 +1,52 @@
+"""Settings of backfilling by probability."""
+
+import math
+from typing import Annotated, Literal
+
+from pydantic import BeforeValidator, Field
+
+from shared.spec import SpecKeys
+
+SYNONYMS = {"BF": "fcfs", "1/L": "expected"}
+"""What other policies call orders of ours."""
+
+
+class ProbabilisticKeys(SpecKeys):
+    """Settings of `Probabilistic`."""
+
+    tau: float = Field(0.05, gt=0, le=1, description="a candidate starts if it delays the head with less than this")
+    criterion: Literal["exact", "paper", "gain"] = Field(
+        "exact",
+        description="compare tau with the exact probability, with the paper's bound on it from below, or with the "
+        "slowdown that the head is expected to lose at most for each unit that the candidate gains",
+    )
+    order: Annotated[
+        Literal["fcfs", "sjbf", "expected", "P", "R", "P/L", "R/L"],
+        BeforeValidator(lambda order: SYNONYMS.get(order, order)),
+    ] = Field(
+        "fcfs",
+        description="try candidates as submitted (also BF), by shortest request, by shortest expected run time (also "
+        "1/L), by priority, by random number, or by one of these two over the expected run time",
+    )
+    accept_easy_safe: bool = Field(
+        False, description="yes: whatever plain EASY would start on the requests starts, at no cost to the budget"
+    )
+    budget: float = Field(
+        1.0, ge=0, le=1, description="the probability of having been delayed that one head is put to; then plain EASY"
+    )
+    patience: Annotated[float, Field(ge=0)] = Field(
+        math.inf,
+        description="no start puts a head at risk of waiting longer than this many times the longest wait so far, or "
+        "than it was first promised; candidates that have waited for half as long are tried before all others",
+    )
+    points: int = Field(1, ge=1, le=16, description="instants in each bin at which a job may end; the paper has one")
+    mass: Literal["truncate", "censor"] = Field(
+        "truncate", description="what a prediction has above the request is left out, or happens at the request"
+    )
+    weight: float = Field(
+        0.0,
+        ge=0,
+        le=1e6,
+        description="of the delay in seconds, added to what candidates are sorted by",
+        exclude_if=lambda weight: not weight,
+    )
