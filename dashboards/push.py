@@ -10,7 +10,7 @@ from grafana_client.api import GrafanaApi
 from grafana_client.client import GrafanaClientError, GrafanaException, GrafanaUnauthorizedError
 from niquests.exceptions import RequestException
 
-from shared.errors import PushError
+from shared.errors import PushError, reason_of
 from shared.http_access import bearer_token, http_url
 
 PROVISIONING = Path(__file__).parent / "provisioning"
@@ -164,4 +164,4 @@ def holds(there: Any, wanted: Any) -> bool:
 
 
 def _first_line(error: Exception) -> str:
-    return (str(error) or type(error).__name__).splitlines()[0]
+    return reason_of(error).splitlines()[0]

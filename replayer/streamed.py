@@ -17,7 +17,7 @@ from replayer.embedded import Observer
 from replayer.pace import Pace
 from replayer.source import Source
 from shared import bus
-from shared.errors import ReplayError
+from shared.errors import ReplayError, reason_of
 from shared.events import ClusterClosed, ClusterOpened, Decided, Envelope, Event, Rejected, SchedulingPoint
 from shared.settings import Settings
 from shared.topics import DECISIONS, JOBS, SCORES
@@ -117,7 +117,7 @@ class StreamedReplay:
             except (KafkaError, OSError) as error:
                 if loop.time() > until:
                     raise bus.unusable(self._settings, error) from error
-                log.warning("Kafka went while the replay began (%s); trying again", error or type(error).__name__)
+                log.warning("Kafka went while the replay began (%s); trying again", reason_of(error))
             finally:
                 if not begun:
                     await consumer.stop()

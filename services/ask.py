@@ -2,7 +2,6 @@
 
 import asyncio
 import logging
-import signal
 from collections import Counter
 from collections.abc import AsyncIterator, Awaitable, Callable
 from contextlib import asynccontextmanager
@@ -16,7 +15,7 @@ from rich.table import Table
 
 from services.answers import Answer, Answers, Problem, Question, Unanswerable, read_question
 from services.pipeline import STAGES
-from services.web import listening
+from services.web import listening, told_to_end
 from shared.command_line import one_line
 from shared.errors import ShadowtimeError, StoreError
 from shared.predictions import WaitBound
@@ -54,9 +53,7 @@ async def ask_once(settings: Settings, question: Question) -> Answer:
 
 async def serve(settings: Settings, host: str, port: int) -> None:
     """Answer over HTTP until SIGTERM or Ctrl-C."""
-    ended = asyncio.Event()
-    for number in (signal.SIGINT, signal.SIGTERM):
-        asyncio.get_running_loop().add_signal_handler(number, ended.set)
+    ended = told_to_end()
     async with reading(settings) as reader:
         made = application(Answers(STAGE, reader), partial(reader.wait_for, 0))
         async with listening(made, host, port) as runner:

@@ -11,6 +11,7 @@ from collections.abc import Iterator
 import aiohttp
 
 from services.metrics_health import MetricsHealth
+from shared.errors import reason_of
 from shared.events import ClusterOpened, Decided, Envelope, JobSubmitted
 from shared.kafka_follower import TailFollower
 from shared.samples import label
@@ -70,7 +71,7 @@ class GrafanaLive:
                 text = await response.read()
                 return None if response.status < 300 else f"{response.status} {text[:200].decode(errors='replace')}"
         except (aiohttp.ClientError, OSError, TimeoutError) as error:
-            return str(error) or type(error).__name__
+            return reason_of(error)
 
     def _lines(self, value: bytes | None) -> list[str]:
         envelope = Envelope.read(value)

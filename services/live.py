@@ -6,7 +6,6 @@ so a slow visitor misses states, and neither holds anything up nor takes memory.
 
 import asyncio
 import logging
-import signal
 from collections.abc import Awaitable, Callable
 from contextlib import aclosing, suppress
 from pathlib import Path
@@ -15,7 +14,7 @@ import orjson
 from aiohttp import web
 
 from services.live_view import LiveRuns
-from services.web import address_of, listening
+from services.web import address_of, listening, told_to_end
 from shared.bus import prepare_topics
 from shared.events import Envelope
 from shared.settings import Settings
@@ -57,9 +56,7 @@ async def serve_live(settings: Settings, host: str, port: int) -> None:
     SettingsError
         If the port is taken.
     """
-    ended = asyncio.Event()
-    for number in (signal.SIGINT, signal.SIGTERM):
-        asyncio.get_running_loop().add_signal_handler(number, ended.set)
+    ended = told_to_end()
     await prepare_topics(settings)
     live = LivePage(LiveRuns())
     following = asyncio.create_task(follow(settings, live))

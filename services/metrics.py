@@ -2,7 +2,6 @@
 
 import asyncio
 import logging
-import signal
 from contextlib import AsyncExitStack
 
 import aiohttp
@@ -13,7 +12,7 @@ from pydantic import SecretStr
 from services.grafana_live import GrafanaLive
 from services.metrics_health import MetricsHealth
 from services.metrics_writer import MetricsWriter
-from services.web import listening
+from services.web import listening, told_to_end
 from shared.errors import SettingsError
 from shared.http_access import bearer_token
 from shared.kafka_follower import GroupFollower, TailFollower
@@ -28,9 +27,7 @@ WRITE_SECONDS, PUSH_SECONDS = 30.0, 3.0
 
 async def run_metrics(settings: Settings) -> None:
     """Feed both until SIGTERM or Ctrl-C; trouble with Grafana never reaches VictoriaMetrics."""
-    ended = asyncio.Event()
-    for number in (signal.SIGINT, signal.SIGTERM):
-        asyncio.get_running_loop().add_signal_handler(number, ended.set)
+    ended = told_to_end()
     health = MetricsHealth()
     async with AsyncExitStack() as stack:
         follower = await stack.enter_async_context(GroupFollower(settings, SCORES, "metrics"))

@@ -19,6 +19,7 @@ import aiohttp
 
 from services.import_lines import import_lines
 from services.metrics_health import MetricsHealth
+from shared.errors import reason_of
 from shared.events import Envelope
 from shared.kafka_follower import GroupFollower, Offsets
 
@@ -107,7 +108,7 @@ class MetricsWriter:
                         log.error("VictoriaMetrics refuses %s: %s", path, reason)
                         return None
             except (aiohttp.ClientError, OSError, TimeoutError) as error:
-                reason = str(error) or type(error).__name__
+                reason = reason_of(error)
             log.warning("VictoriaMetrics does not take %s: %s; trying again in %.1f s", path, reason, pause)
             self._health.retries.inc()
             await asyncio.sleep(pause)

@@ -1,5 +1,7 @@
 """A web server for as long as a block lasts; one on the loopback is for this machine alone."""
 
+import asyncio
+import signal
 from collections.abc import AsyncIterator, Awaitable, Callable
 from contextlib import asynccontextmanager
 from ipaddress import ip_address
@@ -11,6 +13,14 @@ from shared.errors import SettingsError
 
 PATIENCE_AT_THE_END = 3.0
 """Seconds that requests under way have when the process is told to end."""
+
+
+def told_to_end() -> asyncio.Event:
+    """Return what is set as soon as this process is told to end, by SIGTERM or Ctrl-C."""
+    ended = asyncio.Event()
+    for number in (signal.SIGINT, signal.SIGTERM):
+        asyncio.get_running_loop().add_signal_handler(number, ended.set)
+    return ended
 
 
 @asynccontextmanager

@@ -18,7 +18,7 @@ from aiokafka.errors import (
     UnsupportedSaslMechanismError,
 )
 
-from shared.errors import BusError
+from shared.errors import BusError, reason_of
 from shared.settings import Settings
 from shared.topics import DEAD_LETTERS, FLOW
 
@@ -66,7 +66,7 @@ def ssl_context(settings: Settings) -> ssl.SSLContext:
 
 def unusable(settings: Settings, error: Exception) -> BusError:
     """Return the error that tells which Kafka it was, and what it said."""
-    return BusError(f"Kafka at {settings.kafka_bootstrap} cannot be used: {str(error) or type(error).__name__}")
+    return BusError(f"Kafka at {settings.kafka_bootstrap} cannot be used: {reason_of(error)}")
 
 
 def producer(settings: Settings) -> AIOKafkaProducer:

@@ -65,3 +65,12 @@ class PushError(ShadowtimeError):
 
 class ReplayError(ShadowtimeError):
     """A replay cannot go on."""
+
+
+def reason_of(error: BaseException) -> str:
+    """Return what an error of a library says; its name where it says nothing.
+
+    >>> reason_of(OSError("no route")), reason_of(TimeoutError())
+    ('no route', 'TimeoutError')
+    """
+    return str(error) or type(error).__name__

@@ -11,6 +11,7 @@ from aiokafka import AIOKafkaConsumer, TopicPartition
 from aiokafka.errors import KafkaError
 
 from shared import bus
+from shared.errors import reason_of
 from shared.settings import Settings
 
 log = logging.getLogger("shadowtime.follower")
@@ -49,7 +50,7 @@ class _Follower:
         try:
             found = await self._consumer.getmany(timeout_ms=int(1000 * patience), max_records=most)
         except KafkaError as error:
-            log.warning("%s: %s; trying again", self._topic, error or type(error).__name__)
+            log.warning("%s: %s; trying again", self._topic, reason_of(error))
             return []
         return [record for records in found.values() for record in records]
 
@@ -87,7 +88,7 @@ class GroupFollower(_Follower):
             if owned:
                 await self._consumer.commit(owned)
         except KafkaError as error:
-            log.warning("%s: the position cannot be stored: %s", self._topic, error or type(error).__name__)
+            log.warning("%s: the position cannot be stored: %s", self._topic, reason_of(error))
 
     async def go_back(self) -> None:
         """Read again from what was remembered last."""

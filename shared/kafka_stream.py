@@ -7,7 +7,7 @@ from aiokafka import AIOKafkaProducer
 from aiokafka.errors import KafkaError
 
 from shared import bus
-from shared.errors import BusError
+from shared.errors import BusError, reason_of
 from shared.settings import Settings
 from shared.stage import Stage
 from shared.stage_worker import Record
@@ -33,7 +33,7 @@ class KafkaStream:
             for delivery in sent:
                 await delivery
         except (KafkaError, OSError, TimeoutError) as error:
-            raise BusError(f"Kafka does not take outputs: {error or type(error).__name__}") from error
+            raise BusError(f"Kafka does not take outputs: {reason_of(error)}") from error
 
     async def bury(self, record: Record, reason: str) -> None:
         """Deliver a record to the dead letters, with where it came from and why in the headers."""
@@ -53,7 +53,7 @@ class KafkaStream:
                 headers=[(name, value.encode()) for name, value in headers.items()],
             )
         except (KafkaError, OSError, TimeoutError) as error:
-            raise BusError(f"Kafka does not take dead letters: {error or type(error).__name__}") from error
+            raise BusError(f"Kafka does not take dead letters: {reason_of(error)}") from error
 
     async def reread(self, partition: int, start: int, stop: int) -> Sequence[Record]:
         """Return the records of the stage's input from offset `start` up to `stop`."""
@@ -61,4 +61,4 @@ class KafkaStream:
             found = await bus.read_log(self._settings, self._stage.reads, partition, start, stop)
             return [replace(record, timestamp=record.timestamp / 1000) for record in found]
         except (KafkaError, OSError, TimeoutError) as error:
-            raise BusError(f"Kafka does not give records: {error or type(error).__name__}") from error
+            raise BusError(f"Kafka does not give records: {reason_of(error)}") from error

@@ -9,7 +9,7 @@ from redis.asyncio.retry import Retry
 from redis.backoff import NoBackoff
 from redis.exceptions import AuthenticationError, RedisError
 
-from shared.errors import Fenced, StoreError
+from shared.errors import Fenced, StoreError, reason_of
 from shared.settings import Settings
 from shared.state_store import RunState, Transaction
 
@@ -155,4 +155,4 @@ class RedisStore:
         try:
             return await cast("Awaitable[Any]", answer)
         except (RedisError, OSError, TimeoutError) as error:
-            raise StoreError(f"Redis cannot be used: {error or type(error).__name__}") from error
+            raise StoreError(f"Redis cannot be used: {reason_of(error)}") from error
