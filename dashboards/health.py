@@ -2,13 +2,18 @@
 
 from grafana_foundation_sdk.builders.dashboard import Dashboard
 
-from dashboards.parts import Query, board_of, chart
+from dashboards.parts import Query, board, chart
 from shared import metric_names as names
 
 
 def dashboard() -> Dashboard:
     """Return the dashboard."""
-    made = board_of("now-1h", "health", "Health", "Workers and the process that writes these figures, as they are now.")
+    made = board(
+        "health",
+        "Health",
+        "Workers and the process that writes these figures, as they are now.",
+        time=("now-1h", "now"),
+    )
     for panel in (
         chart(
             "Answers",

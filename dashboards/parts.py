@@ -154,22 +154,22 @@ class _LiveTarget(Builder[variants.Dataquery], variants.Dataquery):
         return {"refId": "A", "queryType": "measurements", "channel": channel, "datasource": GRAFANA.to_json()}
 
 
-def board(name: str, title: str, about: str, variables: Sequence[str], *, window: bool = False) -> sdk.Dashboard:
-    """Return an empty dashboard over trace time, with the variables that its panels use."""
-    made = _bare(name, title, about).time(*REPLAYED)
+def board(
+    name: str,
+    title: str,
+    about: str,
+    variables: Sequence[str] = (),
+    time: tuple[str, str] = REPLAYED,
+    *,
+    window: bool = False,
+) -> sdk.Dashboard:
+    """Return an empty dashboard, by default over trace time, with the variables that its panels use."""
+    made = _bare(name, title, about).time(*time)
     for variable in variables:
         made = made.with_variable(_variable(variable))
     if window:
         day = model.VariableOption(selected=True, text="1d", value="1d")
         made = made.with_variable(sdk.CustomVariable("window").label("window").values(WINDOWS).current(day))
-    return made.annotation(_alerts())
-
-
-def board_of(begin: str, name: str, title: str, about: str, variables: Sequence[str] = ()) -> sdk.Dashboard:
-    """Return an empty dashboard from `begin` until now."""
-    made = _bare(name, title, about).time(begin, "now")
-    for variable in variables:
-        made = made.with_variable(_variable(variable))
     return made.annotation(_alerts())
 
 

@@ -3,7 +3,7 @@
 from grafana_foundation_sdk.builders.dashboard import Dashboard
 from grafana_foundation_sdk.models.dashboard import DynamicConfigValue
 
-from dashboards.parts import Query, board_of, last, rows
+from dashboards.parts import Query, board, last, rows
 from shared import metric_names as names
 
 FIGURES = (
@@ -45,12 +45,12 @@ HIDDEN = [
 
 def dashboard() -> Dashboard:
     """Return the dashboard."""
-    made = board_of(
-        "1980-01-01T00:00:00.000Z",
+    made = board(
         "policies",
         "Policies side by side",
         "The last figures of every run, of whatever year its log is; the first table opens a run in its time.",
         ("cluster", "policy", "run"),
+        ("1980-01-01T00:00:00.000Z", "now"),
     )
     link = {"title": "Open in its time", "url": LINK}
     runs = rows(

@@ -178,14 +178,14 @@ class LiveRuns:
     def state(self, name: str | None) -> dict[str, Any]:
         """Return what the page shows of a run, by default of the first of `names`; and which others there are."""
         names = self.names()
-        chosen = name if name in self._runs else None
-        if chosen is None and name is None and names:
-            chosen = names[0]
+        found = name if name in self._runs else None
+        if found is None and name is None and names:
+            found = names[0]
         runs = [
             {"run": each, "cluster": view.opened.cluster, "policy": view.opened.policy, "closed": view.closed}
             for each, view in ((each, self._view(each)) for each in names)
         ]
-        shown = None if chosen is None else {"run": chosen} | self._view(chosen).state()
+        shown = None if found is None else {"run": found} | self._view(found).state()
         return {"runs": runs, "behind": sum(self.behind.values()), "shown": shown}
 
     def _view(self, name: str) -> LiveView:

@@ -1,6 +1,7 @@
 """Downey's model: run times of a queue are spread evenly over the logarithm of time."""
 
 import math
+from abc import abstractmethod
 from typing import ClassVar
 
 import numpy as np
@@ -112,9 +113,9 @@ class Downey(Remembering):
         super().__init__(keys.history)
         self._logarithms: dict[int, Logarithms] = {}  # by queue
 
+    @abstractmethod
     def lifetime(self, beta0: float, beta1: float, age: float) -> float | None:
         """Return the run time in seconds that is predicted of a job of this age; None outside the model."""
-        raise NotImplementedError
 
     def predict_one(self, x: JobSubmitted, elapsed: int = 0) -> RunTimePrediction | None:
         """Return the prediction for a job that has run for `elapsed` seconds, or None where the model does not reach.

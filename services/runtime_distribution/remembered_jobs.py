@@ -1,5 +1,6 @@
 """Predictors whose whole knowledge is the last so many ended jobs: each is taken in, and later let go."""
 
+from abc import abstractmethod
 from collections import deque
 from typing import Any, NamedTuple
 
@@ -75,13 +76,13 @@ class Remembering(Predictor[JobSubmitted, int, RunTimePrediction]):
         self._history = history
         self.jobs: deque[RememberedJob] = deque()
 
+    @abstractmethod
     def add(self, job: RememberedJob) -> None:
         """Take in the newest job."""
-        raise NotImplementedError
 
+    @abstractmethod
     def remove(self, job: RememberedJob) -> None:
         """Let go of the oldest job."""
-        raise NotImplementedError
 
     def learn_one(self, x: JobSubmitted, y: int) -> None:
         """Remember the run time `y` in seconds."""

@@ -9,7 +9,7 @@ from pydantic import Field
 from services.scheduler.expected_end import Column, expected_ends
 from services.scheduler.forecast_keys import PlanKeys
 from services.scheduler.job_table import Queue, Running
-from services.scheduler.orders import Order, ranked
+from services.scheduler.orders import CandidateWeight, Order, ranked
 from services.scheduler.policy import FITS_NOW, Policy, backfilled, start
 from shared.chance import key_of
 from shared.events import ClusterOpened, Start
@@ -127,13 +127,7 @@ class EasyKeys(PlanKeys):
         "one of the middle two over the estimated run time",
         exclude_if=lambda order: order == "BF",
     )
-    weight: float = Field(
-        0.0,
-        ge=0,
-        le=1e6,
-        description="of the delay in seconds, added to what candidates are sorted by",
-        exclude_if=lambda weight: not weight,
-    )
+    weight: CandidateWeight = 0.0
 
 
 class Easy(Policy):

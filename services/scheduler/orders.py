@@ -1,14 +1,26 @@
 """In which order waiting jobs are planned, or tried as candidates."""
 
-from typing import Literal
+from typing import Annotated, Literal
 
 import numpy as np
+from pydantic import Field
 
 from services.scheduler.expected_end import Column
 from services.scheduler.job_table import Queue
 from shared.chance import Floats, uniform
 
 Order = Literal["BF", "P", "R", "1/L", "P/L", "R/L"]
+
+CandidateWeight = Annotated[
+    float,
+    Field(
+        ge=0,
+        le=1e6,
+        description="of the delay in seconds, added to what candidates are sorted by",
+        exclude_if=lambda weight: not weight,
+    ),
+]
+"""Left out of a SPEC where it is not used, so that runs from before it existed go on."""
 
 PRIORITIES = 3
 """Priorities that are drawn from, 1 to this (P1, section 5)."""

@@ -5,6 +5,7 @@ from typing import Annotated, Literal
 
 from pydantic import BeforeValidator, Field
 
+from services.scheduler.orders import CandidateWeight
 from shared.spec import SpecKeys
 
 SYNONYMS = {"BF": "fcfs", "1/L": "expected"}
@@ -43,10 +44,4 @@ class ProbabilisticKeys(SpecKeys):
     mass: Literal["truncate", "censor"] = Field(
         "truncate", description="what a prediction has above the request is left out, or happens at the request"
     )
-    weight: float = Field(
-        0.0,
-        ge=0,
-        le=1e6,
-        description="of the delay in seconds, added to what candidates are sorted by",
-        exclude_if=lambda weight: not weight,
-    )
+    weight: CandidateWeight = 0.0
