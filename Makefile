@@ -1,11 +1,14 @@
 # Everything a fresh machine needs is installed by these targets; run and test set themselves up.
+# What ends make ends its tests too: they are `exec`uted, so that no shell takes the signal in their place.
 PYTHON ?= python3
 VENV   := .venv
 BIN    := $(VENV)/bin
 READY  := $(VENV)/.ready
-LOCK   := --quiet --universal --python-version 3.11 --generate-hashes
+PIP    := $(BIN)/python -m pip install --quiet --disable-pip-version-check
+WHEELS := --only-binary :all:
+LOCK   := --quiet --universal --python-version 3.11 --generate-hashes $(WHEELS) --emit-build-options
 
-.PHONY: setup run test gates check bench stack stack-down up down lock format clean
+.PHONY: setup run test gates busy check bench stack stack-down up down pin lock sbom format clean
 
 setup: $(READY)
 
@@ -14,20 +17,23 @@ $(READY): requirements-dev.lock
 		{ echo "Shadowtime needs Python 3.11 to 3.13; name one: make PYTHON=python3.12 …"; exit 1; }
 	@echo "installing what requirements-dev.lock names into $(VENV), once …"
 	$(PYTHON) -m venv $(VENV)
-	$(BIN)/python -m pip install --quiet --disable-pip-version-check --require-hashes -r requirements-dev.lock
+	$(PIP) $(WHEELS) --require-hashes -r requirements-dev.lock
 	$(BIN)/python -c "import services.pipeline"  # compiles the kernels once, into their cache
 	touch $@
 
 run: $(READY)
-	$(BIN)/python -m replayer --policy fcfs --policy easy --policy easy-sjbf --policy best --report report.html
+	$(BIN)/python -m replayer --policy fcfs --policy easy --policy easy-sjbf --policy lwf --policy wfp --policy best --report report.html
 
 test: $(READY)
-	-$(BIN)/python -m stack.install compose browser  # where a server cannot be had, its tests skip; in CI they fail
-	$(BIN)/python -m pytest -q -m "not archive" --numprocesses 2 --dist loadfile
+	-$(BIN)/python -m stack.install compose browser registry  # where a server cannot be had, its tests skip; in CI they fail
+	exec $(BIN)/python -m pytest -q -m "not archive" --numprocesses 2 --dist loadfile
 
 gates: $(READY)
 	-$(BIN)/python -m stack.install compose
-	$(BIN)/python -m pytest -q -m archive
+	exec $(BIN)/python -m pytest -q -m archive
+
+busy: $(READY)
+	exec $(BIN)/python -m tests.busy
 
 check: $(READY)
 	$(BIN)/ruff check .
@@ -39,13 +45,12 @@ bench: $(READY)
 
 stack: $(READY)
 	$(BIN)/python -m stack.install
-	$(BIN)/python -m stack up
+	$(BIN)/python -m stack up $(if $(SECURE),--secure) $(if $(TLS),--tls)
 
 stack-down: $(READY)
 	$(BIN)/python -m stack down
 
-up: $(READY)
-	$(BIN)/python -m stack.env
+up:
 	docker compose up --build --detach
 
 down:
@@ -55,9 +60,15 @@ format: $(READY)
 	$(BIN)/ruff check --fix .
 	$(BIN)/ruff format .
 
+pin: $(READY)
+	$(BIN)/python -m stack.pin
+
 lock:
 	uv pip compile $(LOCK) pyproject.toml -o requirements.lock
 	uv pip compile $(LOCK) --extra dev --extra grafana -c requirements.lock pyproject.toml -o requirements-dev.lock
 
+sbom: $(READY)
+	$(BIN)/python -m stack.sbom sbom.cdx.json
+
 clean:
-	rm -rf $(VENV) report.html
+	rm -rf $(VENV) report.html sbom.cdx.json

@@ -76,6 +76,16 @@ ALERTS = (
         "Samples written",
     ),
     Alert(
+        "shadowtime-quarantined",
+        "A run is quarantined",
+        f"max by (stage) ({names.WORKER_QUARANTINED.name})",
+        0.0,
+        "0s",
+        "Stage {{ $labels.stage }} cannot carry on {{ $values.A }} runs; dead-letters and /health say which and why.",
+        "health",
+        "Quarantined runs",
+    ),
+    Alert(
         "shadowtime-dead-letters",
         "Messages that no stage could use",
         f"sum by (stage) (increase({names.WORKER_DEAD_LETTERS.name}[10m]))",

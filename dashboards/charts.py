@@ -6,8 +6,9 @@ report on a phone, on paper or with a screen reader has the same of it.
 
 import math
 from collections.abc import Callable, Iterable, Sequence
-from html import escape
 from typing import NamedTuple
+
+from dashboards.markup import escape
 
 COLOURS = 8
 """Series that differ in colour and dashes, as `report.css` has them; a ninth looks like the first."""

@@ -44,6 +44,15 @@ def dashboard() -> Dashboard:
             f"{names.WORKER_DEAD_LETTERS.meaning} They lie on topic `dead-letters`, with the reason.",
         ),
         chart(
+            "Quarantined runs",
+            [
+                Query(f"sum by (stage) ({names.WORKER_QUARANTINED.name})", "{{stage}}"),
+                Query(f"sum by (stage) (increase({names.WORKER_LEFT_ASIDE.name}[5m]))", "left aside {{stage}}"),
+            ],
+            f"{names.WORKER_QUARANTINED.meaning} What comes of them later is left aside, here per five minutes; "
+            "`services rebuild` takes them up again, and the dead letter of each says why.",
+        ),
+        chart(
             "Restarts",
             [Query(f"sum by (stage) (changes({names.WORKER_START.name}[1h]))", "{{stage}}")],
             "How often workers began anew within the last hour.",

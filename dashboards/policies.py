@@ -25,7 +25,8 @@ COSTS = (
     ("thrown away", names.WASTED),
     ("predicted", names.RUN_TIME_PREDICTIONS),
     ("run-time error", names.RUN_TIME_ERROR),
-    ("calibration error", names.CALIBRATION_ERROR),
+    ("calibration error, raw", names.CALIBRATION_ERROR),
+    ("recalibrated", names.CALIBRATION_ERROR),
 )
 FIRST, LAST = (f"{function}({names.RUN_INFO.name}[$__range])" for function in ("tfirst_over_time", "tlast_over_time"))
 UNTIL = f"{LAST} + clamp_min(({LAST} - {FIRST}) / 100, 86400)"
@@ -76,7 +77,7 @@ FARED = "As `--json` of the replay has them, once a run is closed; empty before 
 
 
 def _query(title: str, metric: names.Metric) -> Query:
-    labels = {"measure": "exact"} if "measure" in metric.labels else {}
+    labels = {"measure": title if title == "recalibrated" else "exact"} if "measure" in metric.labels else {}
     return Query(f"max by (cluster, policy, run) ({last(metric, **labels)})", title, instant=True)
 
 

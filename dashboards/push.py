@@ -164,4 +164,9 @@ def holds(there: Any, wanted: Any) -> bool:
 
 
 def _first_line(error: Exception) -> str:
-    return reason_of(error).splitlines()[0]
+    """Return what the system said at the root of an error, or else the error itself."""
+    root: BaseException = error
+    while (behind := root.__cause__ or root.__context__) is not None:
+        root = behind
+    said = root.strerror if isinstance(root, OSError) else None
+    return (said or reason_of(error)).splitlines()[0]

@@ -5,7 +5,6 @@ import shlex
 import tomllib
 from collections import Counter
 from collections.abc import Mapping, Sequence
-from html import escape
 from importlib.metadata import version
 from itertools import combinations
 from pathlib import Path
@@ -16,6 +15,7 @@ from dashboards import report_figures as figures
 from dashboards import report_tables as tables
 from dashboards.block_bootstrap import block_length
 from dashboards.charts import table
+from dashboards.markup import escape
 from dashboards.report_statistics import DAY, paired
 from replayer.run_record import RunRecord
 from shared.chance import key_of
@@ -155,7 +155,7 @@ def _short(labels: Sequence[str]) -> list[str]:
 def _repeat(
     documents: Sequence[Mapping[str, Any]], arguments: Sequence[str], runs: Sequence[Sequence[RunRecord]]
 ) -> str:
-    command = f"python -m replayer {shlex.join(arguments)}".encode(errors="replace").decode()
+    command = f"python -m replayer {shlex.join(arguments)}"
     ours = tomllib.loads(PROJECT.read_text())["project"]["version"]
     packages = ", ".join(f"{name} {version(name)}" for name in LIBRARIES)
     seeds = ", ".join(sorted({str(document["settings"]["seed"]) for document in documents}))

@@ -2,13 +2,13 @@
 
 from bisect import insort
 from collections.abc import Sequence
-from html import escape
 from typing import NamedTuple
 
 import numpy as np
 
 from dashboards.block_bootstrap import Integers
 from dashboards.charts import Axis, Chart, cell, figure, legend, linear, round_marks, table
+from dashboards.markup import escape
 from dashboards.report_statistics import DAY, clock_of
 from replayer.run_record import Jobs, RunRecord
 from services.in_words import duration

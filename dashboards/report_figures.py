@@ -1,7 +1,6 @@
 """The figures of the report, each with the numbers behind it as a table."""
 
 from collections.abc import Mapping, Sequence
-from html import escape
 from typing import Any
 
 import numpy as np
@@ -20,6 +19,7 @@ from dashboards.charts import (
     table,
     time_marks,
 )
+from dashboards.markup import escape
 from dashboards.report_statistics import (
     SHAPES,
     Medians,
@@ -190,7 +190,9 @@ def calibration(row: Mapping[str, Any], policy: str) -> str:
     chart.axes(Axis(x, SHARES, "stated probability of delaying the head"), Axis(y, SHARES, "share that would have"))
     chart.line([(x(0), y(0)), (x(1), y(1))], "front")
     rows = []
-    kinds = (("exact probability", "exact"), ("the paper's bound", "bound"))
+    kinds = [("exact probability", "exact"), ("the paper's bound", "bound")]
+    if scores["recalibrated"]:
+        kinds.insert(0, ("recalibrated probability", "recalibrated"))
     for number, (name, key) in enumerate(kinds):
         bins = scores[key]["bins"]
         chart.line([(x(each["mean_probability"]), y(each["delayed"])) for each in bins], series(number))
@@ -205,13 +207,14 @@ def calibration(row: Mapping[str, Any], policy: str) -> str:
                     cell(each["delayed"], f"{each['delayed']:.3f}"),
                 ]
             )
-    error = scores["exact"]["calibration_error"]
-    told = "" if error is None else f" Mean distance of the exact probability from what happened: {error:.3f}."
+    errors = [(name, scores[key]["calibration_error"]) for name, key in kinds]
+    told = ", ".join(f"{name} {error:.3f}" for name, error in errors if error is not None)
     caption = (
         "Candidates that were weighed, by the probability with which they were said to delay the head of the queue, "
-        f"and the share that would have. On the line, what is said is what happens.{told}"
+        "and the share that would have. On the line, what is said is what happens."
+        + (f" Calibration error, the mean distance from it: {told}." if told else "")
     )
-    head = ["probability", "candidates", "mean stated", "share that delayed"]
+    head = ["probability", "candidates", "stated", "happened"]
     picture = legend([(f"line {series(number)}", name) for number, (name, _) in enumerate(kinds)]) + chart.svg()
     title = f"Calibration of {policy}"
     return figure(title, caption, picture, table(head, rows, title))

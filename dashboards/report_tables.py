@@ -1,11 +1,11 @@
 """The tables of the report, from what `--json` gives."""
 
 from collections.abc import Mapping, Sequence
-from html import escape
 from typing import Any
 
 from dashboards.block_bootstrap import Interval
 from dashboards.charts import cell, table
+from dashboards.markup import escape
 from dashboards.report_statistics import Paired
 from services.in_words import duration, work
 

@@ -7,6 +7,10 @@ from shared import metric_names as names
 
 PROBABILISTIC = "Empty for policies that weigh no probabilities."
 FOLLOWED = f"Candidates are followed to their outcomes in batches of a thousand. {PROBABILISTIC}"
+CALIBRATED = (
+    ("exact", "raw probability", "It takes run times as independent of each other, which they are not."),
+    ("recalibrated", "recalibrated probability", "Empty for policies without `recalibrate`."),
+)
 
 
 def dashboard() -> Dashboard:
@@ -55,14 +59,18 @@ def dashboard() -> Dashboard:
             f"Mean stated probability of delaying the head, over the chosen window. {PROBABILISTIC}",
             "percentunit",
         ),
-        bars(
-            "Calibration of all candidates",
-            [
-                Query(_share(names.CANDIDATE_PROBABILITY), "stated", instant=True),
-                Query(_share(names.CANDIDATES_DELAYED), "happened", instant=True),
-            ],
-            f"By tenth of the stated probability: its mean, and the share that delayed, or would have. {FOLLOWED}",
-            "probability",
+        *(
+            bars(
+                f"Stated / happened, {of_what}",
+                [
+                    Query(_share(names.CANDIDATE_PROBABILITY, measure), "stated", instant=True),
+                    Query(_share(names.CANDIDATES_DELAYED, measure), "happened", instant=True),
+                ],
+                f"By tenth of the {of_what}: its mean, and the share of all candidates that delayed, or would have. "
+                f"{why} {FOLLOWED}",
+                "probability",
+            )
+            for measure, of_what, why in CALIBRATED
         ),
         bars(
             "Candidates by probability",
@@ -70,14 +78,14 @@ def dashboard() -> Dashboard:
                 Query(_count("yes"), "started", instant=True),
                 Query(_count("no"), "not started", instant=True),
             ],
-            f"How many candidates there were in each tenth. {FOLLOWED}",
+            f"How many candidates there were in each tenth of the raw probability. {FOLLOWED}",
             "probability",
             "short",
         ),
         chart(
             "Calibration error",
             [Query(of(names.CALIBRATION_ERROR), "{{measure}} {{run}}")],
-            f"{names.CALIBRATION_ERROR.meaning} Exact, and by the paper's bound. {FOLLOWED}",
+            f"{names.CALIBRATION_ERROR.meaning} Exact as computed, recalibrated, and by the paper's bound. {FOLLOWED}",
             "percentunit",
         ),
         chart(
@@ -95,9 +103,10 @@ def dashboard() -> Dashboard:
 LIVE = "From Grafana Live: empty unless the process `metrics` was told where Grafana is (grafana-url)."
 
 
-def _share(metric: names.Metric) -> str:
-    return f"sum by (probability) ({last(metric)}) / sum by (probability) ({last(names.CANDIDATES)})"
+def _share(metric: names.Metric, measure: str) -> str:
+    told, of_all = (f"sum by (probability) ({last(each, measure=measure)})" for each in (metric, names.CANDIDATES))
+    return f"{told} / {of_all}"
 
 
 def _count(started: str) -> str:
-    return f"sum by (probability) ({last(names.CANDIDATES, started=started)})"
+    return f"sum by (probability) ({last(names.CANDIDATES, measure='exact', started=started)})"

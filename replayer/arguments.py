@@ -1,18 +1,21 @@
 """What the words on the command line mean."""
 
 import re
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Iterable, Sequence
 from itertools import zip_longest
+from math import inf
 from typing import NamedTuple
 
 from pydantic import TypeAdapter, ValidationError
 
+from replayer.pace import SLOWEST
 from replayer.swf import Oversized, Requests, Workload, prepare, read_swf
 from services.catalogue import Configuration, canonical, configure
 from shared.errors import SettingsError
 from shared.events import CapacityChanged
 from shared.spec import Spec, parse
 from shared.speedup import SpeedUp
+from shared.wording import quoted
 
 SPEEDUPS: TypeAdapter[SpeedUp] = TypeAdapter(SpeedUp)
 
@@ -36,9 +39,10 @@ def read_cluster(
     mode: str,
 ) -> Cluster:
     """Read a trace named as `FILE` or `FILE@PROCESSORS`, and say what was left out of it."""
-    path, _, size = text.rpartition("@") if _NUMBER.match(text.rpartition("@")[2]) else (text, "", "")
+    path, size = split_size(text)
     trace = read_swf(path)
-    workload = prepare(trace, int(size) if size else processors, oversized=oversized, requests=requests, limit=jobs)
+    size_of_machine = processors if size is None else size
+    workload = prepare(trace, size_of_machine, oversized=oversized, requests=requests, limit=jobs)
     for note in trace.notes:
         say(f"{trace.name}: {note}")
     if workload.skipped:
@@ -49,23 +53,40 @@ def read_cluster(
     unknown = int((workload.columns["wait_time"] == -1).sum())
     if mode == "recorded" and 0 < unknown < len(workload):
         say(f"{trace.name}: {unknown:,} jobs without a known wait start at their submission")
-    return Cluster(f"{trace.name}@{size}" if size else trace.name, workload)
+    return Cluster(trace.name if size is None else f"{trace.name}@{size}", workload)
+
+
+def split_size(text: str) -> tuple[str, int | None]:
+    """Return log and processors that `LOG` or `LOG@PROCESSORS` spells.
+
+    >>> split_size("kth.swf@128"), split_size("me@home.swf")
+    (('kth.swf', 128), ('me@home.swf', None))
+    """
+    log, _, size = text.rpartition("@")
+    return (log, int(size)) if _NUMBER.match(size) else (text, None)
 
 
 def parse_capacity(text: str) -> CapacityChanged:
     """Return the change that `SECONDS:PROCESSORS` spells."""
     time, _, processors = text.partition(":")
     if not (_NUMBER.match(time) and _NUMBER.match(processors)):
-        raise SettingsError(f"--capacity {text!r}: expected SECONDS:PROCESSORS")
-    return CapacityChanged(time=int(time), processors=int(processors))
+        raise SettingsError(f"--capacity {quoted(text)}: expected SECONDS:PROCESSORS")
+    try:
+        return CapacityChanged(time=int(time), processors=int(processors))
+    except ValidationError as error:
+        first = error.errors()[0]
+        raise SettingsError(f"--capacity {quoted(text)}: {first['loc'][0]}: {first['msg']}") from None
 
 
 def parse_factor(text: str) -> float:
     """Return the factor that `--speed` names."""
     try:
-        return float(text)
+        factor = float(text)
     except ValueError:
-        raise SettingsError(f"--speed {text!r}: expected max or a factor above 0") from None
+        factor = 0.0
+    if not SLOWEST <= factor < inf:
+        raise SettingsError(f"--speed {quoted(text)}: expected max or a factor of at least {SLOWEST}")
+    return factor
 
 
 def parse_speedup(text: str) -> SpeedUp | None:
@@ -81,8 +102,8 @@ def parse_speedup(text: str) -> SpeedUp | None:
         return SPEEDUPS.validate_python({**spec.keys, "kind": spec.name})
     except ValidationError as error:
         raise SettingsError(
-            f"--speedup {text!r}: expected constant, amdahl:serial=SHARE or downey:parallelism=MULTIPLE,sigma=VARIANCE "
-            f"({error.errors()[0]['msg']})"
+            f"--speedup {quoted(text)}: expected constant, amdahl:serial=SHARE or "
+            f"downey:parallelism=MULTIPLE,sigma=VARIANCE ({error.errors()[0]['msg']})"
         ) from None
 
 
@@ -109,8 +130,25 @@ def configurations(
                     f"{option} is taken once in closed mode; a policy can name its own, as in easy:runtime=…"
                 )
         pair = ((runtimes or ["requested"])[0], (adjustments or ["none"])[0])
-        return [(each, configure(each, *pair)) for each in policies]
+        chosen = [(each, configure(each, *pair)) for each in policies]
+        require_different("--policy", chosen)
+        return chosen
     if len(policies) > 1:
         raise SettingsError("--policy is taken once in recorded mode: jobs start as they did")
-    pairs = zip_longest(runtimes or ["requested"], adjustments or ["none"])
-    return [("recorded", configure(policies[0], a or "requested", b or "none")) for a, b in pairs]
+    pairs = [
+        (runtime or "requested", adjustment or "none")
+        for runtime, adjustment in zip_longest(runtimes or ["requested"], adjustments or ["none"])
+    ]
+    made = [configure(policies[0], *pair) for pair in pairs]
+    require_different("--runtime and --adjustment", zip(map(", ".join, pairs), made, strict=True))
+    return [("recorded", each) for each in made]
+
+
+def require_different(what: str, given: Iterable[tuple[str, object]]) -> None:
+    """Raise `SettingsError` if two texts, each with what it stands for, stand for the same."""
+    texts: dict[object, str] = {}
+    for text, meaning in given:
+        if meaning in texts:
+            same = "" if texts[meaning] == text else f": {quoted(texts[meaning])} is the same"
+            raise SettingsError(f"{what} {quoted(text)} is given twice{same}")
+        texts[meaning] = text

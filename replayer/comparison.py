@@ -17,6 +17,7 @@ from replayer.swf import YEAR_2000, Workload
 from services.catalogue import Configuration
 from services.pipeline import STAGES
 from services.scheduler.policies import POLICIES
+from shared.bounds import LONGEST_NAME
 from shared.errors import ReplayError
 from shared.events import CapacityChanged, ClusterOpened, Envelope
 from shared.scores import Scores
@@ -28,12 +29,8 @@ if TYPE_CHECKING:
 SOURCES: dict[str, type[Machine | Recorded]] = {"closed": Machine, "recorded": Recorded}
 
 
-LONGEST_NAME = 200
-"""Characters that an envelope allows for the name of a run."""
-
-
 def run_name(*parts: str) -> str:
-    """Return the name of a run; of one that is too long, as of a policy with templates, a digest stands for the end.
+    """Return the name of a run or a cluster; of a long one, as of a policy with templates, a digest ends it.
 
     >>> run_name("kth", "easy"), len(run_name("kth", "x" * 500))
     ('kth/easy', 200)

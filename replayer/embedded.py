@@ -5,11 +5,11 @@ from collections.abc import Callable, Sequence
 from typing import Any
 
 import orjson
-from pydantic import TypeAdapter
+from pydantic import TypeAdapter, ValidationError
 
 from replayer.source import Source
 from services.pipeline import STAGES
-from shared.errors import ReplayError, SnapshotMismatch
+from shared.errors import ReplayError, SnapshotMismatch, first_of
 from shared.events import ClusterClosed, ClusterOpened, Decided, Envelope, Event, Rejected
 from shared.stage import Stage, StageRun, fingerprint, read_snapshot
 
@@ -59,14 +59,19 @@ class EmbeddedReplay:
         Raises
         ------
         ReplayError
-            If a stage rejected the event, or a decision cannot be carried out.
+            If a stage rejected the event, a decision cannot be carried out, or an event is out of bounds.
         """
         if self.closed:
             return False
-        event = self._next()
-        answer = self._push(event)
-        if isinstance(answer, Decided):
-            self._pending.extendleft(reversed(self.source.apply(answer)))
+        try:
+            event = self._next()
+            answer = self._push(event)
+            if isinstance(answer, Decided):
+                self._pending.extendleft(reversed(self.source.apply(answer)))
+        except ValidationError as error:
+            raise ReplayError(
+                f"event {self._sequence} of run {self.run!r} is out of bounds: {first_of(error)}"
+            ) from error
         self.closed = isinstance(event, ClusterClosed)
         return not self.closed
 

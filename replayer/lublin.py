@@ -11,7 +11,6 @@ jobs", Journal of Parallel and Distributed Computing 63(11), 2003.
 """
 
 import math
-from functools import partial
 from pathlib import Path
 from typing import Annotated, Literal
 
@@ -24,7 +23,8 @@ from scipy.special import gammainc
 from replayer.population import draw_jobs, populate, queue_of
 from replayer.swf_text import FIELDS, write_swf
 from replayer.waits import easy_waits
-from shared.command_line import run_app
+from shared.bounds import LATEST
+from shared.command_line import application, run_app
 from shared.errors import SettingsError
 
 SERIAL_SHARE = 0.244
@@ -197,6 +197,9 @@ def generate(
     run_time, requested_time, status = draw_jobs(_stream(seed, 3), population, typical_run_time, longest)
     size = application_size[population.application]
     span = float(np.dot(run_time.astype(np.float64), size)) / (load * processors)
+    if span > LATEST:
+        msg = f"load {load}: the last of {jobs} jobs would come after {span:.0f} s, later than {LATEST} s"
+        raise SettingsError(msg)
 
     known = {
         "job_number": np.arange(1, jobs + 1),
@@ -257,5 +260,10 @@ def main(
     write_swf(output, header, table)
 
 
+def command_line() -> None:
+    """Run the command line."""
+    run_app(application(main))
+
+
 if __name__ == "__main__":
-    run_app(partial(typer.run, main))
+    command_line()

@@ -11,6 +11,7 @@ from typing import Any
 
 from replayer.source import OUTCOMES, UNMARKED, Marks, submission
 from replayer.swf import Job, Workload
+from shared.bounds import LATEST
 from shared.errors import ReplayError
 from shared.events import CapacityChanged, Decided, Event, JobEnded, JobStarted, SchedulingPoint, Start
 from shared.speedup import ratio, reshaped_time
@@ -111,10 +112,21 @@ class Machine:
         return None
 
     def next_instant(self) -> Sequence[Event]:
-        """Return ends, changes of capacity, arrivals and the scheduling point of the next instant."""
+        """Return ends, changes of capacity, arrivals and the scheduling point of the next instant.
+
+        Raises
+        ------
+        ReplayError
+            If that is later than an event can be.
+        """
         time = self.next_time()
         if time is None:
             return ()
+        if time > LATEST:
+            raise ReplayError(
+                f"{self._workload.name}: the replay goes on at {time}, beyond {LATEST}, the latest time of an event: "
+                f"{len(self._running)} jobs run and {len(self._waiting)} wait"
+            )
         self._time = time
         events: list[Event] = []
         while self._ends and self._ends[0][0] == time:

@@ -7,6 +7,7 @@ import numpy as np
 
 from replayer.source import OUTCOMES, UNMARKED, Marks, submission
 from replayer.swf import Workload
+from shared.bounds import LATEST
 from shared.errors import TraceError
 from shared.events import CapacityChanged, Decided, Event, JobEnded, JobStarted, SchedulingPoint
 
@@ -22,7 +23,7 @@ class Recorded:
     Raises
     ------
     TraceError
-        If the log does not say how long its jobs waited.
+        If the log does not say how long its jobs waited, or one of them ends later than an event can.
     """
 
     def __init__(
@@ -41,8 +42,14 @@ class Recorded:
                 f"{workload.name} does not say how long its jobs waited; only --mode closed can do without"
             )
         start = submit + np.maximum(wait, 0)
+        end = start + columns["run_time"]
+        if end[late := int(end.argmax())] > LATEST:
+            raise TraceError(
+                f"{workload.name}: job {columns['job_number'][late]} ends at {end[late]}, beyond {LATEST}, the latest "
+                "time of an event"
+            )
         rows = np.arange(len(workload))
-        times = np.concatenate((start + columns["run_time"], [each.time for each in capacity], submit, start))
+        times = np.concatenate((end, [each.time for each in capacity], submit, start))
         kinds = np.repeat((_END, _CAPACITY, _ARRIVAL, _START), (len(rows), len(capacity), len(rows), len(rows)))
         rows = np.concatenate((rows, np.arange(len(capacity)), rows, rows))
         order = np.lexsort((rows, kinds, times)).astype(np.int64)

@@ -4,7 +4,8 @@ from time import perf_counter  # far cheaper than `process_time`, and it is read
 from typing import Any
 
 from shared.events import ClusterOpened, Envelope
-from shared.stage import Stage, StageHandler
+from shared.stage import Stage
+from shared.stage_handler import StageHandler
 
 
 class Stopwatch:

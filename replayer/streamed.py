@@ -128,7 +128,7 @@ class StreamedReplay:
         places = [TopicPartition(topic, self._partition) for topic in (DECISIONS, SCORES)]
         consumer.assign(places)
         self._published.clear()
-        for record in await bus.read_log(self._settings, JOBS, self._partition):
+        async for record in bus.read_log(self._settings, JOBS, self._partition):
             if record.key == self.run.encode():
                 envelope = Envelope.read(record.value)
                 if envelope is not None and envelope.sequence == len(self._published):

@@ -4,7 +4,6 @@ import gzip
 import os
 import re
 import warnings
-import zlib
 from collections.abc import Mapping
 from pathlib import Path
 from typing import NoReturn
@@ -12,7 +11,9 @@ from typing import NoReturn
 import numpy as np
 from numpy.typing import NDArray
 
+from replayer.log_file import lines_of
 from replayer.output import result_file
+from shared.bounds import LARGEST, LARGEST_HEADER, LATEST
 from shared.errors import TraceError
 
 FIELDS = (
@@ -37,10 +38,12 @@ FIELDS = (
 )
 """Names of the 18 fields, in the order of the format; times in seconds."""
 
+MOST = np.array([LATEST if each in ("submit_time", "wait_time") else LARGEST for each in FIELDS])
+"""Of each field; a float holds every integer up to there."""
+
 _HEADER = re.compile(r";\s*([A-Z]\w*):(?:\s+(.*))?$")
 _NUMBER = re.compile(rb"[+-]?(\d+\.?\d*|\.\d+)")
 _NUMERIC_BYTES = b"0123456789+-. \t\n\v\f"
-_LARGEST = 2**53  # a float holds every integer up to here
 
 
 def read_text(path: Path) -> tuple[dict[str, str], NDArray[np.int64], tuple[str, ...]]:
@@ -49,38 +52,43 @@ def read_text(path: Path) -> tuple[dict[str, str], NDArray[np.int64], tuple[str,
     Raises
     ------
     TraceError
-        If the file cannot be read, holds no job, or a line of it is not a job; names the line.
+        If the file cannot be read, holds no job, or a line of it is not a job or out of bounds; names the line.
     """
-    # Lone carriage returns are line ends too: else a whole old file would pass for one long job line.
-    text = _uncompressed(path).removeprefix(b"\xef\xbb\xbf").replace(b"\r\n", b"\n").replace(b"\r", b"\n")
     header: dict[str, str] = {}
-    numbers: list[int] = []
-    rows: list[bytes] = []
-    for number, line in enumerate(text.split(b"\n"), 1):
-        row = line.strip()
-        if row.startswith(b";"):
-            if match := _HEADER.match(row.decode(errors="replace")):
-                header.setdefault(match[1], match[2] or "")
-        elif row:
-            numbers.append(number)
-            rows.append(row)
-    if not rows:
+    of_header, longer, last = 0, 0, 0
+    numbers: list[NDArray[np.int64]] = []
+    table: list[NDArray[np.int64]] = []
+    for lines in lines_of(path):
+        rows: list[bytes] = []
+        found: list[int] = []
+        for number, row in [(number, row) for number, line in enumerate(lines, last + 1) if (row := line.strip())]:
+            if row.startswith(b";"):
+                if match := _HEADER.match(row.decode(errors="replace")):
+                    header.setdefault(match[1], match[2] or "")
+                    of_header += len(row)
+                    if of_header > LARGEST_HEADER:
+                        msg = f"{path}, line {number}: the header is larger than {LARGEST_HEADER:,} bytes"
+                        raise TraceError(msg)
+            else:
+                found.append(number)
+                rows.append(row)
+        last += len(lines)
+        if rows:
+            jobs, more = _table(path, found, rows, hint=not table)
+            numbers.append(np.array(found, dtype=np.int64))
+            table.append(jobs)
+            longer += more
+    if not table:
         msg = f"{path}: no job line in it"
         raise TraceError(msg)
-
-    widths = [len(row.split()) for row in rows]
+    whole = np.concatenate(table)
+    _refuse_repeated(path, np.concatenate(numbers), whole[:, 0])
     notes = []
-    if longer := sum(width > len(FIELDS) for width in widths):
+    if longer:
         notes.append(f"{longer} lines had more than {len(FIELDS)} fields; the rest of them is ignored")
-        rows = [b" ".join(row.split()[: len(FIELDS)]) for row in rows]
-    values = _numbers(b"\n".join(rows))
-    if min(widths) < len(FIELDS) or values is None or values.size != len(rows) * len(FIELDS):
-        _refuse(path, numbers, rows)
-    table = values.astype(np.int64).reshape(-1, len(FIELDS))
-    _refuse_repeated(path, numbers, table[:, 0])
-    if unordered := int(np.count_nonzero(np.diff(table[:, 1]) < 0)):
+    if unordered := int(np.count_nonzero(np.diff(whole[:, 1]) < 0)):
         notes.append(f"{unordered} lines were not in order of submit time")
-    return header, table, tuple(notes)
+    return header, whole, tuple(notes)
 
 
 def write_swf(path: str | os.PathLike[str], header: Mapping[str, str], table: NDArray[np.int64]) -> None:
@@ -127,19 +135,22 @@ def write_swf(path: str | os.PathLike[str], header: Mapping[str, str], table: ND
         file.write(contents)
 
 
-def _uncompressed(path: Path) -> bytes:
-    try:
-        contents = path.read_bytes()
-    except OSError as error:
-        msg = f"{path}: cannot be read: {error.strerror}"
-        raise TraceError(msg) from error
-    if not contents.startswith(b"\x1f\x8b"):
-        return contents
-    try:
-        return gzip.decompress(contents)
-    except (EOFError, gzip.BadGzipFile, zlib.error) as error:
-        msg = f"{path}: truncated or damaged gzip file: {error}"
-        raise TraceError(msg) from error
+def _table(path: Path, numbers: list[int], rows: list[bytes], *, hint: bool) -> tuple[NDArray[np.int64], int]:
+    """Return job lines as a table of shape (n, 18), and how many of them had further fields.
+
+    `hint` says that the first line is the first of the file, which may be none of a log.
+    """
+    widths = [len(row.split()) for row in rows]
+    longer = sum(width > len(FIELDS) for width in widths)
+    if longer:
+        rows = [b" ".join(row.split()[: len(FIELDS)]) for row in rows]
+    values = _numbers(b"\n".join(rows))
+    if min(widths) < len(FIELDS) or values is None or values.size != len(rows) * len(FIELDS):
+        _refuse(path, numbers, rows, hint=hint)
+    table = values.reshape(-1, len(FIELDS))
+    if (np.abs(table) > MOST).any():
+        _refuse(path, numbers, rows, hint=hint)
+    return table.astype(np.int64), longer
 
 
 def _numbers(text: bytes) -> NDArray[np.float64] | None:
@@ -152,30 +163,32 @@ def _numbers(text: bytes) -> NDArray[np.float64] | None:
             values = np.fromstring(text.decode(), dtype=np.float64, sep=" ")
     except (DeprecationWarning, ValueError):
         return None
-    return values if np.abs(values).max() <= _LARGEST else None
+    return values
 
 
-def _refuse(path: Path, numbers: list[int], rows: list[bytes]) -> NoReturn:
+def _refuse(path: Path, numbers: list[int], rows: list[bytes], *, hint: bool) -> NoReturn:
     """Raise for the first line that is not a job."""
+    asked = "; is this a Standard Workload Format file?"
     for number, row in zip(numbers, rows, strict=True):
-        hint = "; is this a Standard Workload Format file?" if number == numbers[0] else ""
+        why = asked if hint and number == numbers[0] else ""
         fields = row.split()
         for position, field in enumerate(fields[: len(FIELDS)], 1):
             shown = field[:30].decode(errors="replace")
             if not _NUMBER.fullmatch(field):
-                msg = f"{path}, line {number}: field {position} is {shown!r}, not a number{hint}"
+                msg = f"{path}, line {number}: field {position} is {shown!r}, not a number{why}"
                 raise TraceError(msg)
-            if abs(float(field)) > _LARGEST:
-                msg = f"{path}, line {number}: field {position} is {shown}, beyond {_LARGEST}"
+            if abs(float(field)) > (most := MOST[position - 1]):
+                name = FIELDS[position - 1].replace("_", " ")
+                msg = f"{path}, line {number}: field {position} is {shown}, beyond {most}, the largest {name}"
                 raise TraceError(msg)
         if len(fields) < len(FIELDS):
-            msg = f"{path}, line {number}: {len(fields)} fields; a job line has {len(FIELDS)}{hint}"
+            msg = f"{path}, line {number}: {len(fields)} fields; a job line has {len(FIELDS)}{why}"
             raise TraceError(msg)
     msg = f"{path}: not in the Standard Workload Format"
     raise TraceError(msg)
 
 
-def _refuse_repeated(path: Path, numbers: list[int], job_numbers: NDArray[np.int64]) -> None:
+def _refuse_repeated(path: Path, numbers: NDArray[np.int64], job_numbers: NDArray[np.int64]) -> None:
     """Raise if a job number is missing or comes twice: it is the identity of a job everywhere else."""
     order = np.argsort(job_numbers, kind="stable")
     ranked = job_numbers[order]

@@ -20,7 +20,7 @@ from services.runtime_distribution.template_errors import ENDED, SUBMITTED, Temp
 from services.runtime_distribution.template_genes import Genes
 from services.runtime_distribution.template_search import ELITE, search
 from services.runtime_distribution.templates import TemplatesKeys
-from shared.command_line import messages, run_app, say
+from shared.command_line import application, messages, run_app, say
 from shared.errors import SettingsError, TraceError
 from shared.events import JobEnded, JobSubmitted
 
@@ -99,9 +99,7 @@ def main(
 
 def command_line() -> None:
     """Run the command line."""
-    app = typer.Typer(add_completion=False, pretty_exceptions_enable=False)
-    app.command()(main)
-    run_app(app, "interrupted; no result file was written")
+    run_app(application(main), "interrupted; no result file was written")
 
 
 if __name__ == "__main__":

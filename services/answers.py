@@ -9,11 +9,12 @@ from typing import Annotated, NamedTuple, Protocol, cast
 from pydantic import Field, ValidationError
 
 from shared.errors import ShadowtimeError, SnapshotMismatch
-from shared.events import Envelope, JobSubmitted, Processors, Rejected
-from shared.message import Count, Frozen, Request, Whole
+from shared.events import Envelope, JobSubmitted, Rejected
+from shared.message import Count, Frozen, Processors, Request, Whole
 from shared.predictions import WaitBound
 from shared.run_follower import Position, RunFollower, RunReader
 from shared.stage import Stage, StageRun
+from shared.wording import quoted
 
 log = logging.getLogger("shadowtime.ask")
 
@@ -29,6 +30,9 @@ MOST_AT_ONCE = 64
 MOST_NAMED = 20
 """Clusters or runs that an error lists."""
 
+LONGEST_NAMED = 40
+"""Characters that an error quotes of what was given."""
+
 
 class Question(Frozen):
     """A job that one might submit now, and how sure the bounds on its wait shall be."""
@@ -40,7 +44,7 @@ class Question(Frozen):
     user: Whole | None = Field(None, description="number of the user who submits it")
     quantile: Share = Field(0.95, description="share of such jobs that shall wait no longer than the bound")
     confidence: Share = Field(0.95, description="probability with which that many do")
-    run: RunName | None = Field(None, description="a run of the cluster; by default that with the latest event")
+    run: RunName | None = Field(None, description="a run of the cluster; by default the latest that bounds waits")
 
 
 class Answer(Frozen):
@@ -64,6 +68,8 @@ class Unanswerable(ShadowtimeError):
     """A question that has no answer; `status` is HTTP's word for the reason."""
 
     def __init__(self, status: int, reason: str, parameter: str | None = None) -> None:
+        if parameter is not None and len(parameter) > LONGEST_NAMED:
+            parameter = quoted(parameter, LONGEST_NAMED)
         super().__init__(reason if parameter is None else f"{parameter}: {reason}")
         self.status = status
         self.reason = reason
@@ -101,8 +107,7 @@ def read_question(parameters: Mapping[str, object]) -> Question:
         raise Unanswerable(422, f"there is no such parameter; known: {', '.join(Question.model_fields)}", name)
     if first["type"] == "missing":
         raise Unanswerable(422, "is missing", name)
-    given = str(first["input"])
-    raise Unanswerable(422, f"{given[:40]!r}{'…' * (len(given) > 40)}: {first['msg'].lower()}", name)
+    raise Unanswerable(422, f"{quoted(str(first['input']), LONGEST_NAMED)}: {first['msg'].lower()}", name)
 
 
 class Answers:
@@ -113,6 +118,7 @@ class Answers:
         self._reader = reader
         self._followers: dict[str, RunFollower] = {}
         self._seen: dict[str, _Seen] = {}
+        self._boundless: set[str] = set()
         self._looking: asyncio.Task[None] | None = None
         self._turn = asyncio.Semaphore(MOST_AT_ONCE)
 
@@ -130,35 +136,55 @@ class Answers:
             return await self._answer(question)
 
     async def _answer(self, question: Question) -> Answer:
+        if question.run is None:
+            return await self._answer_of_latest(question)
         run = question.run
-        if run is None:
-            run = await self._latest(question.cluster)
-        elif (await self._reader.positions([run]))[0] is None:
-            raise Unanswerable(404, f"there is no run {run!r}; {await self._others(question.cluster, run)}", "run")
-        found = await self._follower(run).ask(partial(_answer, question, run))
+        if (await self._reader.positions([run]))[0] is None:
+            raise Unanswerable(
+                404, f"there is no run {quoted(run)}; {await self._others(question.cluster, run)}", "run"
+            )
+        found = await self._answer_of(run, question)
         if found is None:
-            raise Unanswerable(404, f"run {run!r} has not been opened yet, or is no longer known", "run")
-        if not found.bounds:
-            others = await self._others(question.cluster, run)
-            raise Unanswerable(409, f"run {run!r} bounds no waits: it was made without --wait-bound; {others}", "run")
+            reason = f"run {quoted(run)} bounds no waits: it was made without --wait-bound"
+            raise Unanswerable(409, f"{reason}; {await self._others(question.cluster, run)}", "run")
         return found
 
-    async def _latest(self, cluster: str) -> str:
-        """Return the run of a cluster with the latest event."""
+    async def _answer_of(self, run: str, question: Question) -> Answer | None:
+        """Return what a run answers; None if it bounds no waits."""
+        found = await self._follower(run).ask(partial(_answer, question, run))
+        if found is None:
+            raise Unanswerable(404, f"run {quoted(run)} has not been opened yet, or is no longer known", "run")
+        return found if found.bounds else None
+
+    async def _answer_of_latest(self, question: Question) -> Answer:
+        """Return what that run of the cluster answers that has the latest event of those that bound waits."""
+        runs = await self._latest_first(question.cluster)
+        self._boundless &= self._seen.keys()
+        for run in runs:
+            if run not in self._boundless:
+                found = await self._answer_of(run, question)
+                if found is not None:
+                    return found
+                self._boundless.add(run)
+        reason = f"no run of cluster {quoted(question.cluster)} bounds waits: make one with --wait-bound"
+        raise Unanswerable(409, f"{reason}; known: {_listed(runs)}", "cluster")
+
+    async def _latest_first(self, cluster: str) -> list[str]:
+        """Return the runs of a cluster by the times of their last events."""
         await self._look()
         found = [(each.time, name) for name, each in self._seen.items() if each.cluster == cluster]
         if found:
-            return max(found)[1]
+            return [name for _, name in sorted(found, reverse=True)]
         if not self._seen:
             raise Unanswerable(404, f"there is no run yet: stage {self._stage.name} has stored none", "cluster")
         known = sorted({each.cluster for each in self._seen.values()})
-        raise Unanswerable(404, f"there is no cluster {cluster!r}; known: {_listed(known)}", "cluster")
+        raise Unanswerable(404, f"there is no cluster {quoted(cluster)}; known: {_listed(known)}", "cluster")
 
     async def _others(self, cluster: str, run: str) -> str:
         """Return a clause that names the other runs of a cluster."""
         await self._look()
         others = [name for name, seen in self._seen.items() if seen.cluster == cluster and name != run]
-        return f"other runs of cluster {cluster!r}: {_listed(others)}"
+        return f"other runs of cluster {quoted(cluster)}: {_listed(others)}"
 
     async def _look(self) -> None:
         """See which runs there are, and what they are; whoever asks meanwhile looks along."""
@@ -215,7 +241,10 @@ def _answer(question: Question, run: str, state: StageRun) -> Answer | None:
         return None
     cluster = handler.opened.cluster
     if cluster != question.cluster:
-        raise Unanswerable(404, f"{run!r} is a run of cluster {cluster!r}, not of {question.cluster!r}", "run")
+        reason = f"{quoted(run)} is a run of cluster {quoted(cluster)}, not of {quoted(question.cluster)}"
+        raise Unanswerable(404, reason, "run")
+    if handler.silent:
+        return Answer(cluster=cluster, run=run, sequence=state.sequence, time=handler.time, bounds=())
     largest = max(handler.processors, handler.opened.processors)
     if question.processors > largest:
         reason = f"the job requests {question.processors} processors; the machine has {largest}"

@@ -3,7 +3,7 @@
 import asyncio
 import logging
 from collections import Counter
-from collections.abc import AsyncIterator, Awaitable, Callable
+from collections.abc import AsyncIterator, Awaitable, Callable, Sequence
 from contextlib import asynccontextmanager
 from functools import partial
 from typing import Any
@@ -14,16 +14,20 @@ from pydantic import BaseModel
 from rich.table import Table
 
 from services.answers import Answer, Answers, Problem, Question, Unanswerable, read_question
+from services.in_words import clock, duration
 from services.pipeline import STAGES
-from services.web import listening, told_to_end
 from shared.command_line import one_line
 from shared.errors import ShadowtimeError, StoreError
+from shared.logs import FewAMinute
 from shared.predictions import WaitBound
 from shared.redis_store import connect
 from shared.run_follower import RedisReader
 from shared.settings import Settings
+from shared.web import address_of, listening, told_to_end
+from shared.wording import quoted
 
 log = logging.getLogger("shadowtime.ask")
+log.addFilter(FewAMinute())
 
 (STAGE,) = (stage for stage in STAGES if stage.name == "wait_bound")
 TEMPLATE = "#/components/schemas/{model}"
@@ -51,14 +55,13 @@ async def ask_once(settings: Settings, question: Question) -> Answer:
         return await Answers(STAGE, reader).answer(question)
 
 
-async def serve(settings: Settings, host: str, port: int) -> None:
+async def serve(settings: Settings, host: str, port: int, names: Sequence[str] = ()) -> None:
     """Answer over HTTP until SIGTERM or Ctrl-C."""
     ended = told_to_end()
     async with reading(settings) as reader:
         made = application(Answers(STAGE, reader), partial(reader.wait_for, 0))
-        async with listening(made, host, port) as runner:
-            for address in runner.addresses:
-                log.info("answering at http://%s:%d/bound", *address[:2])
+        async with listening(made, host, port, names) as server:
+            log.info("answering at %sbound", address_of(server))
             await ended.wait()
 
 
@@ -96,11 +99,11 @@ async def _without_traceback(
     except ShadowtimeError as error:
         return _said(Problem(error=str(error)), 503)
     except web.HTTPException as error:
-        response = _said(Problem(error=f"{request.method} {request.path}: {error.reason}"), error.status)
+        response = _said(Problem(error=f"{request.method[:20]} {quoted(request.path)}: {error.reason}"), error.status)
         response.headers.update({name: error.headers[name] for name in ("Allow",) if name in error.headers})
         return response
     except Exception:
-        log.exception("a question could not be answered: %s", request.path_qs)
+        log.exception("a question could not be answered: %s", quoted(request.path_qs))
         return _said(Problem(error="an error inside the server, which its log tells of"), 500)
 
 
@@ -124,7 +127,7 @@ def document() -> dict[str, Any]:
         schemas |= schema.pop("$defs", {}) | {model.__name__: schema}
     problems = {
         "404": "There is no such cluster or run, or none yet.",
-        "409": "The run bounds no waits.",
+        "409": "The run bounds no waits, or no run of the cluster does.",
         "422": "A parameter is missing, unknown, malformed or out of range, or the machine is smaller than the job.",
         "503": "Redis cannot be used, or what it holds cannot be read.",
     }
@@ -169,24 +172,28 @@ def _response(description: str, model: str) -> dict[str, Any]:
 
 
 def answer_table(question: Question, answer: Answer) -> Table:
-    """Return the answer for people; times in seconds."""
+    """Return the answer for people."""
     starts = [
         f"{_scope(each)}: starts with probability "
-        + ", ".join(f"{share:g} within {seconds} s" for share, seconds in each.starts_within)
+        + ", ".join(f"{share:g} within {duration(seconds)}" for share, seconds in each.starts_within)
         for each in answer.bounds
         if each.starts_within
     ]
     cluster, run = one_line(answer.cluster), one_line(answer.run)
     table = Table(
-        title=f"cluster {cluster}, run {run}, at {answer.time} s: with confidence {question.confidence:g}"
+        title=f"cluster {cluster}, run {run}, at {clock(answer.time)}: with confidence {question.confidence:g}"
         f" at least {question.quantile:.6g} of such jobs wait no longer than",
         caption="\n".join(starts),
     )
-    for heading in ("queue", "grouping", "seconds", "waits behind it", ""):
-        table.add_column(heading, justify="right" if heading in ("seconds", "waits behind it") else "left")
+    for heading in ("queue", "grouping", "wait", "waits behind it"):
+        table.add_column(heading, justify="right" if heading.startswith("wait") else "left")
+    explained = any(each.reason for each in answer.bounds)
+    if explained:
+        table.add_column("why none")
     for each in answer.bounds:
-        seconds = "none" if each.bound is None else str(each.bound)
-        table.add_row(_scope(each), each.grouping, seconds, str(each.observations), each.reason or "")
+        wait = "none" if each.bound is None else duration(each.bound)
+        row = _scope(each), each.grouping, wait, str(each.observations)
+        table.add_row(*row, each.reason) if explained else table.add_row(*row)
     return table
 
 

@@ -11,6 +11,7 @@ from collections.abc import Iterator
 import aiohttp
 
 from services.metrics_health import MetricsHealth
+from shared.bounds import SIXTY_FOUR_BITS, saturated
 from shared.errors import reason_of
 from shared.events import ClusterOpened, Decided, Envelope, JobSubmitted
 from shared.kafka_follower import TailFollower
@@ -95,7 +96,7 @@ def live_lines(envelope: Envelope, unix_start: int) -> Iterator[str]:
     """
     event = envelope.event
     tags = f"cluster={_tag(envelope.cluster)},run={_tag(envelope.run)}"
-    time = (unix_start + event.time) * 10**9
+    time = saturated((unix_start + event.time) * 10**9, SIXTY_FOUR_BITS - 1)  # which ends in 2262
     if isinstance(event, Decided):
         for start in event.starts:
             probability = float(getattr(start.reason, "probability", UNKNOWN))

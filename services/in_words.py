@@ -11,6 +11,7 @@ from shared.events import (
     CapacityChanged,
     ClusterClosed,
     ClusterOpened,
+    CutShort,
     Decided,
     Envelope,
     JobEnded,
@@ -90,6 +91,8 @@ def lines(envelope: Envelope) -> Iterator[Line]:
             yield Line("kill", kill.job_number, plain(kill.reason))
         for start in event.starts:
             yield Line("start", start.job_number, f"{_processors(start.processors)}: {because(start.reason)}")
+        for cut in event.cut_short or ():
+            yield Line("cut short", None, left_undone(cut))
     elif isinstance(event, CapacityChanged):
         yield Line("capacity", None, f"the machine has {_processors(event.processors)}")
     elif isinstance(event, Rejected):
@@ -117,7 +120,11 @@ def because(reason: Reason) -> str:
         case ProbablyHarmless():
             left = f", budget left {reason.budget_left:.3g}" if reason.budget_left < 1 else ""
             gain = "" if reason.cost_of_gain is None else f", cost of gain {reason.cost_of_gain:.3g}"
-            return f"ahead of job {reason.head}, delays it with probability {reason.probability:.3g}{gain}{left}"
+            if reason.recalibrated is None:
+                stated = f"{reason.probability:.3g}"
+            else:
+                stated = f"{reason.recalibrated:.3g} (raw {reason.probability:.3g})"
+            return f"ahead of job {reason.head}, delays it with probability {stated}{gain}{left}"
         case Reserved(guaranteed_start=None):
             return "its place in the plan has come"
         case Reserved():
@@ -125,6 +132,21 @@ def because(reason: Reason) -> str:
         case Speculated():
             what = "test run" if reason.test_run else f"attempt {reason.attempt}"
             return f"{what} in a hole of the plan" + ("" if reason.hole is None else f" of {duration(reason.hole)}")
+
+
+def left_undone(cut: CutShort) -> str:
+    """Return what a pass left undone, as its work is bounded.
+
+    >>> left_undone(CutShort(by="walks", left=1200))
+    'too much to weigh: 1,200 candidates went by plain EASY'
+    """
+    match cut.by:
+        case "walks":
+            return f"too much to weigh: {cut.left:,} candidates went by plain EASY"
+        case "depth":
+            return f"too much to plan: {cut.left:,} waiting jobs were passed over"
+        case "starts":
+            return f"as many started as may at once: {cut.left:,} waiting jobs were left to the next pass"
 
 
 def chosen(bounds: Sequence[WaitBound]) -> WaitBound | None:

@@ -6,7 +6,7 @@ so a slow visitor misses states, and neither holds anything up nor takes memory.
 
 import asyncio
 import logging
-from collections.abc import Awaitable, Callable
+from collections.abc import Awaitable, Callable, Sequence
 from contextlib import aclosing, suppress
 from pathlib import Path
 
@@ -14,12 +14,12 @@ import orjson
 from aiohttp import web
 
 from services.live_view import LiveRuns
-from services.web import address_of, listening, told_to_end
 from shared.bus import prepare_topics
 from shared.events import Envelope
 from shared.settings import Settings
 from shared.subscribe import subscribe
 from shared.topics import SCORES
+from shared.web import address_of, listening, told_to_end
 
 log = logging.getLogger("shadowtime.live")
 
@@ -32,11 +32,18 @@ FILES = {
 }
 
 MOST_VISITORS = 32
+STAY_SECONDS = 60.0
+"""For so long nobody has to make room for a new visitor, as long as he reads; a browser comes back by itself."""
+
 REST_SECONDS = 0.5
 ALIVE_SECONDS = 10.0
-"""Between two signs of life while nothing happens; and how long a visitor may take to take in what is sent."""
+"""Between two signs of life while nothing happens."""
 
 ALIVE = b"event: alive\ndata:\n\n"
+EVENTS = "text/event-stream; charset=utf-8"
+GREETING = (b":" + b" " * 1_022 + b"\n") * 256
+"""A comment, which browsers pass over: more than a kernel takes in for a program that does not read."""
+
 SAFE = {
     "Content-Security-Policy": "default-src 'none'; script-src 'self'; style-src 'self'; connect-src 'self'; "
     "img-src 'self'; base-uri 'none'; form-action 'none'; frame-ancestors 'none'",
@@ -46,7 +53,7 @@ SAFE = {
 }
 
 
-async def serve_live(settings: Settings, host: str, port: int) -> None:
+async def serve_live(settings: Settings, host: str, port: int, names: Sequence[str] = ()) -> None:
     """Follow the stream and show it until SIGTERM or Ctrl-C.
 
     Raises
@@ -54,7 +61,7 @@ async def serve_live(settings: Settings, host: str, port: int) -> None:
     BusError
         If Kafka cannot be used.
     SettingsError
-        If the port is taken.
+        If the port is taken, or one of `names` is none.
     """
     ended = told_to_end()
     await prepare_topics(settings)
@@ -62,8 +69,8 @@ async def serve_live(settings: Settings, host: str, port: int) -> None:
     following = asyncio.create_task(follow(settings, live))
     waiting = asyncio.create_task(ended.wait())
     try:
-        async with listening(live.application(), host, port) as runner:
-            log.info("the live page is at %s", address_of(runner))
+        async with listening(live.application(), host, port, names, cancelling=True) as server:
+            log.info("the live page is at %s", address_of(server))
             await asyncio.wait({following, waiting}, return_when=asyncio.FIRST_COMPLETED)
             live.end()
     finally:
@@ -101,10 +108,15 @@ class LivePage:
 
     def __init__(self, runs: LiveRuns) -> None:
         self.runs = runs
-        self.visitors = 0
+        self._visitors: dict[asyncio.Transport, float] = {}
         self._news = asyncio.Event()
         self._ended = False
         self._encoded: dict[str | None, tuple[int, bytes]] = {}
+
+    @property
+    def visitors(self) -> int:
+        """Return how many there are."""
+        return len(self._visitors)
 
     def tell(self) -> None:
         """Let visitors know that there is something new."""
@@ -136,28 +148,43 @@ class LivePage:
         return web.json_response({"healthy": True, "visitors": self.visitors}, headers=SAFE)
 
     async def _events(self, request: web.Request) -> web.StreamResponse:
-        if self.visitors >= MOST_VISITORS:
+        if request.method == "HEAD" or request.transport is None:
+            return web.Response(headers=SAFE | {"Content-Type": EVENTS})
+        now = asyncio.get_running_loop().time()
+        if not self._has_room(now):
             text = f"{MOST_VISITORS} visitors are here already\n"
             return web.Response(status=503, text=text, headers=SAFE | {"Retry-After": "5"})
-        response = web.StreamResponse(headers=SAFE | {"Content-Type": "text/event-stream; charset=utf-8"})
-        self.visitors += 1
-        try:
-            await response.prepare(request)
-            await self._send_states(response, request.query.get("run"))
-        except (ConnectionError, TimeoutError):  # the visitor has left, or takes nothing in
-            if request.transport is not None:
-                request.transport.abort()
-        finally:
-            self.visitors -= 1
+        response = web.StreamResponse(headers=SAFE | {"Content-Type": EVENTS})
+        visitor = request.transport
+        self._visitors[visitor] = now
+        with suppress(ConnectionError):  # the visitor has left, or takes nothing in
+            try:
+                await response.prepare(request)
+                await self._send_states(response, request.query.get("run"))
+            finally:
+                self._visitors.pop(visitor, None)
         return response
+
+    def _has_room(self, now: float) -> bool:
+        """Return whether another visitor may come in; who does not read makes room, then who has been here for long."""
+        if len(self._visitors) < MOST_VISITORS:
+            return True
+        reading_nothing = [each for each in self._visitors if each.get_write_buffer_size()]
+        here_for_long = [each for each, since in self._visitors.items() if now - since > STAY_SECONDS]
+        for visitor in (*reading_nothing, *here_for_long):  # each in the order in which they came
+            del self._visitors[visitor]
+            visitor.abort()
+            return True
+        return False
 
     async def _send_states(self, response: web.StreamResponse, run: str | None) -> None:
         sent = -1
         while not self._ended:
             news = self._news
             version, data = self._state(run)
-            async with asyncio.timeout(ALIVE_SECONDS):
-                await response.write(ALIVE if version == sent else b"data: " + data + b"\n\n")
+            await response.write(ALIVE if version == sent else b"data: " + data + b"\n\n")
+            if sent == -1:
+                await response.write(GREETING)
             sent = version
             await asyncio.sleep(REST_SECONDS)
             with suppress(TimeoutError):

@@ -20,7 +20,8 @@ from shared.events import (
 from shared.jobs_in_system import RunningJob
 from shared.predictions import Coverage, WaitBound
 from shared.scores import PolicyScores
-from shared.stage import Stage, StageHandler, StageRun
+from shared.stage import Stage, StageRun
+from shared.stage_handler import StageHandler
 from shared.topics import SCORES
 
 MOST_RUNS = 50
@@ -47,6 +48,7 @@ class LiveView(StageHandler):
         self.last_bounds: tuple[WaitBound, ...] = ()
         self.coverage: dict[tuple[str, int | None], Coverage] = {}
         self.scores: PolicyScores | None = None
+        self.quarantined: str | None = None
 
     def handle(self, envelope: Envelope) -> Envelope:
         """Take in an event; when it is the first of an instant, note how the one before it ended."""
@@ -89,6 +91,12 @@ class LiveView(StageHandler):
             self.decisions.append({"time": clock(decided.time), "job": line.job, "what": line.event, "why": line.words})
         return envelope
 
+    def on_rejected(self, envelope: Envelope, rejected: Rejected) -> Envelope:
+        """Note that a stage has quarantined the run: nothing more will come of it."""
+        if rejected.code == "quarantined":
+            self.quarantined = rejected.reason
+        return envelope
+
     def on_closed(self, envelope: Envelope, closed: ClusterClosed) -> Envelope:
         """Keep the scores."""
         self.scores = None if envelope.scores is None else envelope.scores.policy
@@ -102,6 +110,7 @@ class LiveView(StageHandler):
             "mode": self.opened.mode,
             "clock": clock(self.time),
             "closed": self.closed,
+            "quarantined": self.quarantined,
             "processors": self.processors,
             "busy": self.busy,
             "waiting": len(self.jobs.waiting),
@@ -162,6 +171,8 @@ class LiveRuns:
         try:
             run.push(envelope)
         except SequenceGap:
+            run.spoiled = True
+        if run.spoiled or run.handler is None:  # what was never opened, too, is nothing to be shown
             del self._runs[envelope.run]
         self.version += 1
 

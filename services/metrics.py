@@ -2,22 +2,24 @@
 
 import asyncio
 import logging
+import ssl
 from contextlib import AsyncExitStack
+from pathlib import Path
 
 import aiohttp
-from aiohttp import web
-from prometheus_client import CONTENT_TYPE_LATEST, generate_latest
 from pydantic import SecretStr
 
 from services.grafana_live import GrafanaLive
 from services.metrics_health import MetricsHealth
 from services.metrics_writer import MetricsWriter
-from services.web import listening, told_to_end
 from shared.errors import SettingsError
 from shared.http_access import bearer_token
 from shared.kafka_follower import GroupFollower, TailFollower
 from shared.settings import Settings
 from shared.topics import DECISIONS, SCORES
+from shared.web import listening, told_to_end
+from shared.web_names import split_names
+from shared.worker_pages import worker_pages
 
 log = logging.getLogger("shadowtime.metrics")
 
@@ -37,6 +39,7 @@ async def run_metrics(settings: Settings) -> None:
                 settings.victoria_metrics_username,
                 settings.victoria_metrics_password,
                 WRITE_SECONDS,
+                settings.victoria_metrics_ca_file,
             )
         )
         work = [asyncio.create_task(MetricsWriter(follower, store, health).run())]
@@ -47,7 +50,10 @@ async def run_metrics(settings: Settings) -> None:
             )
             work.append(asyncio.create_task(GrafanaLive(tail, grafana, health).run()))
         if settings.web_port:
-            await stack.enter_async_context(listening(application(health), settings.web_host, settings.web_port))
+            pages = worker_pages(lambda: (True, {"stage": "metrics", "healthy": True}), health.registry)
+            await stack.enter_async_context(
+                listening(pages, settings.web_host, settings.web_port, split_names(settings.web_names))
+            )
         waiting = asyncio.create_task(ended.wait())
         done, _ = await asyncio.wait([waiting, *work], return_when=asyncio.FIRST_COMPLETED)
         for task in (waiting, *work):
@@ -57,8 +63,16 @@ async def run_metrics(settings: Settings) -> None:
             task.result()
 
 
-def session(url: str, username: str | None, password: SecretStr | None, patience: float) -> aiohttp.ClientSession:
-    """Return a client of one server: with user and password, or with a token, or with neither."""
+def session(
+    url: str, username: str | None, password: SecretStr | None, patience: float, ca_file: Path | None = None
+) -> aiohttp.ClientSession:
+    """Return a client of one server: with user and password, or with a token, or with neither.
+
+    Raises
+    ------
+    SettingsError
+        If the token is none, or `ca_file` holds no certificate authority.
+    """
     secret = None if password is None else password.get_secret_value()
     if username is None and secret is not None:
         try:
@@ -67,20 +81,14 @@ def session(url: str, username: str | None, password: SecretStr | None, patience
             raise SettingsError(f"the password for {url} without a user is no token: {error}") from None
     auth = aiohttp.BasicAuth(username, secret or "", "utf-8") if username is not None else None
     headers = {"Authorization": f"Bearer {secret}"} if username is None and secret is not None else {}
+    try:
+        trusted = ssl.create_default_context(cafile=ca_file)
+    except OSError as error:
+        raise SettingsError(f"certificate authority for {url}: {ca_file}: {error}") from None
     return aiohttp.ClientSession(
-        url.rstrip("/") + "/", auth=auth, headers=headers, timeout=aiohttp.ClientTimeout(total=patience)
+        url.rstrip("/") + "/",
+        auth=auth,
+        headers=headers,
+        timeout=aiohttp.ClientTimeout(total=patience),
+        connector=aiohttp.TCPConnector(ssl=trusted),
     )
-
-
-def application(health: MetricsHealth) -> web.Application:
-    """Return the process's own pages, as a worker has them."""
-
-    async def healthy(request: web.Request) -> web.Response:
-        return web.json_response({"stage": "metrics", "healthy": True})
-
-    async def scrape(request: web.Request) -> web.Response:
-        return web.Response(body=generate_latest(health.registry), headers={"Content-Type": CONTENT_TYPE_LATEST})
-
-    made = web.Application()
-    made.add_routes([web.get("/health", healthy), web.get("/metrics", scrape)])
-    return made

@@ -6,12 +6,24 @@ from services.scoreboard.handler import Scoreboard
 from services.wait_bound.handler import WaitBounds
 from services.walltime_adjustment.handler import WalltimeAdjustments
 from shared import topics
-from shared.stage import Stage
+from shared.stage import Stage, in_order
 
-STAGES = (
-    Stage("runtime_distribution", topics.JOBS, topics.RUNTIME_DISTRIBUTIONS, RuntimeDistribution),
-    Stage("walltime_adjustment", topics.RUNTIME_DISTRIBUTIONS, topics.WALLTIME_ADJUSTMENTS, WalltimeAdjustments),
-    Stage("wait_bound", topics.WALLTIME_ADJUSTMENTS, topics.WAIT_BOUNDS, WaitBounds),
-    Stage("scheduler", topics.WAIT_BOUNDS, topics.DECISIONS, Scheduler),
-    Stage("scoreboard", topics.DECISIONS, topics.SCORES, Scoreboard),
+STAGES = in_order(
+    Stage("runtime_distribution", topics.JOBS, topics.RUNTIME_DISTRIBUTIONS, RuntimeDistribution, ("run_time",)),
+    Stage(
+        "walltime_adjustment",
+        topics.RUNTIME_DISTRIBUTIONS,
+        topics.WALLTIME_ADJUSTMENTS,
+        WalltimeAdjustments,
+        ("adjustment",),
+    ),
+    Stage(
+        "wait_bound",
+        topics.WALLTIME_ADJUSTMENTS,
+        topics.WAIT_BOUNDS,
+        WaitBounds,
+        ("wait_bounds", "coverage", "change_points"),
+    ),
+    Stage("scheduler", topics.WAIT_BOUNDS, topics.DECISIONS, Scheduler, ("forecast", "Decided")),
+    Stage("scoreboard", topics.DECISIONS, topics.SCORES, Scoreboard, ("scores", "samples")),
 )

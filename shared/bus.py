@@ -2,8 +2,7 @@
 
 import asyncio
 import ssl
-from collections.abc import Awaitable, Callable, Sequence
-from contextlib import suppress
+from collections.abc import AsyncIterator, Awaitable, Callable, Mapping, Sequence
 from typing import Any
 from zlib import crc32
 
@@ -12,10 +11,13 @@ from aiokafka.admin import AIOKafkaAdminClient, NewTopic
 from aiokafka.conn import collect_hosts, create_conn
 from aiokafka.errors import (
     AuthenticationFailedError,
+    ClusterAuthorizationFailedError,
     KafkaError,
     SaslAuthenticationFailed,
     TopicAlreadyExistsError,
+    TopicAuthorizationFailedError,
     UnsupportedSaslMechanismError,
+    for_code,
 )
 
 from shared.errors import BusError, reason_of
@@ -24,6 +26,17 @@ from shared.topics import DEAD_LETTERS, FLOW
 
 REFUSALS = (ssl.SSLError, AuthenticationFailedError, SaslAuthenticationFailed, UnsupportedSaslMechanismError)
 """What no patience cures: a certificate that is not trusted, a password that is not right."""
+
+SLACK = 100_000
+"""Bytes of a message beside its value: key, headers, Kafka's own."""
+
+PART = 500
+"""Records that are read again at once."""
+
+WORK_SECONDS = 60.0
+"""Patience with a broker that is at work on topics."""
+
+FORBIDDEN = (TopicAuthorizationFailedError.errno, ClusterAuthorizationFailedError.errno)
 
 
 def partition_of(run: str, partitions: int) -> int:
@@ -76,7 +89,7 @@ def producer(settings: Settings) -> AIOKafkaProducer:
         enable_idempotence=True,
         acks="all",
         linger_ms=0,
-        max_request_size=settings.max_message_bytes + 100_000,
+        max_request_size=settings.max_output_bytes + SLACK,
         request_timeout_ms=60_000,  # an outage of half a minute is waited for
     )
 
@@ -93,7 +106,7 @@ def reader(settings: Settings) -> AIOKafkaConsumer:
 
 
 async def prepare_topics(settings: Settings) -> int:
-    """Create the topics that are missing and return how many partitions they have.
+    """Create the topics that are missing and return how many partitions they have, once each has a leader.
 
     Raises
     ------
@@ -104,32 +117,53 @@ async def prepare_topics(settings: Settings) -> int:
 
 
 async def partitions_of(settings: Settings, topic: str) -> int:
-    """Return how many partitions a topic has; 0 if there is no such topic.
+    """Return how many partitions a topic has, once each has a leader; 0 if there is no such topic.
 
     Raises
     ------
     BusError
         If Kafka cannot be reached within `connect_seconds`.
     """
-    return await _administer(settings, lambda admin: _count(admin, topic))
+    return await _administer(settings, lambda admin: _count(admin, settings, topic))
 
 
-async def _count(admin: AIOKafkaAdminClient, topic: str) -> int:
+async def _count(admin: AIOKafkaAdminClient, settings: Settings, topic: str) -> int:
     if topic not in await admin.list_topics():
         return 0
     (described,) = await admin.describe_topics([topic])
-    return len(described["partitions"])
+    count = len(described["partitions"])
+    await _wait_for_leaders(settings, {topic: count})
+    return count
+
+
+async def _wait_for_leaders(settings: Settings, partitions: Mapping[str, int]) -> None:
+    """Wait until every partition of these topics is led by a broker that knows of it.
+
+    Of a topic that was just made the metadata name leaders that do not yet know it; only their answers tell.
+    """
+    consumer = reader(settings)
+    try:
+        await consumer.start()
+        await consumer.end_offsets(
+            [TopicPartition(topic, number) for topic, count in partitions.items() for number in range(count)]
+        )
+    finally:
+        await consumer.stop()
 
 
 async def _administer(settings: Settings, work: Callable[[AIOKafkaAdminClient], Awaitable[int]]) -> int:
-    """Do `work` with an administrator; a broker that is not there yet is asked again for `connect_seconds`."""
+    """Do `work` with an administrator; a broker that is not there yet is asked again for `connect_seconds`.
+
+    One that is there has longer: on a busy machine new topics take their time.
+    """
     loop = asyncio.get_running_loop()
     until = loop.time() + settings.connect_seconds
     await _reach(settings, until)
+    patience = max(settings.connect_seconds, WORK_SECONDS)
     while True:
-        admin = AIOKafkaAdminClient(**connection(settings), request_timeout_ms=int(settings.connect_seconds * 1000))
+        admin = AIOKafkaAdminClient(**connection(settings), request_timeout_ms=int(patience * 1000))
         try:
-            async with asyncio.timeout_at(until):
+            async with asyncio.timeout(patience):
                 await admin.start()
                 return await work(admin)
         except (KafkaError, OSError, TimeoutError) as error:
@@ -148,7 +182,7 @@ async def _reach(settings: Settings, until: float) -> None:
         for host, port, _ in hosts:
             try:
                 async with asyncio.timeout_at(until):
-                    (await create_conn(host, port, **arguments)).close()
+                    await (await create_conn(host, port, **arguments)).close()
                     return
             except (KafkaError, OSError, TimeoutError) as error:
                 why = error
@@ -162,15 +196,19 @@ async def _prepare(admin: AIOKafkaAdminClient, settings: Settings) -> int:
     names = (*FLOW, DEAD_LETTERS)
     existing = set(await admin.list_topics())
     keep = -1 if settings.retention_hours < 0 else settings.retention_hours * 3_600_000
-    configs = {"retention.ms": str(keep), "retention.bytes": "-1", "cleanup.policy": "delete"}
+    configs = {
+        "retention.ms": str(keep),
+        "retention.bytes": "-1",
+        "cleanup.policy": "delete",
+        "max.message.bytes": str(settings.max_output_bytes + SLACK),
+    }
     new = [
         NewTopic(name, settings.partitions, settings.replication_factor, topic_configs=configs)
         for name in names
         if name not in existing
     ]
     if new:
-        with suppress(TopicAlreadyExistsError):  # another worker was quicker
-            await admin.create_topics(new)
+        _require_created(await admin.create_topics(new), settings)
     while True:  # new topics take a moment to be known
         described = {each["topic"]: len(each["partitions"]) for each in await admin.describe_topics(list(FLOW))}
         if all(described.get(name) for name in FLOW):
@@ -178,26 +216,75 @@ async def _prepare(admin: AIOKafkaAdminClient, settings: Settings) -> int:
         await asyncio.sleep(0.1)
     if len(set(described.values())) > 1:
         raise BusError(f"topics have unequal numbers of partitions: {described}")
+    await _wait_for_leaders(settings, described)
     return described[FLOW[0]]
 
 
-async def read_log(
-    settings: Settings, topic: str, partition: int, start: int = 0, stop: int | None = None
-) -> Sequence[Any]:
-    """Return the records of a partition from offset `start` up to `stop` (what there is now, if None)."""
-    consumer = reader(settings)
-    await consumer.start()
-    try:
-        place = TopicPartition(topic, partition)
+def _require_created(answer: Any, settings: Settings) -> None:
+    """Raise unless the topics are there now; that another worker was quicker is fine."""
+    refused = {name: code for name, code, *_ in answer.topic_errors if code not in (0, TopicAlreadyExistsError.errno)}
+    if forbidden := [name for name, code in refused.items() if code in FORBIDDEN]:
+        user = "whoever gives no name" if settings.kafka_username is None else f"user {settings.kafka_username!r}"
+        raise BusError(
+            f"Kafka at {settings.kafka_bootstrap} shows {user} no topic {', '.join(forbidden)}, nor may it create one; "
+            "do that first, as a user who may: python -m services topics"
+        )
+    for name, code in refused.items():
+        raise for_code(code)(name)
+
+
+class LogReader:
+    """Reads stretches of partitions again, in parts; it connects at its first."""
+
+    def __init__(self, settings: Settings) -> None:
+        self._settings = settings
+        self._consumer: AIOKafkaConsumer | None = None
+
+    async def parts(
+        self, topic: str, partition: int, start: int = 0, stop: int | None = None
+    ) -> AsyncIterator[Sequence[Any]]:
+        """Yield the records from offset `start` up to `stop` (what there is now, if None), some hundred at a time.
+
+        Raises
+        ------
+        KafkaError
+            If Kafka does not give them.
+        """
+        if self._consumer is None:
+            consumer = reader(self._settings)
+            try:
+                await consumer.start()
+            except BaseException:
+                await consumer.stop()
+                raise
+            self._consumer = consumer
+        consumer, place = self._consumer, TopicPartition(topic, partition)
         consumer.assign([place])
         first = (await consumer.beginning_offsets([place]))[place]
         end = (await consumer.end_offsets([place]))[place]
         stop = end if stop is None else min(stop, end)
         consumer.seek(place, max(start, first))
-        records: list[Any] = []
         while await consumer.position(place) < stop:
-            batch = await consumer.getmany(place, timeout_ms=1000)
-            records.extend(record for record in batch.get(place, ()) if record.offset < stop)
-        return records
+            batch = await consumer.getmany(place, timeout_ms=1000, max_records=PART)
+            records = [record for record in batch.get(place, ()) if record.offset < stop]
+            if records:
+                yield records
+
+    async def stop(self) -> None:
+        """Let go of the connection."""
+        consumer, self._consumer = self._consumer, None
+        if consumer is not None:
+            await consumer.stop()
+
+
+async def read_log(
+    settings: Settings, topic: str, partition: int, start: int = 0, stop: int | None = None
+) -> AsyncIterator[Any]:
+    """Yield the records of a partition from offset `start` up to `stop` (what there is now, if None)."""
+    reading = LogReader(settings)
+    try:
+        async for part in reading.parts(topic, partition, start, stop):
+            for record in part:
+                yield record
     finally:
-        await consumer.stop()
+        await reading.stop()

@@ -2,15 +2,19 @@
 
 import asyncio
 import os
-import signal
 import sys
 from collections.abc import Callable
+from typing import Any, NoReturn
 
+import typer
+from pydantic import ValidationError
 from rich.console import Console
 
-from shared.errors import ShadowtimeError
+from shared.errors import ShadowtimeError, first_of
+from shared.start_up import INTERRUPTED
 
-INTERRUPTED = 128 + signal.SIGINT
+USAGE_ERROR: Any = typer.BadParameter.__base__
+"""What typer raises for words that it does not understand; it has no public name for that."""
 
 messages = Console(stderr=True, highlight=False, soft_wrap=True)
 
@@ -38,24 +42,35 @@ def say(text: str) -> None:
     messages.print(one_line(text), markup=False)
 
 
-def run_app(app: Callable[[], object], interrupted: str | None = "interrupted") -> None:
+def application(command: Callable[..., object]) -> typer.Typer:
+    """Return the command line of one command, for `run_app`."""
+    app = typer.Typer(add_completion=False, pretty_exceptions_enable=False)
+    app.command()(command)
+    return app
+
+
+def run_app(app: Callable[[], object], interrupted: str = "interrupted") -> None:
     """Run a command line to its end, and the process with it if that was no good one.
 
-    Exit codes are 2 after an error, 130 after Ctrl-C, 0 where nobody reads standard output any more. Typer makes of
-    Ctrl-C an exit of its own.
+    Exit codes are 2 after an error, 130 after Ctrl-C, 0 where nobody reads standard output any more.
     """
     try:
-        app()
-    except SystemExit as ended:
-        if ended.code == INTERRUPTED and interrupted is not None:
-            say(interrupted)
-        raise
+        ended = app(standalone_mode=False) if isinstance(app, typer.Typer) else app()
+        if ended == INTERRUPTED:  # what typer makes of Ctrl-C
+            raise KeyboardInterrupt
+        sys.exit(ended if isinstance(ended, int) else 0)
     except ShadowtimeError as error:
-        messages.print(f"error: {one_line(str(error))}", markup=False, style="red")
+        _fail(str(error))
+    except ValidationError as error:  # what was made of somebody's input is out of bounds
+        _fail(first_of(error))
+    except USAGE_ERROR as error:
+        if text := error.format_message():  # without one its help is shown already
+            _fail(text[0].lower() + text[1:].removesuffix(".").replace("Value error, ", ""))
         sys.exit(2)
+    except MemoryError:
+        _fail("out of memory")
     except (KeyboardInterrupt, asyncio.CancelledError):
-        if interrupted is not None:
-            say(interrupted)
+        say(interrupted)
         sys.exit(INTERRUPTED)
     except OSError as error:
         os.dup2(os.open(os.devnull, os.O_WRONLY), sys.stdout.fileno())  # what is still buffered goes nowhere
@@ -63,3 +78,8 @@ def run_app(app: Callable[[], object], interrupted: str | None = "interrupted") 
             sys.exit(0)
         say(f"error: standard output cannot be written: {error.strerror}")
         sys.exit(2)
+
+
+def _fail(reason: str) -> NoReturn:
+    messages.print(f"error: {one_line(reason)}", markup=False, style="red")
+    sys.exit(2)

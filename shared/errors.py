@@ -8,15 +8,21 @@ ShadowtimeError
 ├── SequenceGap          an event is missing from the log
 ├── SnapshotMismatch     a snapshot of another schema or of other settings
 ├── BusError             Kafka cannot be used
+│   └── Refused              Kafka never takes this message, however often it is sent
 ├── StoreError           Redis cannot be used
 │   └── Fenced           another worker owns the run, or Redis lost its last second
 ├── ServerError          a server of the local stack does not start or stop (stack/server.py)
+├── PinError             no registry says what an image's tag stands for (stack/registry.py)
 ├── PushError            Grafana does not take dashboards
 └── ReplayError          a replay cannot go on
 
 Each message names the culprit and the numbers. The command line prints it and exits with status 2; nothing else
 that the project raises on purpose reaches a user.
 """
+
+from pydantic import ValidationError
+
+from shared.wording import shortened
 
 
 class ShadowtimeError(Exception):
@@ -51,6 +57,10 @@ class BusError(ShadowtimeError):
     """Kafka cannot be used."""
 
 
+class Refused(BusError):
+    """Kafka never takes this message, however often it is sent: it is too large, or not one at all."""
+
+
 class StoreError(ShadowtimeError):
     """Redis cannot be used."""
 
@@ -65,6 +75,20 @@ class PushError(ShadowtimeError):
 
 class ReplayError(ShadowtimeError):
     """A replay cannot go on."""
+
+
+def first_of(error: ValidationError) -> str:
+    """Return the first thing that is wrong with a message or a setting, on one line: where, and what.
+
+    >>> from shared.events import SchedulingPoint
+    >>> try:
+    ...     SchedulingPoint(time=2**60)
+    ... except ValidationError as error:
+    ...     print(first_of(error))
+    SchedulingPoint.time: Input should be less than or equal to 2199023255552
+    """
+    first = error.errors(include_url=False, include_context=False, include_input=False)[0]
+    return shortened(f"{'.'.join(map(str, (error.title, *first['loc'])))}: {first['msg']}")
 
 
 def reason_of(error: BaseException) -> str:

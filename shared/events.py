@@ -7,14 +7,15 @@ sequence number identifies an envelope on every topic, and a receiver drops dupl
 The scheduler answers a `SchedulingPoint` with a `Decided` in its place. A stage that finds an event to contradict the
 log puts a `Rejected` in its place.
 
-All times are whole seconds on the cluster's own time line.
+All times are whole seconds on the cluster's own time line. What anything may be at most is in `shared.bounds`.
 """
 
 from typing import Annotated, Final, Literal
 
 from pydantic import Field, ValidationError, model_validator
 
-from shared.message import Count, Frozen, Request, Seconds, Whole
+from shared.bounds import LATEST, MOST_BOUNDS, MOST_LIVE_JOBS, MOST_PROCESSORS, MOST_SAMPLES
+from shared.message import AtMost, Count, Frozen, Instant, Name, Processors, Reasons, Request, Seconds, SpecText, Whole
 from shared.predictions import (
     ChangePoint,
     Coverage,
@@ -35,7 +36,9 @@ Outcome = Literal["completed", "failed", "cancelled", "limit", "killed"]
 """How a job ended: by itself (three ways), at the limit of its start, or by a decision of the scheduler."""
 
 JobNumber = Count
-Processors = Annotated[int, Field(ge=1, le=2**31 - 1)]
+
+OfJobs = AtMost(MOST_LIVE_JOBS)
+OfBounds = AtMost(MOST_BOUNDS)
 
 
 class ClusterOpened(Frozen):
@@ -47,16 +50,16 @@ class ClusterOpened(Frozen):
     """
 
     kind: Literal["ClusterOpened"] = "ClusterOpened"
-    time: Whole
-    cluster: str
+    time: Instant
+    cluster: Name
     processors: Processors
     mode: Literal["closed", "recorded"] = "closed"
-    policy: str = "easy"
-    runtime: str = "requested"
-    adjustment: str = "none"
-    wait_bound: str = "none"
+    policy: SpecText = "easy"
+    runtime: SpecText = "requested"
+    adjustment: SpecText = "none"
+    wait_bound: SpecText = "none"
     seed: Count = 0
-    unix_start: Count = 0
+    unix_start: Annotated[int, Field(ge=0, le=LATEST)] = 0
     sample_every: Request | None = None
 
 
@@ -67,7 +70,7 @@ class JobSubmitted(Frozen):
     """
 
     kind: Literal["JobSubmitted"] = "JobSubmitted"
-    time: Whole
+    time: Instant
     job_number: JobNumber
     requested_processors: Processors
     requested_time: Request | None = None
@@ -88,7 +91,7 @@ class JobStarted(Frozen):
     """
 
     kind: Literal["JobStarted"] = "JobStarted"
-    time: Whole
+    time: Instant
     job_number: JobNumber
     processors: Processors
     limit: Request | None = None
@@ -102,7 +105,7 @@ class JobEnded(Frozen):
     """
 
     kind: Literal["JobEnded"] = "JobEnded"
-    time: Whole
+    time: Instant
     job_number: JobNumber
     run_time: Seconds
     outcome: Outcome = "completed"
@@ -119,15 +122,15 @@ class CapacityChanged(Frozen):
     """The machine now has `processors`; running jobs go on, so fewer than none may be free for a while."""
 
     kind: Literal["CapacityChanged"] = "CapacityChanged"
-    time: Whole
-    processors: Annotated[int, Field(ge=0, le=2**31 - 1)]
+    time: Instant
+    processors: Annotated[int, Field(ge=0, le=MOST_PROCESSORS)]
 
 
 class SchedulingPoint(Frozen):
     """Everything that ended or arrived at this instant has been told: the scheduler passes once."""
 
     kind: Literal["SchedulingPoint"] = "SchedulingPoint"
-    time: Whole
+    time: Instant
 
 
 class Start(Frozen):
@@ -144,7 +147,7 @@ class Kill(Frozen):
 
     job_number: JobNumber
     requeue: bool
-    reason: str
+    reason: Reasons
 
 
 class Evaluated(Frozen):
@@ -152,51 +155,78 @@ class Evaluated(Frozen):
 
     Of each candidate there is the exact probability of delaying the head and the paper's bound. The head lacks
     `needed` processors, which the running jobs must release; the first `after` starts of the same pass are among them.
+    `recalibrated` are the exact probabilities as mended by earlier outcomes, where the policy does so.
     """
 
     head: JobNumber
     needed: Count
     after: Count
-    job_numbers: tuple[JobNumber, ...]
-    probabilities: tuple[Probability, ...]
-    bounds: tuple[Probability, ...]
+    job_numbers: Annotated[tuple[Annotated[JobNumber, Field(strict=True)], ...], OfJobs]
+    probabilities: Annotated[tuple[Probability, ...], OfJobs]
+    bounds: Annotated[tuple[Probability, ...], OfJobs]
+    recalibrated: Annotated[tuple[Probability, ...], OfJobs] | None = None
     accepted: bool
 
     @model_validator(mode="after")
     def _one_of_each(self) -> "Evaluated":
-        if not len(self.job_numbers) == len(self.probabilities) == len(self.bounds) >= self.accepted:
-            raise ValueError(
-                f"{len(self.job_numbers)} candidates of head {self.head}, but other counts of probabilities"
-            )
+        count = len(self.job_numbers)
+        mended = count if self.recalibrated is None else len(self.recalibrated)
+        if not count == len(self.probabilities) == len(self.bounds) == mended >= self.accepted:
+            raise ValueError(f"{count} candidates of head {self.head}, but other counts of probabilities")
         return self
+
+
+class CutShort(Frozen):
+    """What a pass left undone because its work is bounded (`docs/cost.md`).
+
+    By `walks`: `left` candidates were not weighed, but taken or left as plain EASY does on their requests. By `depth`:
+    `left` waiting jobs were not planned, moved or tried. By `starts`: as many started as may at once, and the next pass
+    goes on with the `left` that it did not get to.
+    """
+
+    by: Literal["walks", "depth", "starts"]
+    left: Count
 
 
 Decision = Start | Kill
 
 
 class Decided(Frozen):
-    """What the scheduler decided at a scheduling point, kills first; empty when nothing can be done."""
+    """What the scheduler decided at a scheduling point, kills first; empty when nothing can be done.
+
+    `cut_short` says what a pass of too many jobs left undone; None, as nearly always, where it left nothing.
+    """
 
     kind: Literal["Decided"] = "Decided"
-    time: Whole
-    starts: tuple[Start, ...] = ()
-    kills: tuple[Kill, ...] = ()
-    evaluated: tuple[Evaluated, ...] = ()
+    time: Instant
+    starts: Annotated[tuple[Start, ...], OfJobs] = ()
+    kills: Annotated[tuple[Kill, ...], OfJobs] = ()
+    evaluated: Annotated[tuple[Evaluated, ...], AtMost(MOST_LIVE_JOBS + 1)] = ()
+    cut_short: Annotated[tuple[CutShort, ...], OfJobs] | None = None
+
+
+Refusal = Literal["failed", "too-large", "quarantined"]
 
 
 class Rejected(Frozen):
-    """An event contradicted the log before it; it changed nothing."""
+    """An event that changed nothing; without a `code` it contradicted the log before it.
+
+    With `failed` a stage could not work it out, with `too-large` what the stage had to say of it does not fit into a
+    message; what had been done was undone. `quarantined` is the last that a stage says of a run that it cannot carry
+    on.
+    """
 
     kind: Literal["Rejected"] = "Rejected"
-    time: Whole
-    reason: str
+    time: Instant
+    reason: Reasons
+    code: Refusal | None = None
 
 
 class ClusterClosed(Frozen):
     """The run is over; stages may let go of it. The scoreboard answers with its scores."""
 
     kind: Literal["ClusterClosed"] = "ClusterClosed"
-    time: Whole
+    time: Instant
 
 
 Event = (
@@ -221,18 +251,18 @@ class Envelope(Frozen):
     """
 
     schema_version: Literal[1] = SCHEMA_VERSION
-    run: Annotated[str, Field(min_length=1, max_length=200)]
-    cluster: str = ""
+    run: Annotated[Name, Field(min_length=1)]
+    cluster: Name = ""
     sequence: Count
     event: Annotated[Event, Field(discriminator="kind")]
     run_time: RunTimePrediction | None = None
     adjustment: WalltimeAdjustment | None = None
-    wait_bounds: tuple[WaitBound, ...] = ()
+    wait_bounds: Annotated[tuple[WaitBound, ...], OfBounds] = ()
     forecast: WaitForecast | None = None
-    coverage: tuple[Coverage, ...] = ()
-    change_points: tuple[ChangePoint, ...] = ()
+    coverage: Annotated[tuple[Coverage, ...], OfBounds] = ()
+    change_points: Annotated[tuple[ChangePoint, ...], OfBounds] = ()
     scores: Scores | None = None
-    samples: tuple[Sample, ...] | None = None
+    samples: Annotated[tuple[Sample, ...], AtMost(MOST_SAMPLES)] | None = None
 
     def to_bytes(self) -> bytes:
         """Return the envelope as JSON, as it lies on a topic: what is None is left out."""

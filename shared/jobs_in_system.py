@@ -2,6 +2,7 @@
 
 from typing import Any, NamedTuple
 
+from shared.bounds import MOST_LIVE_JOBS
 from shared.errors import RuleBroken
 from shared.events import JobEnded, JobStarted, JobSubmitted
 
@@ -24,10 +25,15 @@ class JobsInSystem:
         self.running: dict[int, RunningJob] = {}
 
     def require_new(self, event: JobSubmitted) -> None:
-        """Raise `RuleBroken` if the job is in the system already."""
+        """Raise `RuleBroken` if the job is in the system already, or the system is full."""
         if event.job_number in self.waiting or event.job_number in self.running:
             state = "waiting" if event.job_number in self.waiting else "running"
             raise RuleBroken(f"job {event.job_number} submitted at {event.time} is already {state}")
+        if len(self.waiting) + len(self.running) >= MOST_LIVE_JOBS:
+            raise RuleBroken(
+                f"job {event.job_number} submitted at {event.time} is one too many: "
+                f"{len(self.waiting):,} wait and {len(self.running):,} run, at most {MOST_LIVE_JOBS:,} in all"
+            )
 
     def require_waiting(self, event: JobStarted) -> JobSubmitted:
         """Return the waiting job that starts, or raise `RuleBroken`."""

@@ -32,12 +32,14 @@ class _Follower:
         self._consumer = consumer
 
     async def __aenter__(self) -> Self:
-        await bus.prepare_topics(self._settings)
         try:
+            await bus.prepare_topics(self._settings)
             await self._consumer.start()
-        except (KafkaError, OSError) as error:
+        except BaseException as error:
             await self._consumer.stop()
-            raise bus.unusable(self._settings, error) from error
+            if isinstance(error, KafkaError | OSError):
+                raise bus.unusable(self._settings, error) from error
+            raise
         return self
 
     async def __aexit__(

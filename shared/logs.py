@@ -52,6 +52,60 @@ def start_logging(log_format: str, stage: str | None = None, level: int = loggin
     """Send everything from `level` on to standard error."""
     handler = logging.StreamHandler(sys.stderr)
     handler.setFormatter(StructuredFormatter(json=log_format == "json", stage=stage))
+    handler.addFilter(of_use)
     logging.basicConfig(level=level, handlers=[handler], force=True)
     for noisy in ("aiokafka", "faust", "mode"):
         logging.getLogger(noisy).setLevel(max(level, logging.WARNING))
+
+
+def of_use(record: logging.LogRecord) -> bool:
+    """Return whether a record tells a user anything: not where a broker asks to be asked again, and is.
+
+    So it does while a topic or a group is being made, and Kafka's client calls that an error.
+    """
+    told = record.args if isinstance(record.args, tuple) else ()
+    again = any(getattr(each, "retriable", False) and getattr(each, "errno", None) is not None for each in told)
+    return not (again and record.name.startswith("aiokafka"))
+
+
+MOST_LINES = 20
+"""Lines a minute of each logger that others can bring about; of more there is only a count."""
+
+
+class FewAMinute(logging.Filter):
+    """Lets so many lines of each minute through, and tells how many it left out.
+
+    Examples
+    --------
+    >>> few = FewAMinute(1)
+    >>> at = lambda time: logging.makeLogRecord({"created": time, "msg": "refused"})
+    >>> records = [at(0), at(1), at(2), at(3), at(60)]
+    >>> for record in records:
+    ...     if few.filter(record):
+    ...         print(record.getMessage())
+    refused
+    refused (others like it are only counted for the rest of the minute)
+    refused (2 others before it left out)
+    """
+
+    def __init__(self, most: int = MOST_LINES) -> None:
+        super().__init__()
+        self._most = most
+        self._minute = -1.0
+        self._passed = 0
+
+    def filter(self, record: logging.LogRecord) -> bool:
+        """Return whether a record is to be written."""
+        left_out = 0
+        if (minute := record.created // 60) != self._minute:
+            left_out, self._minute, self._passed = max(0, self._passed - self._most - 1), minute, 0
+        self._passed += 1
+        if left_out:
+            _add(record, f"{left_out} others before it left out")
+        elif self._passed == self._most + 1:
+            _add(record, "others like it are only counted for the rest of the minute")
+        return self._passed <= self._most + 1
+
+
+def _add(record: logging.LogRecord, remark: str) -> None:
+    record.msg, record.args = f"{record.getMessage()} ({remark})", ()

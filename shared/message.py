@@ -1,19 +1,77 @@
 """What all messages have in common."""
 
-from typing import Annotated
+from collections.abc import Iterator
+from dataclasses import dataclass
+from typing import Annotated, Any
 
-from pydantic import BaseModel, ConfigDict, Field
+from annotated_types import GroupedMetadata, MaxLen
+from pydantic import BaseModel, BeforeValidator, ConfigDict, FailFast, Field
 
-LARGEST = 2**53
-"""No number in a message is larger: every reader of JSON, and every sum of 64 bits, takes them exactly."""
+from shared.bounds import LARGEST, LATEST, LONGEST, LONGEST_NAME, LONGEST_REASON, LONGEST_SPEC, MOST_PROCESSORS
+from shared.wording import shortened
 
-LONGEST = 2**39
-"""Seconds (17,000 years); no job requests or runs longer."""
+__all__ = [
+    "LARGEST",
+    "LONGEST",
+    "AtMost",
+    "Count",
+    "Finite",
+    "Frozen",
+    "Instant",
+    "Name",
+    "Processors",
+    "Reasons",
+    "Request",
+    "Seconds",
+    "SpecText",
+    "Whole",
+]
 
 Whole = Annotated[int, Field(ge=-LARGEST, le=LARGEST)]
 Count = Annotated[int, Field(ge=0, le=LARGEST)]
 Seconds = Annotated[int, Field(ge=0, le=LONGEST)]
 Request = Annotated[int, Field(ge=1, le=LONGEST)]
+Processors = Annotated[int, Field(ge=1, le=MOST_PROCESSORS)]
+
+Instant = Annotated[int, Field(ge=-LATEST, le=LATEST)]
+"""A time, in seconds, at which an event may happen; what is foreseen may come later, and is a `Whole`."""
+
+Finite = Annotated[float, Field(allow_inf_nan=False)]
+
+Name = Annotated[str, Field(max_length=LONGEST_NAME)]
+SpecText = Annotated[str, Field(max_length=LONGEST_SPEC)]
+
+
+@dataclass(frozen=True)
+class AtMost(GroupedMetadata):
+    """So many elements of a list, of which the first that is wrong ends the reading.
+
+    Of a million wrong elements a million errors would be kept, which takes seconds and a gigabyte.
+
+    >>> from pydantic import TypeAdapter, ValidationError
+    >>> try:
+    ...     TypeAdapter(Annotated[tuple[int, ...], AtMost(9)]).validate_json(b'["a","b","c"]')
+    ... except ValidationError as error:
+    ...     error.error_count()
+    1
+    """
+
+    most: int
+
+    def __iter__(self) -> Iterator[Any]:
+        """Yield what pydantic understands."""
+        yield MaxLen(self.most)
+        yield FailFast()
+
+
+def _cut(reason: object) -> object:
+    if not isinstance(reason, str) or len(reason) <= LONGEST_REASON:
+        return reason
+    return shortened(reason, LONGEST_REASON // 2)
+
+
+Reasons = Annotated[str, BeforeValidator(_cut), Field(max_length=LONGEST_REASON)]
+"""Why something was or was not done, in plain English; a text that is too long is cut."""
 
 
 class Frozen(BaseModel):

@@ -77,15 +77,21 @@ START_PROBABILITY = _result(
 CANDIDATES = _result(
     "candidates_total",
     "1",
-    "Backfill candidates with known outcome, by tenth of probability.",
+    "Backfill candidates with known outcome, by tenth of the raw or of the recalibrated probability.",
+    "measure",
     "probability",
     "started",
 )
 CANDIDATES_DELAYED = _result(
-    "candidates_delayed_total", "1", "Those of them that delayed the head or would have.", "probability", "started"
+    "candidates_delayed_total",
+    "1",
+    "Those of them that delayed the head or would have.",
+    "measure",
+    "probability",
+    "started",
 )
 CANDIDATE_PROBABILITY = _result(
-    "candidate_probability_total", "1", "Their stated probabilities, added up.", "probability", "started"
+    "candidate_probability_total", "1", "Their probabilities, added up.", "measure", "probability", "started"
 )
 BRIER_SCORE = _result("delay_brier_score", "1", "Mean squared error of the probabilities of delay.", "measure")
 CALIBRATION_ERROR = _result("delay_calibration_error", "share", "Mean distance from what happened.", "measure")
@@ -136,6 +142,12 @@ WORKER_DUPLICATES = Metric(
 )
 WORKER_DEAD_LETTERS = Metric(
     "shadowtime_worker_dead_letters_total", ("stage",), "1", "Messages that could not be used."
+)
+WORKER_LEFT_ASIDE = Metric(
+    "shadowtime_worker_left_aside_total", ("stage",), "1", "Messages of quarantined runs, left aside."
+)
+WORKER_QUARANTINED = Metric(
+    "shadowtime_worker_quarantined_runs", ("stage",), "runs", "Runs that the stage cannot carry on and has said so of."
 )
 WORKER_FENCED = Metric(
     "shadowtime_worker_fenced_total", ("stage",), "1", "Transactions refused because another worker owned the run."

@@ -4,7 +4,7 @@ from typing import Any, ClassVar
 
 from shared.events import ClusterOpened, Envelope, JobSubmitted, Rejected
 from shared.predictor import Predictor, Silent
-from shared.stage import StageHandler
+from shared.stage_handler import StageHandler
 
 
 class PredictingStage(StageHandler):

@@ -3,17 +3,32 @@
 import math
 from typing import Annotated
 
-from pydantic import Field
+from pydantic import AfterValidator, Field
 
-from shared.message import Count, Frozen, Request, Seconds, Whole
+from shared.bounds import LONGEST, MOST_QUANTILES
+from shared.message import AtMost, Count, Frozen, Name, Reasons, Request, Seconds, Whole
 from shared.run_time_bins import BINS, Masses, mean_run_time
 from shared.walltime_accuracy import AdjustmentClass
 
 Probability = Annotated[float, Field(ge=0, le=1, allow_inf_nan=False)]
-Time = Annotated[float, Field(ge=0, allow_inf_nan=False)]
+Time = Annotated[float, Field(ge=0, le=LONGEST, allow_inf_nan=False)]
 
 DIGITS = 6
 """Decimals to which a published probability is rounded: a log of 200,000 jobs carries many."""
+
+OFF = 0.01
+"""How far probabilities may be from adding up to 1: more than rounding takes away."""
+
+
+def _adding_up(histogram: tuple[float, ...]) -> tuple[float, ...]:
+    total = sum(histogram)
+    if total and abs(total - 1) > OFF:
+        raise ValueError(f"probabilities that add up to {total:g}")
+    return histogram
+
+
+Histogram = Annotated[tuple[Probability, ...], AtMost(BINS), AfterValidator(_adding_up)]
+"""Probability of each bin of `shared.run_time_bins`, adding up to 1; empty or all 0 if nothing is known."""
 
 
 def published(masses: Masses) -> tuple[float, ...]:
@@ -47,7 +62,7 @@ class RunTimePrediction(Frozen):
 
     point: Time
     observations: Count
-    histogram: Annotated[tuple[Probability, ...], Field(max_length=BINS)] = ()
+    histogram: Histogram = ()
     interval: tuple[Time, Time] | None = None
     state: Count | None = None
 
@@ -65,7 +80,7 @@ class RunTimePrediction(Frozen):
         """
         limit = math.inf if requested_time is None else float(requested_time)
         return cls(
-            point=max(mean_run_time(masses.round(DIGITS), limit), 1.0),
+            point=min(max(mean_run_time(masses.round(DIGITS), limit), 1.0), float(LONGEST)),
             observations=observations,
             histogram=published(masses),
             state=state,
@@ -90,8 +105,8 @@ class WalltimeAdjustment(Frozen):
 
     adjusted_time: Request
     observations: Count
-    key: str | None = None
-    window: str | None = None
+    key: Name | None = None
+    window: Name | None = None
     percentile: Annotated[int, Field(ge=1, le=100)] | None = None
     outcome: AdjustmentClass | None = None
 
@@ -116,14 +131,14 @@ class WaitBound(Frozen):
         only from the ensemble.
     """
 
-    grouping: str
+    grouping: Name
     queue: Whole | None = None
     quantile: Annotated[float, Field(gt=0, lt=1)]
     confidence: Annotated[float, Field(gt=0, lt=1)]
     bound: Seconds | None = None
     observations: Count = 0
-    reason: str | None = None
-    starts_within: tuple[tuple[Probability, Seconds], ...] = ()
+    reason: Reasons | None = None
+    starts_within: Annotated[tuple[tuple[Probability, Seconds], ...], AtMost(MOST_QUANTILES)] = ()
 
 
 class WaitForecast(Frozen):
@@ -138,7 +153,7 @@ class WaitForecast(Frozen):
     """
 
     wait: Seconds | None = None
-    reason: str | None = None
+    reason: Reasons | None = None
 
 
 class Coverage(Frozen):
@@ -156,7 +171,7 @@ class Coverage(Frozen):
         The band in which that share is expected to lie.
     """
 
-    grouping: str
+    grouping: Name
     queue: Whole | None = None
     quantile: Probability
     revealed: Count
@@ -180,7 +195,7 @@ class ChangePoint(Frozen):
         Waits that are left.
     """
 
-    grouping: str
+    grouping: Name
     queue: Whole | None = None
     lowest: Whole | None = None
     highest: Whole | None = None

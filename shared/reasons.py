@@ -4,7 +4,8 @@ from typing import Annotated, Literal
 
 from pydantic import Field
 
-from shared.message import Count, Frozen, Whole
+from shared.bounds import LARGEST, MOST_RISKS
+from shared.message import AtMost, Count, Frozen, Whole
 from shared.predictions import Probability
 
 
@@ -45,7 +46,8 @@ class Risk(Frozen):
 class ProbablyHarmless(Frozen):
     """Started ahead of a blocked head, as what it does to it (`criterion` says by which measure) is below `tau`.
 
-    `probability` is the exact one of delaying the head, `bound` the paper's bound on it from below; `cost_of_gain` the
+    `probability` is the exact one of delaying the head, `recalibrated` the same as mended by what came
+    of earlier candidates, where the policy does so, `bound` the paper's bound on it from below; `cost_of_gain` the
     slowdown that the head is expected to lose at most for each unit that the job gains. `budget_left` is the risk that
     this head may still be put to after this start; `riskiest` are the up to three terminations that carry most of the
     probability. Where the machine was too large for a walk over single processors, `resolution` is the processors
@@ -57,10 +59,11 @@ class ProbablyHarmless(Frozen):
     criterion: Literal["exact", "paper", "gain"]
     probability: Probability
     bound: Probability
+    recalibrated: Probability | None = None
     cost_of_gain: Annotated[float, Field(ge=0, allow_inf_nan=False)] | None = None
     tau: Probability
     budget_left: Probability
-    riskiest: tuple[Risk, ...] = ()
+    riskiest: Annotated[tuple[Risk, ...], AtMost(MOST_RISKS)] = ()
     resolution: Count | None = None
 
 
@@ -84,7 +87,7 @@ class Speculated(Frozen):
 
     kind: Literal["speculated"] = "speculated"
     hole: Whole | None = None
-    attempt: Annotated[int, Field(ge=1)]
+    attempt: Annotated[int, Field(ge=1, le=LARGEST)]
     test_run: bool
 
 

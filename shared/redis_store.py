@@ -15,10 +15,11 @@ from shared.state_store import RunState, Transaction
 
 # The shebang makes Redis refuse the whole script when memory is full, instead of stopping it half-way.
 COMMIT = """#!lua
-local state, journal, outbox, read_model, runs = KEYS[1], KEYS[2], KEYS[3], KEYS[4], KEYS[5]
+local state, journal, outbox, read_model, attempts, runs = KEYS[1], KEYS[2], KEYS[3], KEYS[4], KEYS[5], KEYS[6]
 local stored = redis.call('HGET', state, 'sequence') or '-1'
 if stored ~= ARGV[1] then return stored end
 redis.call('HSET', state, 'sequence', ARGV[2], 'offset', ARGV[3], 'partition', ARGV[4])
+redis.call('DEL', attempts)
 redis.call('SADD', runs, ARGV[5])
 local delivered = tonumber(ARGV[6])
 if delivered > 0 then redis.call('LTRIM', outbox, delivered, -1) end
@@ -39,6 +40,9 @@ block('RPUSH', journal)
 block('RPUSH', outbox)
 block('HSET', read_model)
 block('HDEL', read_model)
+for mark, value in pairs({quarantined = ARGV[at + 1], behind = ARGV[at + 2]}) do
+  if value == '' then redis.call('HDEL', state, mark) else redis.call('HSET', state, mark, value) end
+end
 local expire = tonumber(ARGV[at])
 if expire > 0 then
   for key = 1, 4 do redis.call('EXPIRE', KEYS[key], expire) end
@@ -47,7 +51,9 @@ return stored
 """
 
 CLOSED_RUN_SECONDS = 86_400
-"""How long the state of a closed run is kept."""
+"""How long the state of a closed run is kept, and for how long attempts are counted."""
+
+PARTS = ("state", "journal", "outbox", "read-model", "attempts")
 
 
 def connect(settings: Settings) -> Redis:
@@ -66,11 +72,12 @@ def connect(settings: Settings) -> Redis:
 
 
 class RedisStore:
-    """The runs of one stage."""
+    """The runs of one stage; `retention_seconds` after its last event an open one is forgotten, if they are above 0."""
 
-    def __init__(self, client: Redis, stage: str) -> None:
+    def __init__(self, client: Redis, stage: str, retention_seconds: int = 0) -> None:
         self._client = client
         self._stage = stage
+        self._retention_seconds = retention_seconds
         self._commit = client.register_script(COMMIT)
 
     def _key(self, run: str, part: str) -> str:
@@ -88,8 +95,9 @@ class RedisStore:
         pipeline.lrange(self._key(run, "journal"), 0, -1)
         pipeline.lrange(self._key(run, "outbox"), 0, -1)
         state, journal, outbox = await self._ask(pipeline.execute())
-        if not state:
+        if b"sequence" not in state:
             return None
+        quarantined = state.get(b"quarantined")
         return RunState(
             int(state[b"sequence"]),
             int(state[b"offset"]),
@@ -97,12 +105,23 @@ class RedisStore:
             state.get(b"snapshot"),
             journal,
             outbox,
+            None if quarantined is None else quarantined.decode(errors="replace"),
+            b"behind" in state,
         )
+
+    async def attempt(self, run: str) -> int:
+        """Count a process that begins to work on a run, and return how many have since its last transaction."""
+        key = self._key(run, "attempts")
+        pipeline = self._client.pipeline(transaction=True)
+        pipeline.hincrby(key, "count", 1)
+        pipeline.expire(key, CLOSED_RUN_SECONDS)
+        attempts, _ = await self._ask(pipeline.execute())
+        return int(attempts)
 
     async def commit(self, transaction: Transaction) -> None:
         """Apply a transaction as a whole, in O(its size)."""
         run = transaction.run
-        keys = [self._key(run, part) for part in ("state", "journal", "outbox", "read-model")]
+        keys = [self._key(run, part) for part in PARTS]
         keys.append(self._key(str(transaction.partition), "partition"))
         inputs = transaction.inputs if transaction.snapshot is None else ()
         read_model = [part for pair in transaction.read_model.items() for part in pair]
@@ -117,7 +136,8 @@ class RedisStore:
         ]
         for block in (inputs, transaction.outputs, read_model, transaction.forgotten):
             arguments += [len(block), *block]
-        arguments.append(CLOSED_RUN_SECONDS if transaction.closed else 0)
+        arguments.append(CLOSED_RUN_SECONDS if transaction.closed else self._retention_seconds)
+        arguments += [transaction.quarantined or "", "yes" if transaction.behind else ""]
         stored = int(await self._ask(self._commit(keys=keys, args=arguments)))
         if stored != transaction.expected:
             raise Fenced(
@@ -128,8 +148,7 @@ class RedisStore:
     async def forget(self, run: str) -> None:
         """Delete everything that is known of a run."""
         state = await self.load(run)
-        keys = [self._key(run, part) for part in ("state", "journal", "outbox", "read-model")]
-        await self._ask(self._client.delete(*keys))
+        await self._ask(self._client.delete(*(self._key(run, part) for part in PARTS)))
         if state is not None:
             await self._ask(self._client.srem(self._key(str(state.partition), "partition"), run))
 

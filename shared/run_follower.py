@@ -17,13 +17,12 @@ from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 from typing import Protocol, TypeVar
 
-from pydantic import ValidationError
-
-from shared.errors import SequenceGap, SnapshotMismatch
+from shared.errors import SnapshotMismatch
 from shared.events import Envelope
 from shared.redis_store import RedisStore
 from shared.stage import Stage, StageRun
 from shared.state_store import RunState
+from shared.wording import quoted
 
 Answer = TypeVar("Answer")
 
@@ -179,22 +178,25 @@ class RunFollower:
 
     def _restored(self, saved: RunState) -> StageRun:
         state = StageRun(self.stage)
-        if saved.snapshot is not None:
-            state.restore(saved.snapshot)
-        self._push(state, saved.journal)
+        if saved.quarantined is not None:
+            raise SnapshotMismatch(saved.quarantined)
+        try:
+            state.replay(saved.snapshot, saved.journal)
+        except SnapshotMismatch as error:
+            raise SnapshotMismatch(f"{error}; {self._remedy()}") from None
         if state.sequence != saved.sequence:
-            raise self._damaged(state)
+            raise self._damaged(f"its journal ends at {state.sequence}, its position is {saved.sequence}")
         return state
 
     def _push(self, state: StageRun, entries: Sequence[bytes]) -> None:
         for value in entries:
-            try:
-                state.push(Envelope.from_bytes(value))
-            except (ValidationError, SequenceGap):
-                raise self._damaged(state) from None
+            envelope = Envelope.read(value)
+            if envelope is None or envelope.sequence != state.sequence + 1 or state.spoiled:
+                raise self._damaged(f"its journal is of another schema, or has a hole, after sequence {state.sequence}")
+            state.push(envelope)
 
-    def _damaged(self, state: StageRun) -> SnapshotMismatch:
-        return SnapshotMismatch(
-            f"{self.stage.name}: the journal of run {self.run!r} is of another schema, or has a hole, after sequence "
-            f"{state.sequence}; rebuild it: python -m services rebuild {self.stage.name} --run {self.run}"
-        )
+    def _damaged(self, why: str) -> SnapshotMismatch:
+        return SnapshotMismatch(f"{self.stage.name}: run {quoted(self.run)}: {why}; {self._remedy()}")
+
+    def _remedy(self) -> str:
+        return f"rebuild it: python -m services rebuild {self.stage.name} --run {quoted(self.run)}"

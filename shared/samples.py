@@ -3,14 +3,13 @@
 from hashlib import sha256
 from typing import Annotated
 
-from pydantic import Field
+from shared.bounds import LONGEST_NAME, MOST_FIGURES, MOST_LABELS
+from shared.message import AtMost, Finite, Frozen, Name, Whole
 
-from shared.message import Frozen, Whole
-
-Figure = tuple[str, tuple[str, ...], Annotated[float, Field(allow_inf_nan=False)]]
+Figure = tuple[Name, Annotated[tuple[Name, ...], AtMost(MOST_LABELS)], Finite]
 """Name of a metric of `shared.metric_names`, the values of its labels in their order, and a number."""
 
-LONGEST_LABEL = 200
+LONGEST_LABEL = LONGEST_NAME
 """Characters; a longer value of a label is cut."""
 
 MEANINGFUL = frozenset("\"'`\\$<>&{}")
@@ -32,9 +31,9 @@ class Sample(Frozen):
     """
 
     time: Whole
-    cluster: str
-    policy: str
-    figures: tuple[Figure, ...]
+    cluster: Name
+    policy: Name
+    figures: Annotated[tuple[Figure, ...], AtMost(MOST_FIGURES)]
 
 
 def label(value: str) -> str:

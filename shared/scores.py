@@ -1,26 +1,35 @@
 """What the scoreboard answers when a run closes."""
 
-from shared.message import Frozen
+from typing import Annotated
+
+from shared.bounds import MOST_KINDS
+from shared.message import AtMost, Count, Finite, Frozen, Name, Whole
+
+TENTHS = 10
+"""Bins of shares in 0 to 1."""
 
 
 class PolicyScores(Frozen):
-    """How the jobs of a run fared; times in seconds, shares in 0 to 1. None where there is nothing to average."""
+    """How the jobs of a run fared; times in seconds, shares in 0 to 1. None where there is nothing to average.
 
-    jobs: int
-    mean_wait: float | None = None
-    geometric_mean_wait: float | None = None
-    max_wait: int | None = None
-    zero_wait_share: float | None = None
-    mean_bounded_slowdown: float | None = None
-    mean_bounded_slowdown_unclamped: float | None = None
-    mean_response: float | None = None
-    weighted_mean_wait: float | None = None
-    utilization: float | None = None
-    makespan: int
-    ended_at_limit: int
-    killed: int
-    wasted_processor_seconds: int
-    scheduling_points: int
+    `wasted_processor_seconds` are at most `LARGEST`, which stands for that or more.
+    """
+
+    jobs: Count
+    mean_wait: Finite | None = None
+    geometric_mean_wait: Finite | None = None
+    max_wait: Count | None = None
+    zero_wait_share: Finite | None = None
+    mean_bounded_slowdown: Finite | None = None
+    mean_bounded_slowdown_unclamped: Finite | None = None
+    mean_response: Finite | None = None
+    weighted_mean_wait: Finite | None = None
+    utilization: Finite | None = None
+    makespan: Count
+    ended_at_limit: Count
+    killed: Count
+    wasted_processor_seconds: Count
+    scheduling_points: Count
 
 
 class RunTimeScores(Frozen):
@@ -32,49 +41,49 @@ class RunTimeScores(Frozen):
     transform, all alike where the histograms can be taken at their word.
     """
 
-    jobs: int
-    predictions: int
-    mean_absolute_error: float | None = None
-    mean_run_time: float | None = None
-    log_score: float | None = None
-    crps: float | None = None
-    pit: tuple[float, ...] = ()
+    jobs: Count
+    predictions: Count
+    mean_absolute_error: Finite | None = None
+    mean_run_time: Finite | None = None
+    log_score: Finite | None = None
+    crps: Finite | None = None
+    pit: Annotated[tuple[Finite, ...], AtMost(TENTHS)] = ()
 
 
 class AdjustmentScores(Frozen):
     """Accuracy of requests before and after adjustment, and the shares of its four classes."""
 
-    mean_accuracy: float | None = None
-    median_accuracy: float | None = None
-    mean_accuracy_requested: float | None = None
-    none: float | None = None
-    over: float | None = None
-    under: float | None = None
-    bad: float | None = None
+    mean_accuracy: Finite | None = None
+    median_accuracy: Finite | None = None
+    mean_accuracy_requested: Finite | None = None
+    none: Finite | None = None
+    over: Finite | None = None
+    under: Finite | None = None
+    bad: Finite | None = None
 
 
 class ReliabilityBin(Frozen):
     """Candidates whose probability was within a tenth from `from_probability` on, and the share that delayed."""
 
-    from_probability: float
-    candidates: int
-    mean_probability: float
-    delayed: float
+    from_probability: Finite
+    candidates: Count
+    mean_probability: Finite
+    delayed: Finite
 
 
 class Reliability(Frozen):
     """Whether probabilities came true; `calibration_error` is the mean distance, over bins, from what happened."""
 
-    candidates: int
-    brier_score: float | None = None
-    calibration_error: float | None = None
-    bins: tuple[ReliabilityBin, ...] = ()
+    candidates: Count
+    brier_score: Finite | None = None
+    calibration_error: Finite | None = None
+    bins: Annotated[tuple[ReliabilityBin, ...], AtMost(TENTHS)] = ()
 
 
 class CalibrationScores(Frozen):
-    """Probabilities of delaying the head against outcomes, exact and by the paper's bound.
+    """Probabilities of delaying the head against outcomes: exact, by the paper's bound, and recalibrated.
 
-    `open_candidates` counts those whose outcome was not known at the end.
+    `open_candidates` counts those whose outcome was not known at the end; the last three where a policy recalibrates.
     """
 
     exact: Reliability
@@ -83,7 +92,10 @@ class CalibrationScores(Frozen):
     bound: Reliability
     bound_started: Reliability
     bound_not_started: Reliability
-    open_candidates: int
+    open_candidates: Count
+    recalibrated: Reliability | None = None
+    recalibrated_started: Reliability | None = None
+    recalibrated_not_started: Reliability | None = None
 
 
 class WaitBoundScores(Frozen):
@@ -95,16 +107,16 @@ class WaitBoundScores(Frozen):
     hundredths of the quantile.
     """
 
-    grouping: str
-    queue: int | None = None
-    quantile: float
-    confidence: float
-    predictions: int
-    without: int
-    coverage: float | None = None
-    over_rms: float | None = None
-    windows: int = 0
-    windows_within: int = 0
+    grouping: Name
+    queue: Whole | None = None
+    quantile: Finite
+    confidence: Finite
+    predictions: Count
+    without: Count
+    coverage: Finite | None = None
+    over_rms: Finite | None = None
+    windows: Count = 0
+    windows_within: Count = 0
 
 
 class WaitForecastScores(Frozen):
@@ -113,12 +125,12 @@ class WaitForecastScores(Frozen):
     `without` counts the jobs that had none, `error_share` is the error as a share of the mean wait.
     """
 
-    forecasts: int
-    without: int
-    mean_absolute_error: float | None = None
-    mean_forecast: float | None = None
-    mean_wait: float | None = None
-    error_share: float | None = None
+    forecasts: Count
+    without: Count
+    mean_absolute_error: Finite | None = None
+    mean_forecast: Finite | None = None
+    mean_wait: Finite | None = None
+    error_share: Finite | None = None
 
 
 class Scores(Frozen):
@@ -131,5 +143,5 @@ class Scores(Frozen):
     calibration: CalibrationScores | None = None
     run_time: RunTimeScores
     adjustment: AdjustmentScores
-    wait_bounds: tuple[WaitBoundScores, ...] = ()
+    wait_bounds: Annotated[tuple[WaitBoundScores, ...], AtMost(MOST_KINDS)] = ()
     wait_forecast: WaitForecastScores | None = None

@@ -11,7 +11,9 @@ from typing import Any, ClassVar, Generic, Protocol, TypeVar
 
 from pydantic import BaseModel, ConfigDict, ValidationError
 
+from shared.bounds import DEEPEST_SPEC, LONGEST_SPEC, MOST_KEYS
 from shared.errors import SettingsError
+from shared.wording import QUOTED, quoted, shortened
 
 _NAME = re.compile(r"[A-Za-z][A-Za-z0-9_/-]*\Z")
 
@@ -42,23 +44,27 @@ def parse(text: str) -> Spec:
     SettingsError
         If the text is not a SPEC; the message shows the part that is not.
     """
+    if len(text) > LONGEST_SPEC:
+        raise SettingsError(f"{quoted(text)} is not a SPEC: at most {LONGEST_SPEC:,} characters are taken")
     name, separator, rest = _split_name(text.strip())
     if not _NAME.match(name):
-        raise SettingsError(f"{text!r} is not a SPEC: expected NAME or NAME:key=value,key=value")
+        raise SettingsError(f"{quoted(text)} is not a SPEC: expected NAME or NAME:key=value,key=value")
     if not separator:
         return Spec(name)
     if separator == "(":
         if not rest.endswith(")"):
-            raise SettingsError(f"{text!r} is not a SPEC: a parenthesis is not closed")
+            raise SettingsError(f"{quoted(text)} is not a SPEC: a parenthesis is not closed")
         rest = rest[:-1]
     keys: dict[str, str] = {}
     for part in _split_keys(rest, text):
         key, equals, value = part.partition("=")
         if not equals or not _NAME.match(key.strip()) or not value.strip():
-            raise SettingsError(f"{part!r} in {text!r} is not of the form key=value")
+            raise SettingsError(f"{quoted(part)} in {quoted(text)} is not of the form key=value")
         if key.strip() in keys:
-            raise SettingsError(f"key {key.strip()!r} appears twice in {text!r}")
+            raise SettingsError(f"key {quoted(key.strip())} appears twice in {quoted(text)}")
         keys[key.strip()] = value.strip()
+        if len(keys) > MOST_KEYS:
+            raise SettingsError(f"{quoted(text)} is not a SPEC: at most {MOST_KEYS} keys are taken")
     return Spec(name, keys)
 
 
@@ -74,11 +80,13 @@ def _split_keys(text: str, whole: str) -> Iterable[str]:
         depth += (character == "(") - (character == ")")
         if depth < 0:
             break
+        if depth >= DEEPEST_SPEC:
+            raise SettingsError(f"{quoted(whole)} is not a SPEC: at most {DEEPEST_SPEC} parentheses in each other")
         if character == "," and depth == 0:
             yield text[start:position]
             start = position + 1
     if depth != 0:
-        raise SettingsError(f"parentheses in {whole!r} do not match")
+        raise SettingsError(f"parentheses in {quoted(whole)} do not match")
     yield text[start:]
 
 
@@ -136,13 +144,13 @@ class Registry(Generic[Made]):
         chosen = self.classes.get(spec.name)
         if chosen is None:
             raise SettingsError(
-                f"unknown {self.kind} {spec.name!r}; known: {', '.join(sorted([*self.classes, *self.aliases]))}"
+                f"unknown {self.kind} {quoted(spec.name)}; known: {', '.join(sorted([*self.classes, *self.aliases]))}"
             )
         model: type[SpecKeys] = chosen.Keys
         unknown = [key for key in spec.keys if key not in model.model_fields]
         if unknown:
             known = ", ".join([*model.model_fields, *self.common]) or "none"
-            raise SettingsError(f"{self.kind} {spec.name!r} has no key {unknown[0]!r}; known keys: {known}")
+            raise SettingsError(f"{self.kind} {spec.name!r} has no key {quoted(unknown[0])}; known keys: {known}")
         try:
             return model.model_validate(spec.keys)
         except ValidationError as error:
@@ -153,7 +161,8 @@ def wrong_key(whose: str, error: ValidationError) -> SettingsError:
     """Return the error that names the first key at fault, its value and what is wrong with it."""
     first = error.errors()[0]
     wrong = first["msg"].removeprefix("Value error, ")  # which says nothing, of what a validator of ours found
-    return SettingsError(f"{whose}: {'.'.join(map(str, first['loc']))}={first['input']}: {wrong}")
+    value = shortened(str(first["input"]), QUOTED)
+    return SettingsError(f"{whose}: {'.'.join(map(str, first['loc']))}={value}: {shortened(wrong)}")
 
 
 def as_text(value: object) -> str:

@@ -5,198 +5,68 @@ The rules that every stage keeps:
 1. Of each run, envelope `last + 1` is handled, one up to `last` is a duplicate and dropped, one beyond is a gap and
    never applied.
 2. An event that contradicts the log changes nothing and travels on as `Rejected`.
-3. Everything a stage knows about a run is in its snapshot; after `restore` it answers as if never interrupted.
+3. Whatever else a handler raises is a `Rejected` too, and the run is spoiled: it takes nothing more until `undo` has
+   made it again what it was before that event.
+4. Everything a stage knows about a run is in its snapshot; after `restore` it answers as if never interrupted.
 """
 
-from collections.abc import Callable
-from dataclasses import dataclass
+from collections.abc import Callable, Iterable
+from dataclasses import dataclass, replace
 from hashlib import sha256
 from typing import Any
 
 import orjson
 
 from shared.errors import RuleBroken, SequenceGap, SettingsError, SnapshotMismatch
-from shared.events import (
-    CapacityChanged,
-    ClusterClosed,
-    ClusterOpened,
-    Decided,
-    Envelope,
-    JobEnded,
-    JobStarted,
-    JobSubmitted,
-    Rejected,
-    SchedulingPoint,
-)
-from shared.jobs_in_system import JobsInSystem, RunningJob
+from shared.events import ClusterOpened, Envelope, Refusal, Rejected
+from shared.stage_handler import StageHandler
+from shared.wording import shortened
 
-SNAPSHOT_SCHEMA = 6
-
-
-class StageHandler:
-    """One run in one stage; subclasses override what they answer to.
-
-    Each `on_…` method gets the envelope and what is known about its job, and returns the envelope to forward. It runs
-    after the event was checked and before the jobs in the system change.
-    """
-
-    silent = False
-    """Whether, in this run, it forwards every envelope as it came."""
-
-    def __init__(self, opened: ClusterOpened) -> None:
-        self.opened = opened
-        self.time = opened.time
-        self.processors = opened.processors
-        self.jobs = JobsInSystem()
-        self.closed = False
-
-    def handle(self, envelope: Envelope) -> Envelope:
-        """Return what to forward for `envelope`.
-
-        Raises
-        ------
-        RuleBroken
-            If the event contradicts the log; nothing has changed then.
-        """
-        event = envelope.event
-        if isinstance(event, Rejected):  # it changed nothing in the stage before, not even the time
-            return self.on_rejected(envelope, event)
-        time = event.time
-        if time < self.time:
-            raise RuleBroken(f"{event.kind} at {time} comes after {self.time}: time went back")
-        if self.closed:
-            raise RuleBroken(f"{event.kind} at {time}: run {envelope.run!r} was closed at {self.time}")
-        answer = _ANSWERS[type(event)](self, envelope, event)
-        self.time = time
-        return answer
-
-    def on_submitted(self, envelope: Envelope, job: JobSubmitted) -> Envelope:
-        """Answer the submission of a job."""
-        return envelope
-
-    def on_started(self, envelope: Envelope, started: JobStarted, job: JobSubmitted) -> Envelope:
-        """Answer the start of a waiting job."""
-        return envelope
-
-    def on_wait(self, envelope: Envelope, job: JobSubmitted, wait: int) -> Envelope:
-        """Answer that a wait is known, in seconds: at the start, or once a trial has ended for good (spec G8)."""
-        return envelope
-
-    def on_ended(self, envelope: Envelope, ended: JobEnded, job: RunningJob) -> Envelope:
-        """Answer the end of a running job."""
-        return envelope
-
-    def on_capacity(self, envelope: Envelope, changed: CapacityChanged) -> Envelope:
-        """Answer a change of the machine's size."""
-        return envelope
-
-    def on_scheduling_point(self, envelope: Envelope, point: SchedulingPoint) -> Envelope:
-        """Answer a scheduling point."""
-        return envelope
-
-    def on_decided(self, envelope: Envelope, decided: Decided) -> Envelope:
-        """Answer a decision."""
-        return envelope
-
-    def on_rejected(self, envelope: Envelope, rejected: Rejected) -> Envelope:
-        """Answer an event that an earlier stage rejected."""
-        return envelope
-
-    def on_closed(self, envelope: Envelope, closed: ClusterClosed) -> Envelope:
-        """Answer the end of the run."""
-        return envelope
-
-    def snapshot(self) -> dict[str, Any]:
-        """Return the whole state as plain values; a subclass adds its own under keys of its own."""
-        return {"time": self.time, "closed": self.closed, "processors": self.processors, "jobs": self.jobs.snapshot()}
-
-    def restore(self, state: dict[str, Any]) -> None:
-        """Take on the state that `snapshot` returned."""
-        self.time = state["time"]
-        self.closed = state["closed"]
-        self.processors = state["processors"]
-        self.jobs.restore(state["jobs"])
-
-    def _submitted(self, envelope: Envelope, event: JobSubmitted) -> Envelope:
-        self.jobs.require_new(event)
-        largest = max(self.processors, self.opened.processors)
-        if event.requested_processors > largest:
-            raise RuleBroken(
-                f"job {event.job_number} requests {event.requested_processors} processors; the machine has {largest}"
-            )
-        answer = self.on_submitted(envelope, event)
-        self.jobs.submit(event)
-        return answer
-
-    def _started(self, envelope: Envelope, event: JobStarted) -> Envelope:
-        job = self.jobs.require_waiting(event)
-        largest = max(self.processors, self.opened.processors)
-        if event.processors > largest:
-            raise RuleBroken(
-                f"job {event.job_number} starts on {event.processors} processors; the machine has {largest}"
-            )
-        answer = self.on_started(envelope, event, job)
-        if not event.trial:
-            answer = self.on_wait(answer, job, event.time - job.time)
-        self.jobs.start(event)
-        return answer
-
-    def _ended(self, envelope: Envelope, event: JobEnded) -> Envelope:
-        job = self.jobs.require_running(event)
-        held = event.time - job.started.time
-        if event.run_time > held:
-            raise RuleBroken(
-                f"job {event.job_number} ran {event.run_time} s, but held its processors for {held} s only"
-            )
-        answer = self.on_ended(envelope, event, job)
-        if job.started.trial and not event.requeued:
-            answer = self.on_wait(answer, job.submitted, job.started.time - job.submitted.time)
-        self.jobs.end(event)
-        return answer
-
-    def _capacity(self, envelope: Envelope, event: CapacityChanged) -> Envelope:
-        answer = self.on_capacity(envelope, event)
-        self.processors = event.processors
-        return answer
-
-    def _closed(self, envelope: Envelope, event: ClusterClosed) -> Envelope:
-        answer = self.on_closed(envelope, event)
-        self.closed = True
-        return answer
-
-    def _opened(self, envelope: Envelope, event: ClusterOpened) -> Envelope:
-        raise RuleBroken(f"run {envelope.run!r} was opened already, at {self.opened.time}")
-
-
-_ANSWERS: dict[type, Callable[[StageHandler, Envelope, Any], Envelope]] = {
-    ClusterOpened: StageHandler._opened,
-    JobSubmitted: StageHandler._submitted,
-    JobStarted: StageHandler._started,
-    JobEnded: StageHandler._ended,
-    CapacityChanged: StageHandler._capacity,
-    SchedulingPoint: lambda stage, envelope, event: stage.on_scheduling_point(envelope, event),
-    Decided: lambda stage, envelope, event: stage.on_decided(envelope, event),
-    ClusterClosed: StageHandler._closed,
-}
+SNAPSHOT_SCHEMA = 7
 
 
 @dataclass(frozen=True)
 class Stage:
-    """One line of the data flow: reads one topic, writes one topic, and opens a handler for each run."""
+    """One line of the data flow: reads one topic, writes one topic, and opens a handler for each run.
+
+    `adds` names the fields of an envelope that it fills, and the kinds of events that it puts in the place of others;
+    `foreign` those that no message of its input may bring along, since only this stage or a later one says them.
+    """
 
     name: str
     reads: str
     writes: str
     open: Callable[[ClusterOpened], StageHandler]
+    adds: tuple[str, ...] = ()
+    foreign: tuple[str, ...] = ()
+
+    def intrusion(self, envelope: Envelope) -> str | None:
+        """Return what an envelope brings along that no stage before this one says; None if it is as it should be."""
+        for name in self.foreign:
+            if name == envelope.event.kind or getattr(envelope, name, None):
+                return name
+        return None
+
+
+def in_order(*stages: Stage) -> tuple[Stage, ...]:
+    """Return stages that each know what only they and those behind them say; before the first nothing is rejected."""
+    foreign = [tuple(name for later in stages[at:] for name in later.adds) for at in range(len(stages))]
+    foreign[0] += ("Rejected",)
+    return tuple(replace(stage, foreign=names) for stage, names in zip(stages, foreign, strict=True))
 
 
 class StageRun:
-    """One run in one stage: its handler and its position in the log."""
+    """One run in one stage: its handler and its position in the log.
+
+    `failures` counts the events that it could not work out, and `spoiled` says that the last one was such.
+    """
 
     def __init__(self, stage: Stage) -> None:
         self.stage = stage
         self.sequence = -1
         self.handler: StageHandler | None = None
+        self.failures = 0
+        self.spoiled = False
 
     @property
     def silent(self) -> bool:
@@ -210,6 +80,8 @@ class StageRun:
         ------
         SequenceGap
             If envelopes before this one are missing; nothing has changed then.
+        SnapshotMismatch
+            If the run is spoiled.
         """
         if envelope.sequence != self.sequence + 1:
             if envelope.sequence <= self.sequence:
@@ -218,12 +90,58 @@ class StageRun:
                 f"{self.stage.name}: run {envelope.run!r} is at sequence {self.sequence}, "
                 f"but {envelope.sequence} came: {envelope.sequence - self.sequence - 1} missing"
             )
+        if self.spoiled:
+            raise SnapshotMismatch(
+                f"{self.stage.name}: run {envelope.run!r} failed at {self.sequence} and is not undone"
+            )
         try:
             answer = self._open(envelope) if self.handler is None else self.handler.handle(envelope)
         except (RuleBroken, SettingsError) as broken:
-            answer = envelope.model_copy(update={"event": Rejected(time=envelope.event.time, reason=str(broken))})
+            answer = rejected(envelope, str(broken))
+        except Exception as failure:
+            self.spoiled = True
+            answer = rejected(envelope, f"{self.stage.name} failed: {described(failure)}", "failed")
         self.sequence = envelope.sequence
         return answer
+
+    def undo(self, snapshot: bytes | None, journal: Iterable[bytes]) -> None:
+        """Become what it was before the event that spoiled it, which counts as handled from then on.
+
+        Parameters
+        ----------
+        snapshot, journal
+            A state from before that event, and the inputs between.
+
+        Raises
+        ------
+        SnapshotMismatch
+            If these do not lead to the event.
+        """
+        failed, failures = self.sequence, self.failures
+        self.replay(snapshot, journal)
+        if self.sequence != failed - 1:
+            raise SnapshotMismatch(f"{self.stage.name}: the journal leads to {self.sequence}, not to {failed - 1}")
+        self.sequence, self.failures = failed, failures + 1
+
+    def replay(self, snapshot: bytes | None, journal: Iterable[bytes]) -> None:
+        """Become what `snapshot` and then the inputs of `journal` lead to, from nothing if there is no snapshot.
+
+        Raises
+        ------
+        SnapshotMismatch
+            If the snapshot is none of this stage, or the journal does not follow it.
+        """
+        self.sequence, self.handler, self.failures, self.spoiled = -1, None, 0, False
+        if snapshot is not None:
+            self.restore(snapshot)
+        for value in journal:
+            envelope = Envelope.read(value)
+            if envelope is None or envelope.sequence != self.sequence + 1:
+                after = f"after sequence {self.sequence}"
+                raise SnapshotMismatch(f"{self.stage.name}: the journal is of another schema, or has a hole, {after}")
+            self.push(envelope)
+            if self.spoiled:
+                raise SnapshotMismatch(f"{self.stage.name}: the journal cannot be followed beyond {self.sequence - 1}")
 
     def _open(self, envelope: Envelope) -> Envelope:
         if isinstance(envelope.event, Rejected):
@@ -234,18 +152,17 @@ class StageRun:
         return envelope
 
     def snapshot(self) -> bytes:
-        """Return position and state as JSON; what a run has not opened yet cannot be saved."""
-        if self.handler is None:
-            raise SnapshotMismatch(f"{self.stage.name}: there is no run to take a snapshot of")
-        opened = self.handler.opened
+        """Return position and state as JSON."""
+        handler = self.handler
         return orjson.dumps(
             {
                 "schema": SNAPSHOT_SCHEMA,
                 "stage": self.stage.name,
-                "settings": fingerprint(opened),
-                "opened": opened.model_dump(),
+                "settings": None if handler is None else fingerprint(handler.opened),
+                "opened": None if handler is None else handler.opened.model_dump(),
                 "sequence": self.sequence,
-                "state": self.handler.snapshot(),
+                "failures": self.failures,
+                "state": None if handler is None else handler.snapshot(),
             },
             option=orjson.OPT_SERIALIZE_NUMPY,
         )
@@ -275,11 +192,28 @@ class StageRun:
                     "rebuild the stage from the beginning of its topic"
                 )
         try:
-            handler = self.stage.open(ClusterOpened.model_validate(saved["opened"]))
-            handler.restore(saved["state"])
-            self.handler, self.sequence = handler, saved["sequence"]
-        except (KeyError, TypeError, ValueError) as error:
-            raise SnapshotMismatch(f"{self.stage.name}: the snapshot is damaged: {error!r}") from error
+            handler = None
+            if saved["opened"] is not None:
+                handler = self.stage.open(ClusterOpened.model_validate(saved["opened"]))
+                handler.restore(saved["state"])
+            self.handler, self.sequence, self.failures = handler, saved["sequence"], saved["failures"]
+        except Exception as error:
+            raise SnapshotMismatch(f"{self.stage.name}: the snapshot is damaged: {described(error)}") from error
+
+
+def rejected(envelope: Envelope, reason: str, code: Refusal | None = None) -> Envelope:
+    """Return the envelope with a `Rejected` in the place of its event, and nothing of what stages added to it."""
+    event = Rejected(time=envelope.event.time, reason=shortened(reason), code=code)
+    return Envelope(run=envelope.run, cluster=envelope.cluster, sequence=envelope.sequence, event=event)
+
+
+def described(error: BaseException) -> str:
+    """Return what an error is and says, shortened.
+
+    >>> described(KeyError("time"))
+    "KeyError: 'time'"
+    """
+    return shortened(f"{type(error).__name__}: {error}".removesuffix(": "), 300)
 
 
 def fingerprint(opened: ClusterOpened) -> str:

@@ -2,91 +2,71 @@
 
 The rules it keeps, for each run:
 
-1. Event `last + 1` is handled, one up to `last` is a duplicate, one beyond is never applied: what is missing is read
-   again from the log, and if it is not there, the event is a dead letter.
+1. Event `last + 1` is handled, one up to `last` is a duplicate, one beyond is never applied: what is missing is looked
+   for in the log, once, and if it is not there, the event is a dead letter.
 2. State, position and outputs change in one transaction, fenced by the sequence from which the worker started. When
    it fails in any way, the worker forgets the run and loads it again: recovery and start are one path.
 3. Outputs leave after their transaction, in order, and only then the outbox; what a predecessor left in the outbox
    leaves first.
+4. An event that the stage cannot work out is undone. A run that cannot be carried on is quarantined: it says so in its
+   log and on the dead letters, what comes later is counted and left aside, and all other runs go on.
 
 What a record that cannot be used was, and why, goes to the dead letters; the stream goes on.
 """
 
 import asyncio
 import logging
-from collections.abc import Awaitable, Callable, Sequence
-from dataclasses import dataclass, field
-from typing import Protocol
+from collections import OrderedDict
+from collections.abc import Awaitable, Callable, Mapping, Sequence
+from dataclasses import dataclass
 
-from pydantic import ValidationError
-
-from shared.errors import BusError, Fenced, SequenceGap, StoreError
-from shared.events import ClusterClosed, Envelope, JobEnded, JobSubmitted, Rejected
+from shared.errors import BusError, Fenced, StoreError
+from shared.events import Envelope
+from shared.incoming import Refuse, admitted
+from shared.partition_log import PartitionLog
+from shared.run_progress import RunProgress
+from shared.run_slice import PutAway, Run, Slice, Work
 from shared.settings import Settings
-from shared.stage import Stage, StageRun
-from shared.state_store import StateStore, Transaction
+from shared.stage import Stage, described
+from shared.state_store import StateStore
+from shared.stream import DeadLetters, Record, Stream
+from shared.topics import JOBS
+from shared.wording import quoted, shortened
+from shared.work_thread import WorkThread
 from shared.worker_metrics import WorkerMetrics
 
 log = logging.getLogger("shadowtime.worker")
 
+MAX_HELD = 1_000
+"""Runs whose state is held in memory; that of others is loaded when their next event comes."""
 
-class Record(Protocol):
-    """A message as it came from a topic."""
+MAX_HELD_BYTES = 64_000_000
+"""Bytes of the last snapshots of all runs that are held in memory, which takes several times as much."""
 
-    topic: str
-    partition: int
-    offset: int
-    value: bytes | None
-    timestamp: float | None
-    """Unix time in seconds at which its event entered the first topic: outputs inherit that of their input."""
+MAX_PUT_AWAY = 10_000
+"""Runs that are no longer held of which it is known how far their log has been searched, and what was delivered."""
 
 
-class Stream(Protocol):
-    """What a worker needs of Kafka."""
+@dataclass(frozen=True)
+class Received:
+    """A record, and the stretch of the log that it was handed over in."""
 
-    async def publish(self, partition: int, run: str, values: Sequence[bytes], times: Sequence[float | None]) -> None:
-        """Deliver outputs to the stage's own topic, in order; raise `BusError` if that is not certain.
-
-        `times` are those of their inputs, None where they are not known.
-        """
-        ...
-
-    async def bury(self, record: Record, reason: str) -> None:
-        """Deliver a record to the dead letters; raise `BusError` if that is not certain."""
-        ...
-
-    async def reread(self, partition: int, start: int, stop: int) -> Sequence[Record]:
-        """Return the records of the stage's input from offset `start` up to `stop`."""
-        ...
-
-
-@dataclass
-class _Run:
-    """A run that this worker holds; `outbox` counts the outputs that Redis may still keep."""
-
-    state: StageRun
-    partition: int
-    offset: int = -1
-    outbox: int = 0
-    since_snapshot: int = 0
-    delivered: int = 0
-
-
-@dataclass
-class _Batch:
-    """What a batch of records has done to one run, not yet committed."""
-
-    started: int
-    inputs: list[bytes] = field(default_factory=list)
-    outputs: list[bytes] = field(default_factory=list)
-    times: list[float | None] = field(default_factory=list)
-    read_model: dict[str, bytes] = field(default_factory=dict)
-    forgotten: dict[str, None] = field(default_factory=dict)
-    closed: bool = False
+    record: Record
+    epoch: int
 
 
 class StageWorker:
-    """Handles records in order of each partition; not concurrent: one call at a time."""
+    """Handles records in order of each run; not concurrent: one call at a time.
+
+    Parameters
+    ----------
+    partitions
+        How many each topic has.
+    clock
+        Seconds, of which only differences count.
+    behind
+        Whether runs that it begins are left to be followed up by the next worker that takes their partition.
+    """
 
     def __init__(
         self,
@@ -95,39 +75,65 @@ class StageWorker:
         stream: Stream,
         settings: Settings,
         metrics: WorkerMetrics,
+        partitions: int,
+        clock: Callable[[], float],
         sleep: Callable[[float], Awaitable[None]] = asyncio.sleep,
+        *,
+        behind: bool = False,
     ) -> None:
         self.stage = stage
+        self.thread = WorkThread(stage.name, settings.handler_seconds)
+        self._letters = DeadLetters(stream, metrics)
+        self._progress = RunProgress(stage, store, stream, settings, metrics, self.thread, self._letters, clock)
+        self._behind = behind
         self._store = store
         self._stream = stream
         self._settings = settings
         self._metrics = metrics
+        self._partitions = partitions
         self._sleep = sleep
-        self._runs: dict[str, _Run] = {}
+        self._runs: OrderedDict[str, Run] = OrderedDict()
+        self._logs: dict[int, PartitionLog] = {}
+        self._put_away: OrderedDict[str, PutAway] = OrderedDict()
+
+    @property
+    def quarantined(self) -> Mapping[str, str]:
+        """Why runs are quarantined, by name."""
+        return self._progress.quarantined
+
+    def receive(self, record: Record) -> Received:
+        """Take note of a record in the order in which the stream hands records over; `handle` may take them later."""
+        return Received(record, self._log(record.partition).receive(record.offset, record.key, record.value))
+
+    def holds(self, key: bytes | None) -> bool:
+        """Return whether the run of a key is at work."""
+        return key is not None and key.decode(errors="replace") in self._runs
 
     async def take(self, partition: int) -> None:
         """Begin with a partition that was just assigned: deliver what its last owner may have left undelivered."""
-        await self._patiently(lambda: self._take(partition))
+        await self._retry(lambda: self._take(partition))
 
     def drop(self) -> None:
         """Forget all runs: they are loaded again when their next record comes."""
         self._runs.clear()
+        self._put_away.clear()
 
-    async def handle(self, records: Sequence[Record]) -> None:
-        """Handle records as they lie in their partitions; returns when all of them are done with for good."""
-        await self._patiently(lambda: self._handle(records))
+    async def handle(self, received: Sequence[Received]) -> None:
+        """Handle records, those of a run in order; returns when all of them are done with for good."""
+        await self._retry(lambda: self._handle(received))
 
-    async def _patiently(self, work: Callable[[], Awaitable[None]]) -> None:
+    async def _retry(self, work: Callable[[], Awaitable[None]]) -> None:
         """Do `work`, again and again while Kafka or Redis fail: all of it may be repeated."""
         pause = 0.05
         while True:
             try:
-                return await work()
+                await work()
+                return await self._letters.deliver()
             except Fenced as fenced:
-                log.warning("%s", fenced)
+                log.warning("%s", shortened(str(fenced)))
                 self._metrics.fenced.inc()
             except (StoreError, BusError) as error:
-                log.warning("%s: %s; trying again in %.1f s", self.stage.name, error, pause)
+                log.warning("%s: %s; trying again in %.1f s", self.stage.name, shortened(str(error)), pause)
                 self._metrics.retries.inc()
                 await self._sleep(pause)
                 pause = min(2 * pause, 2.0)
@@ -135,130 +141,147 @@ class StageWorker:
 
     async def _take(self, partition: int) -> None:
         for name in await self._store.runs(partition):
-            if name not in self._runs and (await self._load(name, partition)).state.sequence < 0:
+            saved = await self._store.load(name)
+            if saved is None:
                 await self._store.forget(name)  # it was closed long ago, and its state has expired
+            elif saved.quarantined is not None:
+                self._progress.note_quarantine(name, saved.quarantined)
+            elif saved.behind or len(saved.outbox) > self._delivered(name, saved.sequence):
+                run = await self._progress.load(name, partition, self._put_away.get(name))
+                if run.behind:
+                    await self._follow(run, run.offset + 1, None)
+                    run.behind = False
+                    await self._progress.settle(run, Slice(run.state.sequence, offset=run.offset))
+                if name not in self._runs:
+                    self._put_aside(run)
 
-    async def _load(self, name: str, partition: int) -> _Run:
-        saved = await self._store.load(name)
-        run = _Run(StageRun(self.stage), partition if saved is None else saved.partition)
-        if saved is not None:
-            if saved.snapshot is not None:
-                run.state.restore(saved.snapshot)
-            for value in saved.journal:
-                run.state.push(Envelope.from_bytes(value))
-            if run.state.sequence != saved.sequence:
-                raise SequenceGap(
-                    f"{self.stage.name}: the journal of run {name!r} ends at {run.state.sequence}, its position is "
-                    f"{saved.sequence}; rebuild it: python -m services rebuild {self.stage.name} --run {name}"
-                )
-            run.offset, run.since_snapshot, run.outbox = saved.offset, len(saved.journal), len(saved.outbox)
-            await self._stream.publish(saved.partition, name, saved.outbox, [None] * len(saved.outbox))
-            run.delivered = run.outbox
-            log.info("loaded run", extra={"run": name, "sequence": saved.sequence, "offset": saved.offset})
-        self._runs[name] = run
-        return run
+    def _delivered(self, name: str, sequence: int) -> int:
+        """Return how many outputs of a run's outbox this process has delivered, if the run is still at `sequence`."""
+        held = self._runs.get(name)
+        known = self._put_away.get(name) if held is None else PutAway.of(held)
+        return 0 if known is None or known.sequence != sequence else known.delivered
 
-    async def _handle(self, records: Sequence[Record]) -> None:
-        batches: dict[str, _Batch] = {}
-        for record in records:
-            envelope = await self._parse(record)
-            if envelope is None:
-                continue
-            run = self._runs.get(envelope.run) or await self._load(envelope.run, record.partition)
-            if record.partition != run.partition:
-                await self._bury(record, f"run {envelope.run!r} lives on partition {run.partition}")
-                continue
+    async def _handle(self, received: Sequence[Received]) -> None:
+        works: dict[str, list[tuple[int, Work]]] = {}
+        for each, envelope in zip(received, await self._read([each.record for each in received]), strict=True):
+            if isinstance(envelope, Envelope):
+                works.setdefault(envelope.run, []).append((each.epoch, (each.record, envelope)))
+            else:
+                self._letters.add(each.record, envelope)
+        for name, epochs in works.items():
+            await self._handle_run(name, epochs)
+
+    async def _read(self, records: Sequence[Record]) -> list[Envelope | str]:
+        """Return what is in each record, or why it is not taken."""
+
+        def admit(record: Record) -> Envelope | str:
+            try:
+                return admitted(record, self.stage, self._partitions, most)
+            except Refuse as refused:
+                return str(refused)
+
+        settings = self._settings
+        most = settings.max_message_bytes if self.stage.reads == JOBS else settings.max_output_bytes
+        return await self.thread.run(lambda: [admit(record) for record in records])
+
+    async def _handle_run(self, name: str, works: Sequence[tuple[int, Work]]) -> None:
+        run = self._runs.pop(name, None)
+        if run is None:
+            run = await self._progress.load(name, works[0][1][0].partition, self._put_away.pop(name, None))
+            run.behind |= self._behind
+        works = self._not_yet_seen(run, works)
+        at = 0
+        while at < len(works):
+            epoch, (record, envelope) = works[at]
+            if run.epoch != epoch:
+                run.epoch, run.sure_from = epoch, record.offset
+            if run.quarantined is None and envelope.sequence > run.state.sequence + 1:
+                await self._find_missing(run, record)
+            if run.quarantined is not None:
+                self._metrics.left_aside.inc(len(works) - at)
+                break
             missing = envelope.sequence - run.state.sequence - 1
             if missing > 0:
-                for earlier in await self._stream.reread(record.partition, run.offset + 1, record.offset):
-                    other = Envelope.read(earlier.value)
-                    if other is not None and other.run == envelope.run:
-                        await self._apply(run, other, earlier, batches)
-                missing = envelope.sequence - run.state.sequence - 1
-            if missing > 0:
-                reason = f"sequence {envelope.sequence} of run {envelope.run!r} follows {run.state.sequence}"
-                await self._bury(record, f"{reason}: {missing} events are missing from the log")
-                continue
-            await self._apply(run, envelope, record, batches)
-        for name, batch in batches.items():
-            await self._commit(name, batch)
+                place = f"sequence {envelope.sequence} of run {quoted(name)} follows {run.state.sequence}"
+                self._letters.add(record, f"{place}: {missing} events are missing from the log")
+                at += 1
+            else:
+                at += await self._advance(run, [work for its, work in works[at:] if its == epoch])
+        if not run.closed and (run.state.sequence >= 0 or run.quarantined is not None):  # else nothing is to be kept
+            self._hold(run)
 
-    async def _apply(self, run: _Run, envelope: Envelope, record: Record, batches: dict[str, _Batch]) -> None:
-        """Push one envelope through the stage, and note what that did in its run's batch."""
-        if envelope.sequence != run.state.sequence + 1:
-            self._metrics.duplicates.inc()
-            return
-        batch = batches.setdefault(envelope.run, _Batch(run.state.sequence))
-        answer = run.state.push(envelope)
-        if answer is None or record.value is None:
-            return
-        run.offset = record.offset
-        batch.inputs.append(record.value)
-        batch.outputs.append(answer.to_bytes())
-        batch.times.append(record.timestamp)
-        if isinstance(answer.event, Rejected) and not isinstance(envelope.event, Rejected):
-            await self._bury(record, answer.event.reason)
-        self._note(answer, batch)
-        self._metrics.events.inc()
+    def _not_yet_seen(self, run: Run, works: Sequence[tuple[int, Work]]) -> Sequence[tuple[int, Work]]:
+        """Return what lies behind a run's position in the log, whatever sequences the rest claims to have.
 
-    def _note(self, answer: Envelope, batch: _Batch) -> None:
-        """Keep the read model: what this run's topic says of each live job, until the job ends."""
-        event = answer.event
-        if isinstance(event, JobSubmitted):
-            name = f"job:{event.job_number}"
-            batch.read_model[name] = batch.outputs[-1]
-            batch.forgotten.pop(name, None)
-        elif isinstance(event, JobEnded) and not event.requeued:
-            name = f"job:{event.job_number}"
-            batch.read_model.pop(name, None)
-            batch.forgotten[name] = None
-        elif isinstance(event, ClusterClosed):
-            batch.closed = True
+        What was refused as too early may be handed over again, by a stream that goes back, when its turn would be.
+        """
+        behind = [work for work in works if work[1][0].offset > run.offset]
+        self._metrics.duplicates.inc(len(works) - len(behind))
+        return behind
 
-    async def _commit(self, name: str, batch: _Batch) -> None:
-        run = self._runs[name]
-        run.since_snapshot += len(batch.inputs)
-        snapshot = run.state.snapshot() if run.since_snapshot >= self._settings.snapshot_every else None
-        await self._store.commit(
-            Transaction(
-                run=name,
-                expected=batch.started,
-                sequence=run.state.sequence,
-                offset=run.offset,
-                partition=run.partition,
-                snapshot=snapshot,
-                inputs=batch.inputs,
-                outputs=batch.outputs,
-                delivered=run.delivered,
-                read_model=batch.read_model,
-                forgotten=list(batch.forgotten),
-                closed=batch.closed,
-            )
-        )
-        if snapshot is not None:
-            run.since_snapshot = 0
-        await self._stream.publish(run.partition, name, batch.outputs, batch.times)
-        run.delivered = len(batch.outputs)
-        if batch.closed:
-            del self._runs[name]
-
-    async def _parse(self, record: Record) -> Envelope | None:
-        """Return the record's envelope, or bury it."""
-        if record.value is None:
-            await self._bury(record, "the message is empty")
-            return None
-        if len(record.value) > self._settings.max_message_bytes:
-            await self._bury(record, f"{len(record.value)} bytes; at most {self._settings.max_message_bytes} are taken")
-            return None
+    async def _advance(self, run: Run, work: Sequence[Work]) -> int:
+        """Let a run progress; one with which something goes wrong that nobody has thought of is in trouble."""
         try:
-            return Envelope.from_bytes(record.value)
-        except ValidationError as error:
-            first = error.errors(include_input=False, include_url=False)[0]
-            place = ".".join(map(str, first["loc"])) or "message"
-            await self._bury(record, f"not an envelope of this schema: {place}: {first['msg']}")
-            return None
+            return await self._progress.advance(run, work)
+        except (StoreError, BusError):
+            raise
+        except Exception as error:
+            if run.trouble is not None:
+                raise
+            log.exception("run %s cannot go on", quoted(run.name))
+            run.trouble = described(error)
+            return 0
 
-    async def _bury(self, record: Record, reason: str) -> None:
-        log.error("dead letter: %s", reason, extra={"partition": record.partition, "offset": record.offset})
-        self._metrics.dead_letters.inc()
-        await self._stream.bury(record, reason)
+    def _hold(self, run: Run) -> None:
+        """Keep a run in memory, and forget those that nothing has come for longest while there are too many."""
+        self._runs[run.name] = run
+        while len(self._runs) > MAX_HELD or (
+            len(self._runs) > 1 and sum(each.stored for each in self._runs.values()) > MAX_HELD_BYTES
+        ):
+            self._put_aside(self._runs.popitem(last=False)[1])
+
+    def _put_aside(self, run: Run) -> None:
+        """Remember of a run that is not held what was delivered of it."""
+        self._put_away[run.name] = PutAway.of(run)
+        while len(self._put_away) > MAX_PUT_AWAY:
+            self._put_away.popitem(last=False)
+
+    async def _find_missing(self, run: Run, record: Record) -> None:
+        """Look for what comes before a record where this worker has not been handed it; no place is searched twice."""
+        if run.state.sequence < 0:
+            beginning = await self._beginning(run, record)
+            if beginning is None:
+                return
+            await self._follow(run, beginning, record.offset)
+            if run.state.sequence < 0:
+                self._log(run.partition).mistaken(run.name.encode())
+            return
+        start, stop = max(run.offset + 1, run.searched), run.sure_from
+        if start < stop:
+            await self._follow(run, start, stop)
+            run.searched = stop
+
+    async def _beginning(self, run: Run, record: Record) -> int | None:
+        """Return the offset at which a run of which nothing is stored begins, if the log still has that."""
+        places = self._log(record.partition)
+        unsearched = places.unsearched()
+        if unsearched.start < unsearched.stop:
+            async for records in self._stream.reread(record.partition, *unsearched):
+                for each in records:
+                    places.find(each.offset, each.key, each.value)
+            places.searched(unsearched.stop)
+        return places.beginning(run.name.encode())
+
+    async def _follow(self, run: Run, start: int, stop: int | None) -> None:
+        """Handle what the log has of a run between two offsets, as far as it follows."""
+        key = run.name.encode()
+        async for records in self._stream.reread(run.partition, start, stop):
+            own = [record for record in records if record.key == key]
+            read = zip(own, await self._read(own), strict=True)
+            work = [(record, envelope) for record, envelope in read if isinstance(envelope, Envelope)]
+            while work and run.quarantined is None:
+                done = await self._advance(run, work)
+                work = work[max(done, 1) :]  # what is too early here is a dead letter already
+
+    def _log(self, partition: int) -> PartitionLog:
+        return self._logs.setdefault(partition, PartitionLog())

@@ -10,7 +10,8 @@ class RunState:
     """What a store knows of one run in one stage.
 
     `snapshot` and then the inputs of `journal` give the state after `sequence`, whose input lay at `offset` of
-    `partition`. `outbox` holds outputs that may not have been delivered.
+    `partition`. `outbox` holds outputs that may not have been delivered. `quarantined` says why the run is not carried
+    on, if it is not; nothing else is true of it then but its position.
     """
 
     sequence: int
@@ -19,6 +20,8 @@ class RunState:
     snapshot: bytes | None
     journal: Sequence[bytes]
     outbox: Sequence[bytes]
+    quarantined: str | None = None
+    behind: bool = False
 
 
 @dataclass(frozen=True)
@@ -40,7 +43,11 @@ class Transaction:
     read_model, forgotten
         Fields of the read model to set, and to delete.
     closed
-        The run is over: its state may expire.
+        The run is over: its state may expire soon.
+    quarantined
+        Why the run is not to be carried on.
+    behind
+        Whether its topic holds more of it that no worker will be handed: what a rebuilt run lacks.
     """
 
     run: str
@@ -55,6 +62,8 @@ class Transaction:
     read_model: Mapping[str, bytes] = field(default_factory=dict)
     forgotten: Sequence[str] = ()
     closed: bool = False
+    quarantined: str | None = None
+    behind: bool = False
 
 
 class StateStore(Protocol):
@@ -62,6 +71,10 @@ class StateStore(Protocol):
 
     async def runs(self, partition: int) -> Sequence[str]:
         """Return the runs that have been seen on a partition."""
+        ...
+
+    async def attempt(self, run: str) -> int:
+        """Count a process that begins to work on a run, and return how many have since its last transaction."""
         ...
 
     async def load(self, run: str) -> RunState | None:

@@ -20,6 +20,8 @@ class WorkerMetrics:
         self.events = self._counter(names.WORKER_EVENTS)
         self.duplicates = self._counter(names.WORKER_DUPLICATES)
         self.dead_letters = self._counter(names.WORKER_DEAD_LETTERS)
+        self.left_aside = self._counter(names.WORKER_LEFT_ASIDE)
+        self.quarantined = self._gauge(names.WORKER_QUARANTINED)
         self.fenced = self._counter(names.WORKER_FENCED)
         self.retries = self._counter(names.WORKER_RETRIES)
         self.lag = self._gauge(names.WORKER_LAG)

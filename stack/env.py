@@ -1,24 +1,13 @@
-"""Make `.env` for `docker compose` from `.env.example`, with fresh passwords: `python -m stack.env`."""
+"""Make `.env` for `docker compose` from `.env.example`, for whoever changes something in it: `python -m stack.env`.
 
-import secrets
+Nothing needs it to run: docker-compose.yml has the same values, and secrets are made by its first container. It takes
+the standard library alone: whoever has Docker need not have the development environment.
+"""
+
 import sys
 from pathlib import Path
 
-from stack.worker import CHECKOUT
-
-SECRETS = ("REDIS_PASSWORD", "GRAFANA_ADMIN_PASSWORD")
-
-
-def with_secrets(example: str) -> str:
-    """Return the text of `.env.example` with a password wherever one is missing.
-
-    >>> len(with_secrets("REDIS_PASSWORD="))
-    47
-    >>> with_secrets("GRAFANA_PORT=3000")
-    'GRAFANA_PORT=3000'
-    """
-    empty = {f"{name}=" for name in SECRETS}
-    return "\n".join(line + secrets.token_hex(16) if line in empty else line for line in example.split("\n"))
+CHECKOUT = Path(__file__).parents[1]
 
 
 def main(folder: Path = CHECKOUT) -> int:
@@ -29,8 +18,8 @@ def main(folder: Path = CHECKOUT) -> int:
     except FileExistsError:
         sys.stdout.write(f"{written} is there already; it stays as it is\n")
         return 0
-    written.write_text(with_secrets((folder / ".env.example").read_text()))
-    sys.stdout.write(f"wrote {written}; Grafana's user is admin, its password is in there\n")
+    written.write_text((folder / ".env.example").read_text())
+    sys.stdout.write(f"wrote {written}\n")
     return 0
 
 

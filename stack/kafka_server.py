@@ -1,23 +1,35 @@
 """Apache Kafka as one KRaft node: broker and controller in one process."""
 
+import asyncio
 import base64
 import functools
 import os
 import re
+import secrets
 import shutil
-import socket
 import struct
 import subprocess
 import uuid
 from pathlib import Path
+from typing import Any
 
+from stack.access import Access, connect
+from stack.checksums import faults, read_sums
+from stack.kafka_access import grant
 from stack.ports import HOST, free_port
-from stack.server import Server, ServerError, Settings
+from stack.private_file import write_private
+from stack.roles import ADMIN, KAFKA, kafka_acls
+from stack.server import OWNER_ONLY, Server, ServerError, Settings, open_log
 
 SOURCE = Path(__file__).with_name("kafka")
 POM = SOURCE / "pom.xml"
+SUMS = SOURCE / "SHA256SUMS"
 LOWEST_JAVA = 17
-FORMAT_SECONDS = 60.0
+FORMAT_SECONDS = 150.0
+MODULES = "org.apache.kafka.common.security"
+MECHANISM = "SCRAM-SHA-512"
+CONTROLLER = "controller"
+"""The user as which the broker talks to its own controller."""
 
 # ApiVersions, the first request of every client: key 18, version 0, correlation id 1, no client id.
 API_VERSIONS = struct.pack(">hhih", 18, 0, 1, -1)
@@ -37,10 +49,9 @@ def jar_folder() -> Path:
     return Path(servers).resolve() / f"kafka-{kafka_version()}"
 
 
-def has_jars(folder: Path) -> bool:
-    """Return whether `folder` holds what the pom.xml asks for; a copy of it, added last, says so."""
-    copied = folder / POM.name
-    return copied.exists() and copied.read_bytes() == POM.read_bytes()
+def jar_faults(folder: Path) -> list[str]:
+    """Return a line for each jar in `folder` that is missing, additional or not the one that SHA256SUMS names."""
+    return faults(folder, read_sums(SUMS), ".jar")
 
 
 class Kafka(Server):
@@ -56,6 +67,8 @@ class Kafka(Server):
         Broker settings beside or instead of those below, such as `{"message.max.bytes": 1000}`.
     heap_megabytes
         Upper bound of the Java heap.
+    access
+        Whose passwords it asks for, and what they may do after `grant`; without, everyone may do everything.
     """
 
     name = "kafka"
@@ -66,8 +79,11 @@ class Kafka(Server):
         port: int | None = None,
         settings: Settings | None = None,
         heap_megabytes: int = 512,
+        access: Access | None = None,
     ) -> None:
         super().__init__(folder, port)
+        self.access = access
+        self._controller_login: dict[str, Any] = {}
         self.settings: Settings = settings or {}
         self.heap_megabytes = heap_megabytes
         self._controller_port = free_port()
@@ -80,14 +96,16 @@ class Kafka(Server):
             return f"kafka needs Java {LOWEST_JAVA} or later, and there is none (run python -m stack.install)"
         if (version := _java_version(java)) < LOWEST_JAVA:
             return f"kafka needs Java {LOWEST_JAVA} or later; {java} is Java {version}"
-        if not has_jars(jar_folder()):
+        if not jar_folder().is_dir():
             return f"the jars of kafka {kafka_version()} are not in {jar_folder()} (run python -m stack.install)"
+        if told := jar_faults(jar_folder()):
+            return "\n".join([f"{jar_folder()} is not what {SUMS} says (run python -m stack.install):", *told])
         return None
 
     def answers(self) -> bool:
         """Return whether the broker takes requests, which it does once the controller has let it serve."""
         try:
-            with socket.create_connection((HOST, self.port), timeout=1.0) as connection:
+            with connect(self.port, self.access) as connection:
                 connection.sendall(struct.pack(">i", len(API_VERSIONS)) + API_VERSIONS)
                 with connection.makefile("rb") as stream:
                     answer = stream.read(10)
@@ -95,12 +113,77 @@ class Kafka(Server):
             return False
         return answer[4:] == struct.pack(">ih", 1, 0)  # our correlation id, no error
 
+    def settings_for(self, role: str) -> dict[str, str]:
+        """Return how a process of a role reaches this broker."""
+        found = {"kafka_bootstrap": self.address, "kafka_security_protocol": self._protocol()}
+        if self.access is None:
+            return found
+        if self.access.tls:
+            found["kafka_ca_file"] = str(self.access.authority)
+        secret = self.access.secret_file(role, KAFKA)
+        return found | {
+            "kafka_sasl_mechanism": MECHANISM,
+            "kafka_username": role,
+            "kafka_password_file": str(secret),
+        }
+
+    def grant(self) -> None:
+        """Tell the running broker who its users are and what each may do; raise `ServerError` if it does not listen.
+
+        Over the controller, whose one user has a password that is as old as the process.
+        """
+        if self.access is None:
+            return
+        acls, passwords = kafka_acls(self.access.roles), self.access.passwords(KAFKA)
+        asyncio.run(grant(HOST, self._controller_port, self._controller_login, passwords, acls))
+
+    def _protocol(self) -> str:
+        if self.access is None:
+            return "PLAINTEXT"
+        return "SASL_SSL" if self.access.tls else "SASL_PLAINTEXT"
+
+    def _access_settings(self, access: Access) -> dict[str, str | int]:
+        """Return the settings that ask for passwords; the administrator's is the broker's own."""
+        controller = secrets.token_urlsafe(32)
+        self._controller_login = {
+            "security_protocol": self._protocol(),
+            "ssl_context": access.context(),
+            "sasl_mechanism": "PLAIN",
+            "sasl_plain_username": CONTROLLER,
+            "sasl_plain_password": controller,
+        }
+        admin = f'username="{ADMIN}" password="{access.secret(ADMIN, KAFKA)}"'
+        known = f'username="{CONTROLLER}" password="{controller}" user_{CONTROLLER}="{controller}"'
+        scram, plain = f"{MODULES}.scram.ScramLoginModule required", f"{MODULES}.plain.PlainLoginModule required"
+        settings: dict[str, str | int] = {
+            "listener.security.protocol.map": f"BROKER:{self._protocol()},CONTROLLER:{self._protocol()}",
+            "authorizer.class.name": "org.apache.kafka.metadata.authorizer.StandardAuthorizer",
+            "allow.everyone.if.no.acl.found": "false",
+            "super.users": f"User:{ADMIN};User:{CONTROLLER}",
+            "sasl.mechanism.inter.broker.protocol": MECHANISM,
+            "sasl.mechanism.controller.protocol": "PLAIN",
+            "listener.name.broker.sasl.enabled.mechanisms": MECHANISM,
+            "listener.name.broker.scram-sha-512.sasl.jaas.config": f"{scram} {admin};",
+            "listener.name.controller.sasl.enabled.mechanisms": "PLAIN",
+            "listener.name.controller.plain.sasl.jaas.config": f"{plain} {known};",
+        }
+        if access.tls:
+            store = self.folder / "server.pem"
+            write_private(store, access.key.read_text() + access.certificate.read_text())
+            settings |= {
+                "ssl.keystore.type": "PEM",
+                "ssl.keystore.location": str(store),
+                "ssl.truststore.type": "PEM",
+                "ssl.truststore.location": str(access.authority),
+            }
+        return settings
+
     def _ports(self) -> list[int]:
         return [self.port, self._controller_port]
 
     def _command(self) -> list[str]:
         written = self.folder / "broker.properties"
-        written.write_text("".join(f"{name}={value}\n" for name, value in self._all_settings().items()))
+        write_private(written, "".join(f"{name}={value}\n" for name, value in self._all_settings().items()))
         (self.folder / "tmp").mkdir(exist_ok=True)
         if not (self.folder / "data" / "meta.properties").exists():
             self._format(written)
@@ -132,6 +215,7 @@ class Kafka(Server):
             "share.coordinator.state.topic.replication.factor": 1,
             "share.coordinator.state.topic.min.isr": 1,
             "log.cleaner.dedupe.buffer.size": 8 * 2**20,  # of the heap; 128 MiB by default
+            **({} if self.access is None else self._access_settings(self.access)),
             **self.settings,
         }
 
@@ -153,10 +237,15 @@ class Kafka(Server):
         cluster = base64.urlsafe_b64encode(uuid.uuid4().bytes).decode().rstrip("=")
         tool = [*self._java_command(), "-XX:TieredStopAtLevel=1", "kafka.tools.StorageTool"]
         command = [*tool, "format", f"--cluster-id={cluster}", "--config", str(written)]
-        with self.log.open("ab") as log:
+        with open_log(self.log) as log:
             try:
                 done = subprocess.run(  # noqa: S603
-                    command, stdout=log, stderr=subprocess.STDOUT, timeout=FORMAT_SECONDS, check=False
+                    command,
+                    stdout=log,
+                    stderr=subprocess.STDOUT,
+                    timeout=FORMAT_SECONDS,
+                    check=False,
+                    umask=OWNER_ONLY,
                 )
             except subprocess.TimeoutExpired:
                 raise self._error(f"has not formatted its data folder in {FORMAT_SECONDS:g} s") from None

@@ -6,7 +6,9 @@ from itertools import count
 from pathlib import Path
 
 from shared.metric_names import SCRAPE_JOB
+from stack.access import Access
 from stack.ports import is_free
+from stack.roles import KAFKA, REDIS, VICTORIA_METRICS, roles
 from stack.server import Server, ServerError
 from stack.servers import Kafka, Redis, VictoriaMetrics
 from stack.worker import LivePage, Worker
@@ -18,6 +20,9 @@ METRICS = "metrics"
 @dataclass(frozen=True)
 class Plan:
     """A stack: three servers, `workers` workers for each of `stages`, what feeds VictoriaMetrics, and the live page.
+
+    Redis always has a user for each stage; Kafka and VictoriaMetrics ask for passwords if it is `secure`, and all three
+    encrypt under `tls`.
 
     Examples
     --------
@@ -36,6 +41,13 @@ class Plan:
     victoria_metrics_port: int = 8428
     web_port: int = 6066
     live_port: int = 6080
+    secure: bool = False
+    tls: bool = False
+
+    @property
+    def access(self) -> Access:
+        """Who may do what, and the secrets of it."""
+        return Access(Path(self.folder) / "access", roles(self.stages), self.tls)
 
     @classmethod
     def read(cls, folder: Path) -> "Plan":
@@ -49,34 +61,47 @@ class Plan:
 
     def make_servers(self) -> list[Server]:
         """Return Kafka, Redis and VictoriaMetrics, not yet started."""
-        folder = Path(self.folder)
+        folder, guarded = Path(self.folder), self.access if self.secure else None
         return [
-            Kafka(folder / "kafka", self.kafka_port),
-            Redis(folder / "redis", self.redis_port),
+            Kafka(folder / "kafka", self.kafka_port, access=guarded),
+            Redis(folder / "redis", self.redis_port, access=self.access),
             VictoriaMetrics(
-                folder / "victoria-metrics", self.victoria_metrics_port, scrape_config=folder / "scrape.json"
+                folder / "victoria-metrics",
+                self.victoria_metrics_port,
+                scrape_config=folder / "scrape.json",
+                access=guarded,
             ),
         ]
 
+    def role_settings(self) -> dict[str, dict[str, str]]:
+        """Return the settings of every role: where the servers are that know it, and how it logs in."""
+        kafka, redis, store = self.make_servers()
+        reached = {KAFKA: kafka, REDIS: redis, VICTORIA_METRICS: store}
+        return {
+            role.name: {
+                name: value
+                for server in role.servers
+                for name, value in reached[server].settings_for(role.name).items()
+            }
+            for role in self.access.roles
+        }
+
     def make_workers(self) -> list[Worker]:
         """Return every worker in the order of the flow, and what follows them, not yet started."""
-        kafka, redis, store = self.make_servers()
         names = [
             (stage, stage if self.workers == 1 else f"{stage}-{number}")
             for stage in self.stages
             for number in range(1, self.workers + 1)
         ]
-        addresses = kafka.address, redis.address, store.address
         ports = (port for port in count(self.web_port) if port != self.live_port)
         return [
-            Worker(name, stage, *addresses, Path(self.folder) / name, next(ports))
+            Worker(name, stage, self.access.folder, Path(self.folder) / name, next(ports))
             for stage, name in [*names, (METRICS, METRICS)]
         ]
 
     def make_live_page(self) -> LivePage:
         """Return the live page, not yet started."""
-        kafka, _, _ = self.make_servers()
-        return LivePage(kafka.address, Path(self.folder) / "live", self.live_port)
+        return LivePage(self.access.folder, Path(self.folder) / "live", self.live_port)
 
     def write_scrape_config(self) -> None:
         """Tell VictoriaMetrics where the workers' figures are (JSON is YAML, too)."""

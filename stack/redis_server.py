@@ -1,12 +1,14 @@
 """Redis with an append-only file, from the system's package."""
 
 import shutil
-import socket
 from pathlib import Path
 from typing import Literal
 from urllib.parse import quote
 
+from stack.access import Access, connect
 from stack.ports import HOST
+from stack.private_file import write_private
+from stack.roles import HEALTH, REDIS, redis_acl
 from stack.server import Server, Settings
 
 BINARY = "redis-server"
@@ -28,6 +30,8 @@ class Redis(Server):
         Upper bound such as `20mb`; beyond it writes are refused (no eviction).
     password
         Demanded of clients, if given.
+    access
+        Its users; without, there is one who may do everything.
     settings
         Directives of redis.conf beside or instead of those above, such as `{"databases": 1}`.
     """
@@ -43,8 +47,10 @@ class Redis(Server):
         maxmemory: str | int | None = None,
         password: str | None = None,
         settings: Settings | None = None,
+        access: Access | None = None,
     ) -> None:
         super().__init__(folder, port)
+        self.access = access
         self.appendfsync = appendfsync
         self.maxmemory = maxmemory
         self.settings: Settings = settings or {}
@@ -54,7 +60,20 @@ class Redis(Server):
     def url(self) -> str:
         """Where clients connect, the password included."""
         credentials = "" if self._password is None else f":{quote(self._password, safe='')}@"
-        return f"redis://{credentials}{self.address}/0"
+        scheme = "rediss" if self._tls else "redis"
+        return f"{scheme}://{credentials}{self.address}/0"
+
+    @property
+    def _tls(self) -> bool:
+        return self.access is not None and self.access.tls
+
+    def settings_for(self, role: str) -> dict[str, str]:
+        """Return how a process of a role reaches this server."""
+        if self.access is None:
+            return {"redis_url": self.url}
+        secret = self.access.secret_file(role, REDIS)
+        found = {"redis_url": self.url, "redis_username": role, "redis_password_file": str(secret)}
+        return found | ({"redis_ca_file": str(self.access.authority)} if self._tls else {})
 
     @classmethod
     def available(cls) -> str | None:
@@ -65,15 +84,21 @@ class Redis(Server):
 
     def answers(self) -> bool:
         """Return whether Redis answers a ping, which it does once its data are loaded."""
-        request = b"" if self._password is None else _request("AUTH", self._password)
+        login = self._login()
+        request = _request("AUTH", *login) if login else b""
         try:
-            with socket.create_connection((HOST, self.port), timeout=1.0) as connection:
+            with connect(self.port, self.access) as connection:
                 connection.sendall(request + _request("PING"))
                 with connection.makefile("rb") as stream:
-                    authenticated = self._password is None or stream.readline() == b"+OK\r\n"
+                    authenticated = not login or stream.readline() == b"+OK\r\n"
                     return authenticated and stream.readline() == b"+PONG\r\n"
         except OSError:
             return False
+
+    def _login(self) -> tuple[str, ...]:
+        if self.access is not None:
+            return HEALTH, self.access.secret(HEALTH, REDIS)
+        return () if self._password is None else (self._password,)
 
     def _command(self) -> list[str]:
         data = self.folder / "data"
@@ -91,10 +116,23 @@ class Redis(Server):
         }
         if self._password is not None:
             directives["requirepass"] = self._password
-        written = self.folder / "redis.conf"
-        written.touch(mode=0o600)  # it may hold the password
-        written.write_text(
-            "".join(f"{name} {_quoted(value)}\n" for name, value in (directives | dict(self.settings)).items())
+        if self.access is not None:
+            users = self.folder / "users.acl"
+            write_private(users, redis_acl(self.access.roles, self.access.digests(REDIS)))
+            directives["aclfile"] = str(users)
+        if self.access is not None and self.access.tls:
+            directives |= {
+                "port": 0,
+                "tls-port": self.port,
+                "tls-cert-file": str(self.access.certificate),
+                "tls-key-file": str(self.access.key),
+                "tls-ca-cert-file": str(self.access.authority),
+                "tls-auth-clients": "no",
+            }
+        written = self.folder / "redis.conf"  # it may hold the password
+        write_private(
+            written,
+            "".join(f"{name} {_quoted(value)}\n" for name, value in (directives | dict(self.settings)).items()),
         )
         return [shutil.which(BINARY) or BINARY, str(written)]
 

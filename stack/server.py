@@ -5,6 +5,7 @@ What every server here must keep:
 * It listens on loopback only, and keeps its port and its data through `stop`, `kill` and `start`.
 * `start` returns only when the server answers, and else raises `ServerError` with the end of its log.
 * It ends when its parent ends, however that ends.
+* Nobody but its user can read its folder, nor any file that it writes.
 """
 
 import os
@@ -15,7 +16,7 @@ from abc import ABC, abstractmethod
 from collections.abc import Mapping
 from pathlib import Path
 from types import TracebackType
-from typing import ClassVar, Self
+from typing import BinaryIO, ClassVar, Self
 
 from shared.errors import ShadowtimeError
 from stack.leash import Leash
@@ -24,11 +25,18 @@ from stack.ports import HOST, free_port, is_free
 Settings = Mapping[str, str | int]
 
 LOG_TAIL_LINES = 20
+OWNER_ONLY = 0o077
+"""The umask of every process of the stack."""
 POLL_SECONDS = 0.02
 
 
 class ServerError(ShadowtimeError):
     """A server cannot be had, does not start, or does not obey."""
+
+
+def open_log(path: Path) -> BinaryIO:
+    """Return a log to write on, which only its owner can read."""
+    return open(os.open(path, os.O_WRONLY | os.O_CREAT | os.O_APPEND, 0o600), "ab")
 
 
 class Server(ABC):
@@ -67,6 +75,10 @@ class Server(ABC):
     def _command(self) -> list[str]:
         """Write the configuration; return the command line of the server."""
 
+    def settings_for(self, role: str) -> dict[str, str]:
+        """Return how a process of a role reaches this server: fields of `shared/settings.py`."""
+        return {}
+
     @property
     def address(self) -> str:
         """Host and port."""
@@ -97,10 +109,11 @@ class Server(ABC):
         for port in self._ports():
             if not is_free(port):
                 raise ServerError(f"{self.name} cannot listen on {HOST}:{port}: another process does")
-        self.folder.mkdir(parents=True, exist_ok=True)
+        self.folder.mkdir(mode=0o700, parents=True, exist_ok=True)
+        self.folder.chmod(0o700)
         self._log_start = self.log.stat().st_size if self.log.exists() else 0
         command = self._command()
-        with self.log.open("ab") as log:
+        with open_log(self.log) as log:
             # A session of its own: Ctrl-C in a terminal reaches the parent alone, which stops its servers.
             self._process = subprocess.Popen(  # noqa: S603
                 command,
@@ -110,6 +123,7 @@ class Server(ABC):
                 stdout=log,
                 stderr=subprocess.STDOUT,
                 start_new_session=True,
+                umask=OWNER_ONLY,
             )
         try:
             self._leash = Leash(self._process.pid)

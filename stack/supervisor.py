@@ -4,6 +4,7 @@
 process is on a leash (`stack/leash.py`).
 """
 
+import asyncio
 import logging
 import os
 import signal
@@ -13,10 +14,16 @@ import time
 from collections.abc import Sequence
 from pathlib import Path
 
+from shared.bus import prepare_topics
+from shared.errors import ShadowtimeError
+from shared.settings import Settings
 from stack.keeper import Keeper
 from stack.plan import Plan
-from stack.server import Server, ServerError
+from stack.roles import ADMIN
+from stack.server import OWNER_ONLY, Server, ServerError
+from stack.servers import Kafka
 from stack.state import Process, State, hold_lock, write_state
+from stack.worker import OURS
 
 log = logging.getLogger("stack")
 
@@ -47,7 +54,7 @@ class Supervisor:
         workers: list[Keeper] = []
         try:
             while not self._stopping.wait(TELL_SECONDS):
-                if not workers and all(keeper.healthy for keeper in servers):
+                if not workers and all(keeper.healthy for keeper in servers) and self._granted():
                     workers = self._start(self._workers)
                 self._tell()
         finally:
@@ -55,6 +62,21 @@ class Supervisor:
             _end(workers, WORKERS_STOP_SECONDS)
             _end(servers, SERVERS_STOP_SECONDS)
             log.info("ended in %.1f s", time.monotonic() - began)
+
+    def _granted(self) -> bool:
+        """Return whether the servers know what everyone may do, and the topics are there that workers may not make."""
+        if not self._plan.secure:
+            return True
+        try:
+            for server in self._servers:
+                if isinstance(server, Kafka):
+                    server.grant()
+            admin = self._plan.role_settings()[ADMIN]
+            asyncio.run(prepare_topics(Settings.model_validate(admin)))
+        except ShadowtimeError as error:
+            log.warning("%s; trying again", error)
+            return False
+        return True
 
     def _start(self, servers: Sequence[Server]) -> list[Keeper]:
         keepers = [Keeper(server) for server in servers]
@@ -92,17 +114,26 @@ def _end(keepers: Sequence[Keeper], seconds: float) -> None:
 def main() -> int:
     """Run the supervisor of the folder that the command line names."""
     folder = Path(sys.argv[1])
+    logging.getLogger("aiokafka").setLevel(logging.ERROR)
+    os.umask(OWNER_ONLY)
+    for name in [name for name in os.environ if name.upper().startswith(OURS)]:
+        del os.environ[name]  # what the stack decides itself
     logging.basicConfig(level=logging.INFO, format="%(asctime)s %(levelname)s %(message)s")
     try:
         with hold_lock(folder):
             plan = Plan.read(folder)
             plan.write_scrape_config()
+            plan.access.prepare()
+            plan.access.write_settings(plan.role_settings())
             (folder / "state.json").unlink(missing_ok=True)
             supervisor = Supervisor(plan)
             for number in (signal.SIGTERM, signal.SIGINT, signal.SIGHUP):
                 signal.signal(number, supervisor.stop)
-            supervisor.run()
-            (folder / "state.json").unlink(missing_ok=True)
+            try:
+                supervisor.run()
+            finally:
+                plan.access.remove_settings(role.name for role in plan.access.roles)
+                (folder / "state.json").unlink(missing_ok=True)
     except ServerError as error:
         log.error("%s", error)
         return 2

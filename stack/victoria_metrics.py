@@ -1,13 +1,29 @@
 """VictoriaMetrics, one node, from the system's package: keeps samples of any age, 1996 too."""
 
+import base64
 import http.client
+import os
 import shutil
 from pathlib import Path
+from urllib.parse import urlencode
 
+from stack.access import Access
 from stack.ports import HOST
+from stack.roles import ADMIN, METRICS, VICTORIA_METRICS
 from stack.server import Server, ServerError, Settings
 
 BINARY = "victoria-metrics"
+HEALTH_PAGE = "/health"
+"""Open to all."""
+
+PREFIX = "SHADOWTIME_STORE_"
+"""Of the environment's variables that are flags of VictoriaMetrics."""
+
+USER = "shadowtime"
+"""The one user that VictoriaMetrics knows: whoever writes samples or reads them."""
+
+KEYS = ("delete", "forceFlush", "forceMerge", "snapshot", "search.resetCache", "pprof", "flags", "config")
+"""What the administrator's key is asked for besides, or instead: `-deleteAuthKey` and the like."""
 
 
 class VictoriaMetrics(Server):
@@ -23,6 +39,8 @@ class VictoriaMetrics(Server):
         A Prometheus scrape configuration, if it shall scrape.
     settings
         Flags beside or instead of those below, such as `{"search.latencyOffset": "0s"}`.
+    access
+        Whose passwords it asks for; without, it asks for none.
     """
 
     name = "victoria-metrics"
@@ -34,15 +52,17 @@ class VictoriaMetrics(Server):
         *,
         scrape_config: Path | None = None,
         settings: Settings | None = None,
+        access: Access | None = None,
     ) -> None:
         super().__init__(folder, port)
+        self.access = access
         self.scrape_config = scrape_config
         self.settings: Settings = settings or {}
 
     @property
     def url(self) -> str:
         """Root of the HTTP interface."""
-        return f"http://{self.address}"
+        return f"{'https' if self.access is not None and self.access.tls else 'http'}://{self.address}"
 
     @classmethod
     def available(cls) -> str | None:
@@ -54,9 +74,19 @@ class VictoriaMetrics(Server):
     def answers(self) -> bool:
         """Return whether it calls itself healthy."""
         try:
-            return self._get("/health", timeout=1.0) == b"OK"
+            return self._get(HEALTH_PAGE, timeout=1.0) == b"OK"
         except ServerError:
             return False
+
+    def settings_for(self, role: str) -> dict[str, str]:
+        """Return how a process of a role reaches this server."""
+        found = {"victoria_metrics_url": self.url}
+        if self.access is None:
+            return found
+        if self.access.tls:
+            found["victoria_metrics_ca_file"] = str(self.access.authority)
+        secret = self.access.secret_file(METRICS, VICTORIA_METRICS)
+        return found | {"victoria_metrics_username": USER, "victoria_metrics_password_file": str(secret)}
 
     def reset_rollup_cache(self) -> None:
         """Forget cached query results; due after samples were written that are older than a few minutes."""
@@ -82,13 +112,35 @@ class VictoriaMetrics(Server):
         }
         if self.scrape_config is not None:
             flags["promscrape.config"] = str(self.scrape_config.resolve())
+        if self.access is not None and self.access.tls:
+            flags |= {"tls": "true", "tlsCertFile": str(self.access.certificate), "tlsKeyFile": str(self.access.key)}
+        if self.access is not None:
+            flags |= {"envflag.enable": "true", "envflag.prefix": PREFIX}  # no list of processes shows what is there
         flags |= dict(self.settings)
         return [shutil.which(BINARY) or BINARY, *(f"-{name}={value}" for name, value in flags.items())]
 
+    def _environment(self) -> dict[str, str] | None:
+        if self.access is None:
+            return None
+        key = self.access.secret(ADMIN, VICTORIA_METRICS)
+        flags = {"httpAuth.username": USER, "httpAuth.password": self.access.secret(METRICS, VICTORIA_METRICS)}
+        flags |= {f"{name}AuthKey": key for name in KEYS}
+        return {**os.environ, **{PREFIX + name.replace(".", "_"): value for name, value in flags.items()}}
+
     def _get(self, path: str, timeout: float = 30.0) -> bytes:
-        connection = http.client.HTTPConnection(HOST, self.port, timeout=timeout)
+        context = None if self.access is None else self.access.context()
+        connection = (
+            http.client.HTTPConnection(HOST, self.port, timeout=timeout)
+            if context is None
+            else http.client.HTTPSConnection(HOST, self.port, timeout=timeout, context=context)
+        )
+        headers, query = {}, ""
+        if self.access is not None and path != HEALTH_PAGE:
+            login = f"{USER}:{self.access.secret(METRICS, VICTORIA_METRICS)}"
+            headers["Authorization"] = f"Basic {base64.b64encode(login.encode()).decode()}"
+            query = "?" + urlencode({"authKey": self.access.secret(ADMIN, VICTORIA_METRICS)})
         try:
-            connection.request("GET", path)
+            connection.request("GET", path + query, headers=headers)
             response = connection.getresponse()
             body = response.read()
         except (OSError, http.client.HTTPException) as error:

@@ -5,12 +5,13 @@ import os
 import sys
 from pathlib import Path
 
+from shared.role_settings import VARIABLE
 from stack.ports import HOST
 from stack.server import Server
 
 CHECKOUT = Path(__file__).parents[1]
 
-OURS = ("SHADOWTIME_KAFKA_", "SHADOWTIME_REDIS_", "SHADOWTIME_VICTORIA_METRICS_", "SHADOWTIME_WEB_")
+OURS = ("SHADOWTIME_KAFKA_", "SHADOWTIME_REDIS_", "SHADOWTIME_VICTORIA_METRICS_", "SHADOWTIME_WEB_", VARIABLE)
 """Settings that the stack decides; a worker takes all others from the environment."""
 
 
@@ -23,23 +24,19 @@ class Worker(Server):
         What it is called in the stack: its stage, and a number where a stage has several.
     stage
         The stage it runs, or another command of `python -m services`.
-    kafka, redis, victoria_metrics
-        Addresses of the servers, as HOST:PORT.
+    access
+        The folder with the settings file of its role, which says where the servers are and how to log in.
     folder
         Its log; faust leaves a folder there too.
     port
         Where its web pages are, on loopback.
     """
 
-    def __init__(
-        self, name: str, stage: str, kafka: str, redis: str, victoria_metrics: str, folder: Path, port: int
-    ) -> None:
+    def __init__(self, name: str, stage: str, access: Path, folder: Path, port: int) -> None:
         super().__init__(folder, port)
         self.name = name
         self.stage = stage
-        self._kafka = kafka
-        self._redis = redis
-        self._victoria_metrics = victoria_metrics
+        self._access = access
 
     @classmethod
     def available(cls) -> str | None:
@@ -58,29 +55,20 @@ class Worker(Server):
             connection.close()
 
     def _command(self) -> list[str]:
-        flags = {
-            "kafka-bootstrap": self._kafka,
-            "redis-url": f"redis://{self._redis}/0",
-            "victoria-metrics-url": f"http://{self._victoria_metrics}",
-            "web-host": HOST,
-            "web-port": self.port,
-        }
+        flags = {"web-host": HOST, "web-port": self.port}
         return [sys.executable, "-m", "services", self.stage, *(f"--{name}={value}" for name, value in flags.items())]
 
     def _environment(self) -> dict[str, str]:
         kept = {name: value for name, value in os.environ.items() if not name.upper().startswith(OURS)}
         path = os.pathsep.join(filter(None, (str(CHECKOUT), os.environ.get("PYTHONPATH"))))
-        return kept | {"PYTHONPATH": path}
+        return kept | {"PYTHONPATH": path, VARIABLE: str(self._access)}
 
 
 class LivePage(Worker):
     """The live page; `port` is where visitors find it."""
 
-    def __init__(self, kafka: str, folder: Path, port: int) -> None:
-        super().__init__("live", "live", kafka, "", "", folder, port)
+    def __init__(self, access: Path, folder: Path, port: int) -> None:
+        super().__init__("live", "live", access, folder, port)
 
     def _command(self) -> list[str]:
-        return [
-            *(sys.executable, "-m", "services", self.stage),
-            *(f"--kafka-bootstrap={self._kafka}", f"--host={HOST}", f"--port={self.port}"),
-        ]
+        return [sys.executable, "-m", "services", self.stage, f"--host={HOST}", f"--port={self.port}"]

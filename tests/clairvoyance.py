@@ -8,7 +8,8 @@ from replayer.swf import Workload
 from services.pipeline import STAGES
 from shared.events import ClusterOpened, Envelope, JobSubmitted
 from shared.predictions import RunTimePrediction
-from shared.stage import Stage, StageHandler
+from shared.stage import Stage
+from shared.stage_handler import StageHandler
 
 
 class Clairvoyant(StageHandler):

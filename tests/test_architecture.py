@@ -17,7 +17,7 @@ SERVICES = sorted(path.parent.name for path in (ROOT / "services").glob("*/__ini
 
 WIRING = {"services/pipeline.py", "services/catalogue.py"}
 BROKER_FILES = {
-    "faust": {"shared/faust_runner.py"},
+    "faust": {"shared/faust_runner.py", "shared/worker_loop.py"},
     "aiokafka": {
         "shared/bus.py",
         "shared/kafka_follower.py",
@@ -30,10 +30,16 @@ BROKER_FILES = {
 CLOCKS_AND_CHANCE = {"time", "datetime", "random", "secrets", "uuid"}
 RUNNERS = {
     "shared/faust_runner.py",
+    "shared/worker_loop.py",
+    "shared/work_thread.py",
+    "shared/rebuild.py",
     "shared/kafka_stream.py",
     "shared/bus.py",
     "shared/redis_store.py",
-    "services/__main__.py",
+    "shared/web.py",
+    "shared/web_connections.py",
+    "shared/worker_pages.py",
+    "services/command_line.py",
 }
 """Files that meet the world outside, where time passes; no algorithm imports them."""
 

@@ -1,6 +1,7 @@
 """What the README tells is true: its subscriber runs, and its commands and options exist."""
 
 import asyncio
+import os
 import re
 import subprocess
 import sys
@@ -37,8 +38,9 @@ def subscribe(kafka: Kafka) -> None:
         await producer.stop()
 
     asyncio.run(publish())
-    command = [sys.executable, "-u", "-c", code.replace("127.0.0.1:9092", kafka.address)]
-    with subprocess.Popen(command, cwd=ROOT, stdout=subprocess.PIPE, text=True) as subscriber:
+    command = [sys.executable, "-u", "-c", code]
+    environment = {**os.environ, "SHADOWTIME_KAFKA_BOOTSTRAP": kafka.address}
+    with subprocess.Popen(command, cwd=ROOT, stdout=subprocess.PIPE, text=True, env=environment) as subscriber:
         assert subscriber.stdout is not None
         found = next(line for line in subscriber.stdout if "start job 41" in line)
         subscriber.kill()

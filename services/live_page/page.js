@@ -101,7 +101,7 @@ function draw(state) {
     return;
   }
   find("title").textContent = run.cluster;
-  const over = run.closed ? " The run is over." : "";
+  const over = run.quarantined ? ` It stopped: ${run.quarantined}.` : run.closed ? " The run is over." : "";
   const late = state.behind > 1000 ? ` Catching up: ${count(state.behind)} events to go.` : "";
   find("about").textContent = `${run.run}: ${run.mode} replay under ${run.policy}.${over}${late}`;
   const scores = run.scores;

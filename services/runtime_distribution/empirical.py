@@ -11,7 +11,7 @@ class EmpiricalKeys(SpecKeys):
 
     window: int = Field(60, ge=1, le=1000, description="ended jobs that are remembered of each user")
     prior: float = Field(
-        2.0, gt=0, le=1e6, description="pseudo-counts of the histogram of all jobs in that of the user"
+        2.0, ge=1e-9, le=1e6, description="pseudo-counts of the histogram of all jobs in that of the user"
     )
     forgetting: float = Field(
         0.0, ge=0, lt=1, description="share of the weight of all jobs so far that is forgotten with each that ends"

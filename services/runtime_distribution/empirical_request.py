@@ -13,7 +13,7 @@ class EmpiricalRequestKeys(SpecKeys):
 
     window: int = Field(60, ge=1, le=1000, description="ended jobs that are remembered of each user")
     prior: float = Field(
-        2.0, gt=0, le=1e6, description="pseudo-counts of the histogram of all jobs of like request and size"
+        2.0, ge=1e-9, le=1e6, description="pseudo-counts of the histogram of all jobs of like request and size"
     )
     recency: float = Field(0.95, gt=0, le=1, description="factor for each job of the user that ended since")
     request: float = Field(0.1, ge=0, le=1, description=LIKE.format("request"))

@@ -7,6 +7,7 @@ import numpy.typing as npt
 from pydantic import Field
 
 from services.runtime_distribution.hmm import Hmm, HmmKeys
+from services.runtime_distribution.renewed import renew
 from services.runtime_distribution.similar_jobs import BEYOND, SimilarJobs, Weighting
 from shared.events import Event, JobEnded, JobSubmitted
 from shared.kernel import kernel
@@ -21,6 +22,9 @@ Weights = npt.NDArray[np.float64]
 
 LEAST: Final = 1e-6
 """Probability below which no expert is held to what it said."""
+
+MOST_JUDGED: Final = 5_000
+"""Jobs in the system by which experts are judged, 2 kB each; those that come while there are so many are not."""
 
 EXPERTS: Final = (
     Weighting(prior=1e6),  # in effect everybody's jobs alone
@@ -135,7 +139,7 @@ class Experts(Predictor[JobSubmitted, int, RunTimePrediction]):
 
     def observe(self, event: Event) -> None:
         """Keep what the experts say of a job from its submission to its end."""
-        if isinstance(event, JobSubmitted):
+        if isinstance(event, JobSubmitted) and len(self._said) < MOST_JUDGED:
             masses = self.masses(event)
             if masses is not None:
                 self._said[event.job_number] = np.array([outcome_masses(each, limit(event)) for each in masses])
@@ -151,7 +155,7 @@ class Experts(Predictor[JobSubmitted, int, RunTimePrediction]):
             foretold = np.ascontiguousarray(said[:, outcome_of(y, limit(x))])
             if x.user_id is not None:
                 own = reweighted(self.weights(x), foretold, self._keys.rate)
-                self._weights[x.user_id] = (1 - self._keys.share) * own + self._keys.share * self._common
+                renew(self._weights, x.user_id, (1 - self._keys.share) * own + self._keys.share * self._common)
             self._common = reweighted(self._common, foretold, self._keys.global_rate)
         for expert in (self._similar, *self._others):
             expert.learn_one(x, y)

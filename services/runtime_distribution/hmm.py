@@ -1,23 +1,24 @@
 """Run times come in local moods: a hidden Markov model of the jobs that arrive within the same quarter of an hour."""
 
 import math
-from base64 import b64decode, b64encode
 from typing import Any, Final, Literal
 
 import numpy as np
 import numpy.typing as npt
 from numpy.random import PCG64, Generator
-from pydantic import Field
+from pydantic import Field, ValidationInfo, field_validator
 
 from services.runtime_distribution.hmm_filter import (
     Floats,
     Model,
     add_unfinished,
     forward,
+    idled,
     log_likelihoods,
     propagate,
 )
 from services.runtime_distribution.hmm_learning import Method, learn, start, unlearned
+from services.runtime_distribution.packed_table import packed, unpacked
 from shared.events import Event, JobEnded, JobStarted, JobSubmitted
 from shared.message import Count
 from shared.predictions import RunTimePrediction
@@ -33,6 +34,10 @@ WEEK: Final = 7 * DAY
 """Slices."""
 
 MOST: Final = np.iinfo(np.uint16).max
+
+MOST_LEARNED: Final = 20_480
+"""The square of the states times the weeks of history, at most: what learning costs, within one event. 64 states learn
+from 5 weeks, 16 from 80, 14 from 104."""
 
 
 class HmmKeys(SpecKeys):
@@ -63,6 +68,14 @@ class HmmKeys(SpecKeys):
     history: int = Field(4, ge=2, le=104, description="weeks whose jobs are learned from")
     seed: Count = Field(0, description="of the random choice of the first states")
 
+    @field_validator("history")
+    @classmethod
+    def _soon_learned(cls, history: int, info: ValidationInfo) -> int:
+        states = info.data.get("states", 1)
+        if states * states * history > MOST_LEARNED:
+            raise ValueError(f"{states} states learn from at most {MOST_LEARNED // (states * states)} weeks")
+        return history
+
 
 class Hmm(Predictor[JobSubmitted, int, RunTimePrediction]):
     """Predict the run times of the hidden state that the machine is in, a hidden Markov model of quarters of an hour.
@@ -83,7 +96,8 @@ class Hmm(Predictor[JobSubmitted, int, RunTimePrediction]):
 
     The point is that of `RunTimePrediction.of`; `observations` are the jobs behind the states, weighted as these are.
     A prediction takes O(open (bins + states²) + states running jobs), an end O(1), a new slice O(bins + states²),
-    learning O(history states (bins + states)), a few milliseconds.
+    learning O(history states (bins + states)), a few milliseconds, and `MOST_LEARNED` bounds it. A jump in time costs
+    O(states²) for each slice that it leaves behind, of those of `history` at most.
 
     Examples
     --------
@@ -182,8 +196,11 @@ class Hmm(Predictor[JobSubmitted, int, RunTimePrediction]):
         if self._first is None:
             self._first = self._now = now
         skipped = now - self._now - len(self._counts)
-        for _ in range(min(now - self._now, len(self._counts))):
+        to = min(now, self._now + len(self._counts))
+        closed = min(to, self._now + self._keys.open)  # of what comes later all slices that close have no jobs
+        while self._now < closed:
             self._next_slice()
+        self._idle(to)
         if skipped > 0:  # no job is left in the table by now
             self._now = now
             self._belief = propagate(self._belief, self._model.transition, skipped)
@@ -201,16 +218,33 @@ class Hmm(Predictor[JobSubmitted, int, RunTimePrediction]):
         if self._now - first >= WEEK and (self._now - first) % DAY == 0 and self._due():
             self._learn()
 
+    def _idle(self, to: int) -> None:
+        """Go on to a slice, where all that close until then are empty: from one day at which it may learn to the next.
+
+        To the last digit what `_next_slice` does one by one.
+        """
+        first, left = self._first or 0, True
+        while self._now < to:
+            day = first + ((self._now - first) // DAY + 1) * DAY
+            until = min(to, day)
+            self._counts[np.arange(self._now + 1, until + 1) % len(self._counts)] = 0
+            if self._rounds:
+                self._belief = idled(self._belief, self._model.transition, until - self._now)
+            self._now = until
+            if left and until == day and until - first >= WEEK and self._due():
+                left = self._learn()
+
     def _due(self) -> bool:
         if not self._rounds:
             return self._ended >= self._keys.states
         grown = self._distance * math.sqrt(self._ended) >= self._keys.threshold
         return self._ended > self._ended_at_learning and (grown or self._ended >= 2 * self._ended_at_learning)
 
-    def _learn(self) -> None:
+    def _learn(self) -> bool:
+        """Learn from the table; return whether there was anything in it."""
         counts = self._counts[self._slices(len(self._counts)) % len(self._counts)]
         if not counts.any():
-            return
+            return False
         chance = Generator(PCG64([self._keys.seed, self._rounds]))
         self._model, self._distance, self._jobs = learn(
             counts, self._model, self._keys.learning, self._keys.threshold, self._ended, chance
@@ -222,9 +256,10 @@ class Hmm(Predictor[JobSubmitted, int, RunTimePrediction]):
         if len(closed):
             filtered = forward(log_likelihoods(closed, self._model.emission), self._model.transition, self._belief)
             self._belief = propagate(filtered[-1], self._model.transition, 1)
+        return True
 
     def snapshot(self) -> Any:
-        """Return the whole state; the table as base64 of its numbers of 16 bits, which are mostly 0."""
+        """Return the whole state; the table as base64 of its packed numbers of 16 bits, which are mostly 0."""
         return {
             "first": self._first,
             "now": self._now,
@@ -234,7 +269,7 @@ class Hmm(Predictor[JobSubmitted, int, RunTimePrediction]):
             "ended_at_learning": self._ended_at_learning,
             "arrived": [list(each) for each in self._arrived.items()],
             "started": [list(each) for each in self._started.items()],
-            "counts": b64encode(self._counts.astype("<u2").tobytes()).decode(),
+            "counts": packed(self._counts.astype("<u2").tobytes()),
             "emission": self._model.emission.tolist(),
             "transition": self._model.transition.tolist(),
             "jobs": self._jobs.tolist(),
@@ -252,7 +287,7 @@ class Hmm(Predictor[JobSubmitted, int, RunTimePrediction]):
         self._ended_at_learning = state["ended_at_learning"]
         self._arrived = dict(state["arrived"])
         self._started = dict(state["started"])
-        counts = np.frombuffer(b64decode(state["counts"]), "<u2")
+        counts = np.frombuffer(unpacked(state["counts"]), "<u2")
         self._counts = counts.reshape(self._counts.shape).astype(np.uint16)
         self._model = Model(
             np.array(state["emission"]).reshape(states, BINS), np.array(state["transition"]).reshape(states, states)

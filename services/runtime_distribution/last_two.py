@@ -4,6 +4,7 @@ from typing import Any, Literal
 
 from pydantic import Field
 
+from services.runtime_distribution.renewed import renew
 from shared.events import JobSubmitted
 from shared.predictions import RunTimePrediction
 from shared.predictor import Predictor
@@ -23,7 +24,7 @@ class LastTwoKeys(SpecKeys):
 class LastTwo(Predictor[JobSubmitted, int, RunTimePrediction]):
     """Predict the mean run time of the two jobs of the same user that ended last.
 
-    A user with fewer than two ended jobs gets no prediction. Memory grows with the users, two numbers each.
+    A user with fewer than two ended jobs gets no prediction. Memory is two numbers a user, of the last `MOST_OWNERS`.
 
     Examples
     --------
@@ -60,7 +61,7 @@ class LastTwo(Predictor[JobSubmitted, int, RunTimePrediction]):
     def learn_one(self, x: JobSubmitted, y: int) -> None:
         """Remember the run time `y` in seconds."""
         if x.user_id is not None:
-            self._last[x.user_id] = (*self._last.get(x.user_id, ()), y)[-2:]
+            renew(self._last, x.user_id, (*self._last.get(x.user_id, ()), y)[-2:])
 
     def snapshot(self) -> Any:
         """Return the last run times of every user."""

@@ -3,6 +3,7 @@
 from typing import Any
 
 from services.runtime_distribution.remembered_jobs import as_predicted
+from services.runtime_distribution.renewed import renew
 from shared.events import JobSubmitted
 from shared.predictions import RunTimePrediction
 from shared.predictor import Predictor
@@ -12,7 +13,7 @@ from shared.spec import SpecKeys
 class QueueMaximum(Predictor[JobSubmitted, int, RunTimePrediction]):
     """Predict the longest run time of all ended jobs of the same queue: what is left of requests where none are made.
 
-    Jobs of no known queue are a queue of their own. Memory grows with the queues, two numbers each.
+    Jobs of no known queue are a queue of their own. Memory is two numbers a queue, of the last `MOST_OWNERS`.
 
     Examples
     --------
@@ -46,7 +47,7 @@ class QueueMaximum(Predictor[JobSubmitted, int, RunTimePrediction]):
     def learn_one(self, x: JobSubmitted, y: int) -> None:
         """Take in the run time `y` in seconds."""
         longest, ended = self._longest.get(x.queue_number, (0, 0))
-        self._longest[x.queue_number] = max(longest, y), ended + 1
+        renew(self._longest, x.queue_number, (max(longest, y), ended + 1))
 
     def snapshot(self) -> Any:
         """Return the maximum and the number of jobs of every queue."""

@@ -6,6 +6,7 @@ from typing import Any, NamedTuple
 
 from pydantic import Field
 
+from shared.bounds import LONGEST
 from shared.events import JobSubmitted
 from shared.predictions import RunTimePrediction
 from shared.predictor import Predictor
@@ -56,7 +57,7 @@ def as_predicted(run_time: float, job: JobSubmitted, elapsed: int = 0) -> float:
     """
     if job.requested_time is not None:
         run_time = min(run_time, float(job.requested_time))
-    return max(run_time, elapsed + 1.0)
+    return min(max(run_time, elapsed + 1.0), float(LONGEST))
 
 
 class RememberingKeys(SpecKeys):

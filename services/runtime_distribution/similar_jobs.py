@@ -7,6 +7,7 @@ import numpy as np
 import numpy.typing as npt
 
 from services.runtime_distribution.job_classes import JobClasses
+from services.runtime_distribution.renewed import MOST_OWNERS, renew
 from shared.events import JobSubmitted
 from shared.kernel import kernel
 from shared.predictions import RunTimePrediction
@@ -17,6 +18,9 @@ Jobs = npt.NDArray[np.int64]
 """Ended jobs, last first, shape (jobs, 4): run time and request in seconds, processors, executable; -1 if unknown."""
 
 UNKNOWN = -1
+
+MOST_JOBS = 1_200_000
+"""Ended jobs that are remembered of all users together, 32 bytes each."""
 
 BEYOND = (
     "share of a job that was ended at its request that counts in the bin above: mass that a reader with `censor` puts "
@@ -106,7 +110,7 @@ def weighted_masses(jobs: Jobs, like: Jobs, weightings: Masses, prior: Masses, b
 
 
 class UserHistories:
-    """The last `window` ended jobs of every user.
+    """The last `window` ended jobs of every user, of the last `MOST_OWNERS` and no more than `MOST_JOBS` in all.
 
     Examples
     --------
@@ -120,6 +124,7 @@ class UserHistories:
 
     def __init__(self, window: int) -> None:
         self._window = window
+        self._most = min(MOST_OWNERS, MOST_JOBS // window)
         self._jobs: dict[int, Jobs] = {}
         self._none = np.zeros((0, 4), np.int64)
 
@@ -131,7 +136,7 @@ class UserHistories:
         """Remember an ended job; run time in seconds."""
         if job.user_id is not None:
             newest = described(job, run_time)[None]
-            self._jobs[job.user_id] = np.concatenate((newest, self.of(job)[: self._window - 1]))
+            renew(self._jobs, job.user_id, np.concatenate((newest, self.of(job)[: self._window - 1])), self._most)
 
     def snapshot(self) -> Any:
         """Return the jobs by user."""

@@ -9,6 +9,7 @@ from pydantic import AfterValidator, Field, ValidationError
 
 from shared.errors import SettingsError
 from shared.spec import Spec, SpecKeys, as_text, parse, wrong_key
+from shared.wording import quoted
 
 Prediction = Literal["mean", "linear", "inverse", "logarithmic"]
 PREDICTIONS: Final = get_args(Prediction)
@@ -55,7 +56,7 @@ def known(key: str) -> str:
     asked = key.split("+") if key else []
     for each in asked:
         if each not in CHARACTERISTICS:
-            raise ValueError(f"unknown characteristic {each!r}; known: {', '.join(CHARACTERISTICS)}")
+            raise ValueError(f"unknown characteristic {quoted(each)}; known: {', '.join(CHARACTERISTICS)}")
     return "+".join(each for each in CHARACTERISTICS if each in asked)
 
 
@@ -117,14 +118,16 @@ def template_of(text: str) -> Template:
     spec = parse(text)
     keys = [each for each in Template.model_fields if each != "prediction"]
     if spec.name not in PREDICTIONS:
-        raise SettingsError(f"template {text!r}: unknown prediction {spec.name!r}; known: {', '.join(PREDICTIONS)}")
+        raise SettingsError(
+            f"template {quoted(text)}: unknown prediction {quoted(spec.name)}; known: {', '.join(PREDICTIONS)}"
+        )
     for key in spec.keys:
         if key not in keys:
-            raise SettingsError(f"template {text!r} has no key {key!r}; known keys: {', '.join(keys)}")
+            raise SettingsError(f"template {quoted(text)} has no key {quoted(key)}; known keys: {', '.join(keys)}")
     try:
         return Template.model_validate({"prediction": spec.name, **spec.keys})
     except ValidationError as error:
-        raise wrong_key(f"template {text!r}", error) from None
+        raise wrong_key(f"template {quoted(text)}", error) from None
 
 
 def templates_of(text: str) -> tuple[Template, ...]:
@@ -137,7 +140,7 @@ def templates_of(text: str) -> tuple[Template, ...]:
     """
     texts = [each for each in (DEFAULT_SET if text == DEFAULT else text).split(";") if each.strip()]
     if not 1 <= len(texts) <= MOST_TEMPLATES:
-        raise SettingsError(f"{len(texts)} templates in {text!r}; a set has 1 to {MOST_TEMPLATES}")
+        raise SettingsError(f"{len(texts)} templates in {quoted(text)}; a set has 1 to {MOST_TEMPLATES}")
     return tuple(map(template_of, texts))
 
 

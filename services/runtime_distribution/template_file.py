@@ -4,7 +4,9 @@ import re
 from pathlib import Path
 
 from services.runtime_distribution.template import DEFAULT, MOST_TEMPLATES, PREDICTIONS, spelled
+from shared.bounds import LARGEST_TEMPLATE_FILE
 from shared.errors import SettingsError
+from shared.wording import QUOTED, shortened
 
 _TEMPLATES = re.compile(rf"\s*({'|'.join((DEFAULT, *PREDICTIONS))})\s*([(;]|$)")
 
@@ -25,19 +27,26 @@ def spelled_out(text: str) -> str:
     """
     if _TEMPLATES.match(text):
         return spelled(text)
+    name = shortened(text, QUOTED)
     try:
-        lines = [line.partition("#")[0].strip() for line in Path(text).read_text("utf-8-sig").splitlines()]
+        with Path(text).open("rb") as file:
+            contents = file.read(LARGEST_TEMPLATE_FILE + 1)
+        if len(contents) > LARGEST_TEMPLATE_FILE:
+            raise SettingsError(f"templates {name}: larger than {LARGEST_TEMPLATE_FILE:,} bytes")
+        lines = [line.partition("#")[0].strip() for line in contents.decode("utf-8-sig").splitlines()]
     except OSError as error:
-        raise SettingsError(f"templates {text}: {error.strerror}") from None
+        raise SettingsError(f"templates {name}: {error.strerror}") from None
     except UnicodeDecodeError:
-        raise SettingsError(f"templates {text}: not a text in UTF-8") from None
+        raise SettingsError(f"templates {name}: not a text in UTF-8") from None
+    except ValueError as error:  # a name that no file can have
+        raise SettingsError(f"templates {name}: {error}") from None
     templates = [line for line in lines if line]
     if len(templates) > MOST_TEMPLATES:  # perhaps a log: nobody wants to be shown all of it
-        raise SettingsError(f"templates {text}: {len(templates):,} templates; a set has 1 to {MOST_TEMPLATES}")
+        raise SettingsError(f"templates {name}: {len(templates):,} templates; a set has 1 to {MOST_TEMPLATES}")
     for line in templates:
         if len(line) > LONGEST_LINE:
-            raise SettingsError(f"templates {text}: {line[:40]!r}… is no template: {len(line):,} characters")
+            raise SettingsError(f"templates {name}: {line[:40]!r}… is no template: {len(line):,} characters")
     try:
         return spelled(";".join(templates))
     except SettingsError as error:
-        raise SettingsError(f"templates {text}: {error}") from None
+        raise SettingsError(f"templates {name}: {error}") from None

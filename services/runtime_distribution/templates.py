@@ -31,6 +31,7 @@ from services.runtime_distribution.remembered_jobs import (
 from services.runtime_distribution.similar_jobs import BEYOND, Weighting, weighted_masses
 from services.runtime_distribution.template import CHARACTERISTICS, DEFAULT, Template, spelled, templates_of
 from services.runtime_distribution.template_file import spelled_out
+from shared.bounds import LONGEST
 from shared.events import JobSubmitted
 from shared.predictions import RunTimePrediction, published
 from shared.run_time_bins import BINS, bin_of
@@ -51,7 +52,7 @@ class TemplatesKeys(RememberingKeys):
     )
     confidence: float = Field(0.9, gt=0, lt=1, description="of the intervals, of which the narrowest wins")
     prior: float = Field(
-        2.0, gt=0, le=1e6, description="pseudo-counts of the histogram of all jobs in that of a category"
+        2.0, ge=1e-9, le=1e6, description="pseudo-counts of the histogram of all jobs in that of a category"
     )
     beyond: float = Field(0.5, ge=0, le=1, description=BEYOND)
 
@@ -82,6 +83,11 @@ def key_of(template: Template) -> Callable[[RememberedJob], Key | None]:
         return values if size is None else (*values, (job.requested_processors - 1) // size)
 
     return key
+
+
+def _span(seconds: float) -> float:
+    """Return what of a time in seconds a job can run."""
+    return min(max(seconds, 0.0), float(LONGEST))
 
 
 class Templates(Remembering):
@@ -149,7 +155,7 @@ class Templates(Remembering):
             point=as_predicted(value, x, elapsed),
             observations=behind,
             histogram=published(masses),
-            interval=(max(value - reach, 0.0), max(value + reach, elapsed + 1.0)),
+            interval=(_span(value - reach), _span(max(value + reach, elapsed + 1.0))),
         )
 
     def add(self, job: RememberedJob) -> None:

@@ -6,6 +6,7 @@ from pydantic import BaseModel, ConfigDict, ValidationError
 
 from shared.predictions import RunTimePrediction, WalltimeAdjustment
 from shared.spec import parse, wrong_key
+from shared.wording import quoted
 
 
 class Uses(BaseModel):
@@ -46,7 +47,7 @@ class Uses(BaseModel):
         try:
             return cls.model_validate(parse(adjustment).keys)
         except ValidationError as error:
-            raise wrong_key(f"walltime adjustment {adjustment!r}", error) from None
+            raise wrong_key(f"walltime adjustment {quoted(adjustment)}", error) from None
 
 
 class PlannedTimes(NamedTuple):

@@ -5,18 +5,23 @@ import numpy as np
 from services.scheduler.expected_end import Column, expected_ends
 from services.scheduler.forecast_keys import PlanKeys
 from services.scheduler.job_table import Queue, Running
+from services.scheduler.limits import MOST_STARTS, PLANNED
 from services.scheduler.policy import FITS_NOW, Policy, start
 from services.scheduler.profile import FOREVER, begin, earliest, take
-from shared.events import Start
+from shared.events import CutShort, Start
 from shared.kernel import kernel
 from shared.reasons import Reserved
 
 RESERVED = Reserved()
 
+STEPS = 3
+"""What one reservation costs for each step of the profile: looking for its place, cutting there and taking it."""
+
 
 @kernel(
-    "int64[::1]"
-    "(int64, int64, int64[::1], int64[::1], int64[::1], int64[::1], int64[::1], int64[::1], int64[::1], int64[::1])"
+    "Tuple((int64[::1], int64, int64))"
+    "(int64, int64, int64[::1], int64[::1], int64[::1], int64[::1], int64[::1], int64[::1], int64[::1], int64[::1],"
+    " int64)"
 )
 def reserve_pass(
     now: int,
@@ -29,8 +34,11 @@ def reserve_pass(
     adjusted_times: Column,
     requested_times: Column,
     corrections: Column,
-) -> Column:
-    """Return the rows of the queue that start, in order of arrival. O(queue * (queue + running)).
+    most: int,
+) -> tuple[Column, int, int]:
+    """Return the rows of the queue that start, in order of arrival; how many got their turn, and the steps it took.
+
+    O(queue * (queue + running)), but no more is planned once it has taken `most` steps over the profile.
 
     Each job in turn gets the earliest time at which it fits beside those before it; those whose time has come start.
     Once none that is left is small enough for what is free, no further place is reserved: it would outlast nothing.
@@ -49,15 +57,20 @@ def reserve_pass(
         smallest[job] = min(processors[job], smallest[job + 1])
     rows = np.empty(waiting, dtype=np.int64)
     if smallest[0] > free:
-        return rows[:0]
+        return rows[:0], waiting, waiting
     ends = expected_ends(now, start_times, predicted_times, adjusted_times, requested_times, corrections)
+    work = waiting + len(ends)
     times = np.empty(2 * waiting + len(ends) + 2, dtype=np.int64)
     idle = np.empty_like(times)
     steps = begin(times, idle, now, free, running_processors, ends)
-    starting = 0
+    starting, planned = 0, waiting
     for job in range(waiting):
         if smallest[job] > free:
             break
+        if work > most:
+            planned = job
+            break
+        work += STEPS * steps
         at = earliest(times, idle, steps, processors[job], run_times[job], FOREVER)
         if at < FOREVER:
             steps = take(times, idle, steps, at, at + run_times[job], processors[job])
@@ -65,14 +78,15 @@ def reserve_pass(
             rows[starting] = job
             starting += 1
             free -= processors[job]
-    return rows[:starting]
+    return rows[:starting], planned, work
 
 
 class AllReserve(Policy):
     """Start whatever does not delay the reservation of any job that arrived before it.
 
     The whole queue is planned anew at each pass, in order of arrival: a reservation only keeps later jobs from being
-    in the way, its job may start sooner. O(queue * (queue + running)) per pass.
+    in the way, its job may start sooner. O(queue * (queue + running)) per pass, but for at most `limits.PLANNED` steps:
+    jobs that come after have no turn at this pass.
 
     References
     ----------
@@ -87,11 +101,11 @@ class AllReserve(Policy):
         self.keys = keys
         self.on_requests = keys.plan == "requested"
 
-    def schedule(self, now: int, queue: Queue, running: Running, free: int) -> list[Start]:
+    def schedule(self, now: int, queue: Queue, running: Running, free: int) -> list[Start | CutShort]:
         """Return the starts of one pass, in order of arrival."""
         if free <= 0 or not len(queue):
             return []
-        rows = reserve_pass(
+        rows, planned, _ = reserve_pass(
             now,
             free,
             queue.processors,
@@ -102,5 +116,13 @@ class AllReserve(Policy):
             running.adjusted_time,
             running.requested_time,
             running.corrections,
+            PLANNED,
         )
-        return [start(queue, row, FITS_NOW if row == at else RESERVED) for at, row in enumerate(rows.tolist())]
+        starts: list[Start | CutShort] = [
+            start(queue, row, FITS_NOW if row == at else RESERVED) for at, row in enumerate(rows[:MOST_STARTS].tolist())
+        ]
+        if len(rows) > MOST_STARTS:
+            starts.append(CutShort(by="starts", left=len(rows) - MOST_STARTS))
+        if planned < len(queue):
+            starts.append(CutShort(by="depth", left=len(queue) - planned))
+        return starts

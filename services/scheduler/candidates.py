@@ -5,8 +5,10 @@ from typing import NamedTuple
 import numpy as np
 import numpy.typing as npt
 
-from services.scheduler.delay_probability import Floats, Table, delay_of, walk
+from services.scheduler.delay_probability import delay_of
 from services.scheduler.expected_end import Column
+from services.scheduler.recalibration import recalibrated
+from services.scheduler.release_walk import Floats, Table, walk
 from services.scheduler.terminations import ends_of, terminations
 from shared.kernel import kernel
 
@@ -26,6 +28,9 @@ least ten seconds.
 """
 
 GAIN = MEASURES.index("gain")
+
+STATED = len(MEASURES)
+"""Where the recalibrated probability stands, behind them; without recalibration it is the exact one."""
 
 SHORTEST = 10.0
 """Seconds; a shorter run time counts as this, as in bounded slowdown."""
@@ -48,6 +53,13 @@ def in_units(processors: Column, unit: int) -> Column:
     return rounded
 
 
+EACH = 40
+"""Work that each instant at which a job may end stands for, in steps of a walk: conditioning and putting in order."""
+
+TOO_MUCH = -2
+"""In the place of a row: weighing all would have been too much work."""
+
+
 class Tried(NamedTuple):
     """What `try_candidates` returns."""
 
@@ -57,12 +69,14 @@ class Tried(NamedTuple):
     jobs: Column
     risks: Floats
     resolution: int
+    work: int
 
 
 @kernel(
-    "Tuple((int64, float64[:, ::1], float64[::1], int64[::1], float64[::1], int64))"
+    "Tuple((int64, float64[:, ::1], float64[::1], int64[::1], float64[::1], int64, int64))"
     "(int64, int64, float64, int64[::1], int64[::1], int64[::1], int64[::1], int64[::1], int64[::1], int64[::1],"
-    " int64[::1], int64[::1], boolean[::1], float64[:, ::1], float64[::1], boolean, int64, float64, float64)"
+    " int64[::1], int64[::1], boolean[::1], float64[:, ::1], float64[::1], boolean, int64, float64, float64,"
+    " float64[:, ::1], boolean, int64)"
 )
 def try_candidates(
     now: int,
@@ -84,7 +98,10 @@ def try_candidates(
     measure: int,
     tau: float,
     most: float,
-) -> tuple[int, Table, Floats, Column, Floats, int]:
+    mended: Table,
+    weigh: bool,
+    allowed: int,
+) -> tuple[int, Table, Floats, Column, Floats, int, int]:
     """Try candidates in the order given until one may start; one walk serves all.
 
     Parameters
@@ -98,17 +115,27 @@ def try_candidates(
     measure, tau, most
         A candidate may start if this one of the `MEASURES`, rounded to six digits, is below `tau` and its exact
         probability is at most `most`.
+    mended, weigh
+        Weights of `recalibrated` for candidates whose measure is not below `tau`, and for those whose is; without any
+        rows nothing is recalibrated. Whether the recalibrated probability is what the measure is of, and `most`.
+    allowed
+        Work at most; it is counted, and known before anything of that size is allocated.
 
     Returns
     -------
     accepted, measures
-        Row of the candidate that may start, -1 if none; the measures of those tried before it and of itself, shape
-        (candidates, 3).
+        Row of the candidate that may start, -1 if none, `TOO_MUCH` if that was more work than allowed; the measures of
+        those tried before it and of itself, with the recalibrated probability, shape (candidates, 4).
     times, jobs, risks, unit
         Terminations that make up the accepted candidate's exact probability, and the processors per unit if larger
         than what all running jobs are multiples of, else 0.
+    work
+        What it took.
     """
     count = len(processors)
+    work = EACH * (count + len(running_processors)) * len(edges)
+    if work > allowed:
+        return TOO_MUCH, np.empty((0, 4)), edges[:0], processors[:0], edges[:0], 0, work
     ends, weights = np.empty((count, len(edges))), np.empty((count, len(edges)))
     events = np.empty(count, dtype=np.int64)
     horizon = 0.0
@@ -130,16 +157,20 @@ def try_candidates(
     lacking = -(-needed // unit)
     sizes = -(-(needed + processors) // unit) - lacking
     kinds = np.unique(sizes)
-    at, by, ready, delays, bounds = walk(
+    at, by, ready, delays, bounds, walked = walk(
         lacking,
         in_units(running_processors, unit),
         *terminations(now, horizon, start_times, expected, running_limits, running_slots, histograms, edges, censor),
         kinds,
+        allowed - work,
     )
+    work += walked + 4 * len(at) * count
+    if work > allowed:
+        return TOO_MUCH, np.empty((0, 4)), edges[:0], processors[:0], edges[:0], 0, work
     until_ready = (ready * (at - now)).sum()
     if len(at):
         until_ready += max(1.0 - ready.sum(), 0.0) * (at[-1] - now)
-    measures = np.zeros((count, 3))
+    measures = np.zeros((count, 4))
     risks = np.empty(len(at))
     for c in range(count):
         kind, last = np.searchsorted(kinds, sizes[c]), events[c]
@@ -157,7 +188,14 @@ def try_candidates(
             delay += delays[row, kind] * (left_time - left * at[row])
         cost = max(delay, 0.0) * max(float(predicted[c]), SHORTEST)
         gain = max(until_ready, 1.0) * max(head_run_time, SHORTEST)
-        measures[c] = np.round(exact, 6), np.round(bound, 6), np.round(cost / gain, 6)
-        if free_pass[c] or (measures[c, measure] < tau and measures[c, 0] <= most):
-            return c, measures[: c + 1], at, by, risks, resolution
-    return -1, measures, at, by, risks[:0], resolution
+        measures[c] = np.round(exact, 6), np.round(bound, 6), np.round(cost / gain, 6), np.round(exact, 6)
+        passes = measures[c, measure] < tau
+        probability = measures[c, 0]
+        if len(mended):
+            measures[c, STATED] = np.round(recalibrated(mended[int(passes)], measures[c, 0]), 6)
+            if weigh and probability > 0.0:
+                passes = measures[c, measure] * measures[c, STATED] / probability < tau
+                probability = measures[c, STATED]
+        if free_pass[c] or (passes and probability <= most):
+            return c, measures[: c + 1], at, by, risks, resolution, work
+    return -1, measures, at, by, risks[:0], resolution, work

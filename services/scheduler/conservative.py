@@ -8,6 +8,7 @@ from pydantic import BeforeValidator, Field
 from services.scheduler.adaptation import Mode, Shapes
 from services.scheduler.expected_end import Column, expected_ends
 from services.scheduler.job_table import Queue, Running
+from services.scheduler.limits import MOST_STARTS, PLANNED
 from services.scheduler.orders import Order, ranked
 from services.scheduler.phases import Phases
 from services.scheduler.plan import (
@@ -26,7 +27,7 @@ from services.scheduler.plan import (
 from services.scheduler.policy import Policy
 from services.scheduler.trials import Suspended, Trials
 from shared.chance import key_of
-from shared.events import CapacityChanged, ClusterOpened, Event, JobEnded, JobStarted, Start
+from shared.events import CapacityChanged, ClusterOpened, CutShort, Event, JobEnded, JobStarted, Start
 from shared.spec import SpecKeys
 
 WHEN = ("no", "expected")
@@ -83,7 +84,8 @@ class Conservative(Policy):
     On arrival a job gets the earliest start at which it fits, and keeps it; when a job ends, every waiting job, in
     order, may move to an earlier start. Without guarantees the whole queue is planned anew at every pass. What the
     plan leaves idle is used in phases of their own: trials of waiting jobs, then the widening of those that start.
-    O(queue * (queue + running)) for each pass.
+    O(queue * (queue + running)) for each pass, but for some multiple of `limits.PLANNED` steps at most: jobs that come
+    after wait without a place, and in the end lose theirs.
 
     References
     ----------
@@ -114,7 +116,7 @@ class Conservative(Policy):
         """Take note of the run: draws of chance are its own."""
         self.chance = key_of(opened.seed, opened.cluster)
 
-    def schedule(self, now: int, queue: Queue, running: Running, free: int) -> list[Start]:
+    def schedule(self, now: int, queue: Queue, running: Running, free: int) -> list[Start | CutShort]:
         """Return the starts of one pass, in order of planning, and the trials in the holes that are left."""
         if not len(queue):
             self.freed = False
@@ -145,8 +147,13 @@ class Conservative(Policy):
             min(self.waited / self.foreseen, 1.0) if self.foreseen else 1.0,
             test_runs=self.keys.test_runs,
         )
-        trials = list(phases.tried(later))
-        return [phases.started(row) for row in rows.tolist()] + trials
+        trials = list(phases.tried(later, MOST_STARTS - min(len(rows), MOST_STARTS)))
+        starts: list[Start | CutShort] = [phases.started(row) for row in rows[:MOST_STARTS].tolist()]
+        if len(rows) > MOST_STARTS:
+            trials.append(CutShort(by="starts", left=len(rows) - MOST_STARTS))
+        if planned.left:
+            trials.append(CutShort(by="depth", left=planned.left))
+        return starts + trials
 
     def _carried(self, queue: Queue) -> Columns:
         places = carried(self.places, queue.job_number, queue.submit_time)
@@ -187,6 +194,7 @@ class Conservative(Policy):
                 order,
                 self.freed,
                 self.keys.guarantees,
+                PLANNED,
             )
         )
 

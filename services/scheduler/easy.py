@@ -9,10 +9,11 @@ from pydantic import Field
 from services.scheduler.expected_end import Column, expected_ends
 from services.scheduler.forecast_keys import PlanKeys
 from services.scheduler.job_table import Queue, Running
+from services.scheduler.limits import MOST_STARTS
 from services.scheduler.orders import CandidateWeight, Order, ranked
 from services.scheduler.policy import FITS_NOW, Policy, backfilled, start
 from shared.chance import key_of
-from shared.events import ClusterOpened, Start
+from shared.events import ClusterOpened, CutShort, Start
 from shared.kernel import kernel
 from shared.spec import SpecKeys
 
@@ -172,7 +173,7 @@ class Easy(Policy):
         """Return the rows of the queue in the order in which all are served, candidates too; None: as submitted."""
         return None
 
-    def schedule(self, now: int, queue: Queue, running: Running, free: int) -> list[Start]:
+    def schedule(self, now: int, queue: Queue, running: Running, free: int) -> Sequence[Start | CutShort]:
         """Return the starts of one pass: heads that fit, then backfilled candidates."""
         if free <= 0 or not len(queue):
             return []
@@ -197,9 +198,14 @@ class Easy(Policy):
             running.requested_time,
             running.corrections,
         )
-        starts = [start(queue, row, FITS_NOW) for row in served[:heads]]
+        starts = [start(queue, row, FITS_NOW) for row in served[: min(heads, MOST_STARTS)]]
+        if heads + len(accepted) > MOST_STARTS:
+            left = CutShort(by="starts", left=heads + len(accepted) - MOST_STARTS)
+            accepted = accepted[: MOST_STARTS - len(starts)]
+        else:
+            left = None
         if not len(accepted):
-            return starts
+            return starts if left is None else [*starts, left]
         head = int(queue.job_number[served[heads]])
         for place in accepted.tolist():
             expected_end = now + int(run_times[place])
@@ -207,7 +213,7 @@ class Easy(Policy):
             starts.append(start(queue, served[place], reason))
             if not reason.ends_by_shadow_time:
                 extra -= int(processors[place])
-        return starts
+        return starts if left is None else [*starts, left]
 
 
 class EasySjbf(Easy):

@@ -2,8 +2,9 @@
 
 from services.scheduler.forecast_keys import ForecastKeys
 from services.scheduler.job_table import Queue, Running
+from services.scheduler.limits import MOST_STARTS
 from services.scheduler.policy import FITS_NOW, Policy, start
-from shared.events import Start
+from shared.events import CutShort, Start
 
 
 class Fcfs(Policy):
@@ -15,11 +16,13 @@ class Fcfs(Policy):
     def __init__(self, keys: ForecastKeys) -> None:
         self.keys = keys
 
-    def schedule(self, now: int, queue: Queue, running: Running, free: int) -> list[Start]:
+    def schedule(self, now: int, queue: Queue, running: Running, free: int) -> list[Start | CutShort]:
         """Return the jobs at the head of the queue that fit together."""
-        starts: list[Start] = []
+        starts: list[Start | CutShort] = []
         processors = queue.processors
         while len(starts) < len(queue) and processors[len(starts)] <= free:
+            if len(starts) == MOST_STARTS:
+                return [*starts, CutShort(by="starts", left=len(queue) - MOST_STARTS)]
             free -= int(processors[len(starts)])
             starts.append(start(queue, len(starts), FITS_NOW))
         return starts

@@ -33,6 +33,7 @@ from services.scheduler.run_ahead import (
     ROW,
     SIZE,
     START,
+    TOO_FAR,
     Ahead,
     Columns,
 )
@@ -96,7 +97,10 @@ class RunAhead(Protocol):
     """How one policy is run ahead."""
 
     def start(self, state: State, row: int) -> int:
-        """Return when the job in this row of the queue starts, in seconds; `BEYOND` or later if never."""
+        """Return when the job in this row of the queue starts, in seconds.
+
+        It is `BEYOND` or later if never, `TOO_FAR` if telling would take more than `limits.AHEAD` steps.
+        """
         ...
 
     def forget(self) -> None:
@@ -139,6 +143,8 @@ class Placed(RunAhead):
         added = rows[self.placed : rank + 1]
         start = self.places.add(queue.processors[added], queue.predicted_time[added])
         self.placed, self.valid = rank + 1, Valid(now, min(self.valid.until, self.places.soonest), ends)
+        if start == TOO_FAR:
+            self.places = None
         return start
 
     def forget(self) -> None:
@@ -175,7 +181,7 @@ class PassByPass(RunAhead):
             self.ahead.add(job)
         start = self.ahead.start_of(row)
         self.last, self.valid = job, Valid(now, min(self.valid.until, self.ahead.first), ends)
-        if start == BEYOND:
+        if start in (BEYOND, TOO_FAR):
             self.ahead = None
         return start
 
@@ -248,6 +254,8 @@ class Forecaster:
         """Return how long a job will wait that has just been put in the queue, as if none came after it."""
         row = int(np.flatnonzero(queue.job_number == job_number)[-1])
         start = self.ahead.start(State(now, queue, running, free), row)
+        if start == TOO_FAR:
+            return WaitForecast(reason="too many jobs run and wait ahead of it")
         if start >= BEYOND:
             return WaitForecast(reason="the machine is too small just now, for it or for a job ahead")
         if start - now > LONGEST:

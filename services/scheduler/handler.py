@@ -16,6 +16,7 @@ from services.scheduler.policies import POLICIES
 from shared.errors import SettingsError
 from shared.events import (
     ClusterOpened,
+    CutShort,
     Decided,
     Envelope,
     Evaluated,
@@ -28,7 +29,8 @@ from shared.events import (
 )
 from shared.jobs_in_system import RunningJob
 from shared.spec import parse
-from shared.stage import StageHandler
+from shared.stage_handler import StageHandler
+from shared.wording import quoted
 
 
 class Scheduler(StageHandler):
@@ -44,7 +46,9 @@ class Scheduler(StageHandler):
         self.queue = Queue(self.histograms, self.uses)
         fallback = parse(opened.runtime).keys.get("fallback", "request")
         if fallback not in CORRECTIONS:
-            raise SettingsError(f"unknown fallback {fallback!r} of {opened.runtime!r}; known: {', '.join(CORRECTIONS)}")
+            raise SettingsError(
+                f"unknown fallback {quoted(fallback)} of {quoted(opened.runtime)}; known: {', '.join(CORRECTIONS)}"
+            )
         self.running = Running(CORRECTIONS[fallback], self.histograms, self.uses)
         self.reshaped: dict[int, tuple[int, ...]] = {}
         """Rows, as they were in the queue, of the jobs that run on other sizes than they requested."""
@@ -105,7 +109,8 @@ class Scheduler(StageHandler):
             starts = tuple(each for each in decisions if isinstance(each, Start))
             kills = tuple(each for each in decisions if isinstance(each, Kill))
             evaluated = tuple(each for each in decisions if isinstance(each, Evaluated))
-            decided = Decided(time=point.time, starts=starts, kills=kills, evaluated=evaluated)
+            cut = tuple(each for each in decisions if isinstance(each, CutShort)) or None
+            decided = Decided(time=point.time, starts=starts, kills=kills, evaluated=evaluated, cut_short=cut)
         else:
             decided = Decided(time=point.time)
         return envelope.model_copy(update={"event": decided})

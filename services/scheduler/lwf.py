@@ -5,8 +5,9 @@ import numpy as np
 from services.scheduler.expected_end import Column
 from services.scheduler.forecast_keys import PlanKeys
 from services.scheduler.job_table import Queue, Running
+from services.scheduler.limits import MOST_STARTS
 from services.scheduler.policy import FITS_NOW, Policy, start
-from shared.events import Start
+from shared.events import CutShort, Start
 
 
 def by_work(queue: Queue, *, on_requests: bool = False) -> Column:
@@ -42,14 +43,16 @@ class Lwf(Policy):
         self.keys = keys
         self.on_requests = keys.plan == "requested"
 
-    def schedule(self, now: int, queue: Queue, running: Running, free: int) -> list[Start]:
+    def schedule(self, now: int, queue: Queue, running: Running, free: int) -> list[Start | CutShort]:
         """Return the jobs of least work that fit together."""
-        starts: list[Start] = []
+        starts: list[Start | CutShort] = []
         if free <= 0 or not len(queue):
             return starts
         for row in by_work(queue, on_requests=self.on_requests).tolist():
             if queue.processors[row] > free:
                 break
+            if len(starts) == MOST_STARTS:
+                return [*starts, CutShort(by="starts", left=len(queue) - MOST_STARTS)]
             free -= int(queue.processors[row])
             starts.append(start(queue, row, FITS_NOW))
         return starts

@@ -5,14 +5,18 @@ from collections.abc import Iterator
 from services.scheduler.adaptation import Shape, Shapes
 from services.scheduler.expected_end import Column
 from services.scheduler.job_table import NEVER, UNKNOWN, Queue
-from services.scheduler.plan import FIRST, Columns, Plan
+from services.scheduler.limits import PLANNED
+from services.scheduler.plan import EACH_STEP, FIRST, Columns, Plan
 from services.scheduler.profile import FOREVER, take
 from services.scheduler.speculation import Attempt, attempt, hole_of, worthwhile
 from services.scheduler.trials import Known, Suspended, Trials
-from shared.events import Start
+from shared.events import CutShort, Start
 from shared.message import LONGEST
 from shared.reasons import Reserved, Speculated
 from shared.run_time_bins import EDGES
+
+EACH_JOB = 10_000
+"""Steps over the profile that looking at a job counts for, whatever the profile is like."""
 
 
 class Phases:
@@ -62,14 +66,23 @@ class Phases:
         self.speculate = speculate
         self.came_true = came_true
         self.test_runs = test_runs
+        self.work = 0
 
-    def tried(self, rows: Column) -> Iterator[Start]:
-        """Yield the trials of waiting jobs in the holes of the plan, in order; each in the first of its shapes."""
+    def tried(self, rows: Column, most: int) -> Iterator[Start | CutShort]:
+        """Yield the trials of waiting jobs in the holes of the plan, in order; each in the first of its shapes.
+
+        There are no more than `most`, and no more jobs are looked at than `limits.PLANNED` steps allow; what is left
+        then comes last.
+        """
         if self.speculate == "no" and not self.test_runs:
             return
-        for row in rows.tolist():
+        for looked_at, row in enumerate(rows.tolist()):
             if self.free <= 0:
                 return
+            if most <= 0 or self.work > PLANNED:
+                yield CutShort(by="depth" if most > 0 else "starts", left=len(rows) - looked_at)
+                return
+            self.work += EACH_JOB
             number = int(self.queue.job_number[row])
             known = self.trials.jobs.get(number)
             every = self.shapes.of(number, int(self.queue.processors[row]))
@@ -81,6 +94,7 @@ class Phases:
             planned = at < FOREVER
             if planned and self.places is None:
                 self._take(at, run_time, -place.processors)
+            self.work += self.steps
             hole = hole_of(self.planned.times, self.planned.free, self.steps, size)
             if planned and self.places is not None:
                 hole = min(hole, at - self.now)  # its own place must not pass while it is on trial
@@ -93,6 +107,7 @@ class Phases:
                     guaranteed = int(self.places[FIRST, row])
                     kept = Suspended(at, place.processors, run_time, guaranteed, int(self.planned.shapes[row]))
                 self.trials.decided(number, trial, kept)
+                most -= 1
                 reason = Speculated(
                     hole=hole if hole <= LONGEST else None, attempt=known.attempts + 1, test_run=trial.test_run
                 )
@@ -105,7 +120,7 @@ class Phases:
         number, estimate = int(self.queue.job_number[row]), int(self.estimates[row])
         shape = self.shapes.of(number, int(self.queue.processors[row]))[self.planned.shapes[row]]
         for wider in self.shapes.wider(number, shape):
-            if wider.processors - shape.processors > self.free:
+            if wider.processors - shape.processors > self.free or self.work > PLANNED:
                 break
             self._take(self.now, shape.seconds(estimate), -shape.processors)
             hole = hole_of(self.planned.times, self.planned.free, self.steps, wider.processors)
@@ -151,4 +166,5 @@ class Phases:
     def _take(self, start: int, seconds: int, processors: int) -> None:
         """Take processors out of the profile, or give them back if negative."""
         times, free = self.planned.times, self.planned.free
+        self.work += EACH_STEP * self.steps
         self.steps = take(times, free, self.steps, start, start + seconds, processors)

@@ -3,15 +3,22 @@
 import numpy as np
 
 from services.scheduler.expected_end import Column
+from services.scheduler.limits import AHEAD
 from services.scheduler.profile import FOREVER, begin, earliest, take
+from services.scheduler.run_ahead import TOO_FAR
 from shared.kernel import kernel
 
+EACH_STEP = 3
+"""What a place costs for each step of the profile: looking for it, cutting there and taking it."""
 
-@kernel("Tuple((int64, int64, int64))(int64[::1], int64[::1], int64, int64[::1], int64[::1], boolean)")
+
+@kernel("Tuple((int64, int64, int64))(int64[::1], int64[::1], int64, int64[::1], int64[::1], boolean, int64)")
 def place(
-    times: Column, free: Column, steps: int, processors: Column, run_times: Column, in_turn: bool
+    times: Column, free: Column, steps: int, processors: Column, run_times: Column, in_turn: bool, most: int
 ) -> tuple[int, int, int]:
     """Put jobs into the profile; return its steps, the start of the last job, and the first start of any.
+
+    The start is `TOO_FAR` where that would take more than `most` steps over the profile.
 
     O(jobs * steps).
 
@@ -26,13 +33,16 @@ def place(
         Whether no job starts before the one before it; if not, each starts as soon as it fits.
 
     >>> times, free = np.array([0, 50, 100, 0, 0, 0, 0]), np.array([0, 4, 10, 0, 0, 0, 0])
-    >>> place(times.copy(), free.copy(), 3, np.array([5, 4]), np.array([200, 30]), True)[1]
+    >>> place(times.copy(), free.copy(), 3, np.array([5, 4]), np.array([200, 30]), True, 1000)[1]
     100
-    >>> place(times.copy(), free.copy(), 3, np.array([5, 4]), np.array([200, 30]), False)[1]
+    >>> place(times.copy(), free.copy(), 3, np.array([5, 4]), np.array([200, 30]), False, 1000)[1]
     50
     """
     start, soonest = FOREVER, FOREVER
     for job in range(len(processors)):
+        most -= EACH_STEP * steps
+        if most < 0:
+            return steps, TOO_FAR, soonest
         if not in_turn:
             start = earliest(times, free, steps, processors[job], run_times[job], FOREVER)
         else:  # after the last start there are only ends: what is free does not become less again
@@ -76,12 +86,17 @@ class Places:
         self.steps = begin(self.times, self.free, now, idle, processors, ends)
 
     def add(self, processors: Column, run_times: Column) -> int:
-        """Put jobs behind the others; return the start of the last in seconds, `FOREVER` if there is none."""
+        """Put jobs behind the others; return the start of the last in seconds, `FOREVER` if there is none.
+
+        If it is `TOO_FAR`, this plan is not to be used any more.
+        """
         need = self.steps + 2 * len(processors)
         if need > len(self.times):
             room = np.empty(need, dtype=np.int64)  # also for later ones, which come one by one
             self.times, self.free = np.concatenate((self.times, room)), np.concatenate((self.free, room))
-        self.steps, start, soonest = place(self.times, self.free, self.steps, processors, run_times, self.in_turn)
+        self.steps, start, soonest = place(
+            self.times, self.free, self.steps, processors, run_times, self.in_turn, AHEAD
+        )
         self.soonest = min(self.soonest, soonest)
         return start
 

@@ -84,12 +84,17 @@ class Plan(NamedTuple):
     times: Column
     free: Column
     steps: int
+    left: int
+
+
+EACH_STEP = 3
+"""What a place costs for each step of the profile: looking for it, cutting there and taking it."""
 
 
 @kernel(
-    "Tuple((int64[::1], int64[::1], int64[::1], int64[::1], int64))"
+    "Tuple((int64[::1], int64[::1], int64[::1], int64[::1], int64, int64))"
     "(int64, int64, int64[::1], int64[::1], int64[:, ::1], int64[:, ::1], int64[::1], int64[::1], int64[::1], boolean,"
-    " boolean)"
+    " boolean, int64)"
 )
 def plan(
     now: int,
@@ -103,8 +108,9 @@ def plan(
     order: Column,
     compress: bool,
     keep: bool,
-) -> tuple[Column, Column, Column, Column, int]:
-    """Plan every waiting job. O(shapes * jobs * (jobs + running jobs)).
+    most: int,
+) -> tuple[Column, Column, Column, Column, int, int]:
+    """Plan every waiting job. O(shapes * jobs * (jobs + running jobs)), but for at most some multiple of `most` steps.
 
     Of its shapes a job takes the one in which it ends first; the earlier one of two alike. Jobs with a promise keep
     it, earliest first; one whose promise cannot be kept (a running job has outlived what was expected of it, or the
@@ -129,27 +135,38 @@ def plan(
         When each waiting job starts by the plan, in seconds; `UNPLANNED` or `FOREVER` where it does not; and how.
     times, free, steps
         The profile that the plan leaves, with room to take out and put in each waiting job twice more.
+    left
+        Jobs of which the promise was not looked at, that were not moved, or not planned.
     """
     alternatives, waiting = processors.shape
     times = np.empty(6 * waiting + len(running_ends) + 2, dtype=np.int64)
     free = np.empty_like(times)
     steps = begin(times, free, now, idle, running_processors, running_ends)
     starts, shapes = np.full(waiting, UNPLANNED), promised_shapes.copy()
-    left = idle
+    idle_left, work, left = idle, 0, 0
     if keep:
         for job in np.argsort(promised, kind="mergesort"):
             start, shape = promised[job], shapes[job]
             if start < now:
                 continue
+            if work > most:
+                left += 1
+                continue
+            work += EACH_STEP * steps
             size, run_time = processors[shape, job], run_times[shape, job]
             if fits(times, free, steps, size, start, start + run_time):
                 starts[job] = start
                 steps = take(times, free, steps, start, start + run_time, size)
     if compress and keep:
+        moving = 0
         for job in order:
             start, shape = starts[job], shapes[job]
             if start == UNPLANNED or (start == now and alternatives == 1):
                 continue
+            if moving > most:
+                left += 1
+                continue
+            moving += EACH_STEP * (2 + alternatives) * steps
             end = start + run_times[shape, job]
             steps = take(times, free, steps, start, end, -processors[shape, job])
             for other in range(alternatives):
@@ -163,8 +180,12 @@ def plan(
     for job in order:
         if starts[job] != UNPLANNED:
             continue
-        if not keep and left <= 0:
+        if not keep and idle_left <= 0:
             break
+        if 2 * work > most:
+            left += 1
+            continue
+        work += EACH_STEP * alternatives * steps
         start, shape, end = FOREVER, 0, 2 * FOREVER
         for other in range(alternatives):
             if processors[other, job] > 0:
@@ -175,5 +196,5 @@ def plan(
         if start < FOREVER:
             steps = take(times, free, steps, start, end, processors[shape, job])
         if start == now:
-            left -= processors[shape, job]
-    return starts, shapes, times, free, steps
+            idle_left -= processors[shape, job]
+    return starts, shapes, times, free, steps, left

@@ -19,7 +19,7 @@ POLICIES: Registry[Policy] = Registry(
 
 BEST = (
     "probabilistic:tau=1,criterion=gain,order=expected,accept_easy_safe=yes,patience=0.8,mass=censor,points=4,"
-    "runtime=empirical"
+    "recalibrate=stated,runtime=empirical"
 )
 """What `--policy best` stands for: the recommended configuration, predictor included.
 

@@ -4,12 +4,14 @@ from collections.abc import Sequence
 from typing import Any, ClassVar, Protocol
 
 from services.scheduler.job_table import NEVER, Queue, Running
-from shared.events import ClusterOpened, Decision, Evaluated, Event, Start
+from shared.events import ClusterOpened, CutShort, Decision, Evaluated, Event, Start
 from shared.message import LONGEST
 from shared.reasons import Backfilled, FitsNow, Reason
 from shared.spec import SpecKeys
 
 FITS_NOW = FitsNow()
+
+Answer = Decision | Evaluated | CutShort
 
 
 class Policy(Protocol):
@@ -29,8 +31,10 @@ class Policy(Protocol):
         """Take note of the run, before anything else; most policies need not."""
         return  # not abstract
 
-    def schedule(self, now: int, queue: Queue, running: Running, free: int) -> Sequence[Decision | Evaluated]:
-        """Return what to do at a scheduling point, and the probabilities that were weighed for it.
+    def schedule(self, now: int, queue: Queue, running: Running, free: int) -> "Sequence[Answer]":
+        """Return what to do at a scheduling point, the probabilities that were weighed for it, and what was left.
+
+        Work and answer are bounded, see `services.scheduler.limits`.
 
         Parameters
         ----------

@@ -5,16 +5,20 @@ from typing import Any
 
 import numpy as np
 
-from services.scheduler.candidates import MEASURES, Flags, Tried, try_candidates
+from services.scheduler.busy import Busy
+from services.scheduler.candidates import MEASURES, STATED, TOO_MUCH, Flags, Tried, try_candidates
 from services.scheduler.easy import BEYOND, shadow_of
-from services.scheduler.expected_end import Column, expected_ends
+from services.scheduler.expected_end import Column
 from services.scheduler.job_table import NEVER, Queue, Running
+from services.scheduler.limits import MOST_STARTS, WALKED, WEIGHED
 from services.scheduler.orders import ranked
-from services.scheduler.policy import FITS_NOW, Policy, backfilled, start
+from services.scheduler.policy import FITS_NOW, Answer, Policy, backfilled, start
 from services.scheduler.probabilistic_keys import ProbabilisticKeys
+from services.scheduler.recalibration import NOTHING_LEARNED, Recalibration
+from services.scheduler.release_walk import Table
 from services.scheduler.terminations import refined_edges
 from shared.chance import key_of
-from shared.events import ClusterOpened, Decision, Evaluated, Event, JobStarted, JobSubmitted
+from shared.events import ClusterOpened, CutShort, Evaluated, Event, JobStarted, JobSubmitted
 from shared.predictions import DIGITS
 from shared.reasons import ProbablyHarmless, Reason, Risk
 
@@ -24,7 +28,9 @@ RISKIEST = 3
 ROUNDED = 0.5 * 10.0**-DIGITS
 """What is no more than this rounds to nothing."""
 
-NO_CORRECTIONS: Column = np.empty(0, dtype=np.int64)
+
+EACH_RUNNING = 64
+"""Work that each running job stands for whenever one more has started, in steps of a walk: its shadow is found anew."""
 
 
 def add_risk(spent: float, probability: float) -> float:
@@ -45,7 +51,8 @@ class Probabilistic(Policy):
     probability. What a pass has started counts as running for the candidates after it.
 
     O(candidates * terminations + terminations * log(jobs) * processors) for each job that starts; terminations are
-    about ten a running job.
+    about ten a running job. A pass for which that comes to more than `limits.WALKED`, or to more than
+    `limits.WEIGHED` candidates, goes on as plain EASY.
 
     References
     ----------
@@ -66,25 +73,33 @@ class Probabilistic(Policy):
         """Of each waiting job."""
         self.longest_wait = 0
         self.chance = 0
+        self.obeyed = True
+        """Whether what it decides is what happens."""
+        self.recalibration = None if keys.recalibrate == "no" else Recalibration()
 
     def open(self, opened: ClusterOpened) -> None:
         """Take note of the run: draws of chance are its own."""
         self.chance = key_of(opened.seed, opened.cluster)
+        self.obeyed = opened.mode != "recorded"
 
-    def schedule(self, now: int, queue: Queue, running: Running, free: int) -> list[Decision | Evaluated]:
+    def schedule(self, now: int, queue: Queue, running: Running, free: int) -> list[Answer]:
         """Return the starts of one pass: heads that fit, then candidates, with what was found of each."""
+        if self.recalibration is not None:
+            self.recalibration.learn_until(now)
         if free <= 0 or not len(queue):
             return []
         processors, requested = queue.processors, queue.requested_time
         heads = int(np.searchsorted(np.cumsum(processors), free, side="right"))
-        decisions: list[Decision | Evaluated] = [start(queue, row, FITS_NOW) for row in range(heads)]
+        decisions: list[Answer] = [start(queue, row, FITS_NOW) for row in range(min(heads, MOST_STARTS))]
+        if heads > MOST_STARTS:
+            return [*decisions, CutShort(by="starts", left=len(queue) - MOST_STARTS)]
         free -= int(processors[:heads].sum())
         rows = heads + 1 + np.flatnonzero(processors[heads + 1 :] <= free)
         if not len(rows):
             return decisions
-        busy = _Busy(now, queue, running)
-        for row in range(heads):
-            busy.add(row)
+        busy = Busy(now, queue, running)
+        if heads:
+            busy.add(0, heads)
         head, size = int(queue.job_number[heads]), int(processors[heads])
         deadline = math.inf
         aged = np.zeros(len(rows), dtype=np.bool_)
@@ -96,7 +111,13 @@ class Probabilistic(Policy):
             deadline = max(self.promises[head], int(queue.submit_time[heads]) + limit)
             aged = now - queue.submit_time[rows] > limit / 2
         rows = np.concatenate((rows[aged], self._in_order(now, queue, rows[~aged])))
+        allowed, weighable = WALKED, WEIGHED
         while len(rows):
+            allowed -= EACH_RUNNING * len(busy.numbers) + len(rows)
+            if busy.started == MOST_STARTS:
+                return [*decisions, CutShort(by="starts", left=len(rows))]
+            if allowed < 0:
+                return decisions + self._as_easy(busy, rows, head, size, free)
             spent = self.spent.get(head, 0.0)
             plain, shadow_time, extra = spent >= self.keys.budget, -BEYOND, -1  # nothing is safe by that
             if plain or self.keys.accept_easy_safe or deadline < math.inf:
@@ -114,7 +135,14 @@ class Probabilistic(Policy):
                 break
             accepted = 0
             if not safe[0]:
-                tried = self._try(busy, rows, size - free, float(queue.predicted_time[heads]), safe, spent)
+                weighable -= len(rows)
+                if weighable < 0:
+                    return decisions + self._as_easy(busy, rows, head, size, free)
+                run_time = float(queue.predicted_time[heads])
+                tried = self._try(busy, rows, size - free, run_time, safe, spent, allowed)
+                allowed -= tried.work
+                if tried.accepted == TOO_MUCH:
+                    return decisions + self._as_easy(busy, rows, head, size, free)
                 accepted = tried.accepted
                 weighed = tried.measures[: len(tried.measures) - bool(accepted >= 0 and safe[accepted])]
                 evaluated = Evaluated(
@@ -124,9 +152,11 @@ class Probabilistic(Policy):
                     job_numbers=tuple(queue.job_number[rows[: len(weighed)]].tolist()),
                     probabilities=tuple(weighed[:, 0].tolist()),
                     bounds=tuple(weighed[:, 1].tolist()),
+                    recalibrated=tuple(weighed[:, STATED].tolist()) if self.recalibration else None,
                     accepted=accepted >= 0 and not safe[accepted],
                 )
                 decisions.append(evaluated)
+                self._follow(busy, evaluated, processors[rows], weighed)
             if accepted < 0:
                 break
             row = int(rows[accepted])
@@ -136,10 +166,30 @@ class Probabilistic(Policy):
                 reason = self._risk(head, spent, tried, busy)
             decisions.append(start(queue, row, reason))
             free -= int(processors[row])
-            busy.add(row)
+            busy.add(row, row + 1)
             rows = rows[accepted + 1 :]
             rows = rows[processors[rows] <= free]
         return decisions
+
+    def _as_easy(self, busy: Busy, rows: Column, head: int, size: int, free: int) -> list[Answer]:
+        """Return how a pass goes on that may weigh no more: with the starts of plain EASY on the requests. O(n log n).
+
+        What has been weighed and left stays where it is.
+        """
+        now, queue = busy.now, busy.queue
+        shadow_time, extra = shadow_of(size, free, busy.processors, busy.requested_ends())
+        decisions: list[Answer] = []
+        columns = rows.tolist(), queue.processors[rows].tolist(), (now + queue.requested_time[rows]).tolist()
+        for looked_at, (row, processors, end) in enumerate(zip(*columns, strict=True)):
+            if processors > free or (end > shadow_time and processors > extra):
+                continue
+            if busy.started + len(decisions) == MOST_STARTS:
+                decisions.append(CutShort(by="starts", left=len(rows) - looked_at))
+                break
+            decisions.append(start(queue, row, backfilled(head, shadow_time, extra, now, end)))
+            free -= processors
+            extra -= processors if end > shadow_time else 0
+        return [*decisions, CutShort(by="walks", left=len(rows))]
 
     def observe(self, event: Event) -> None:
         """Keep the longest wait; forget the risk of a head that has started, and what it was promised."""
@@ -150,16 +200,30 @@ class Probabilistic(Policy):
             self.longest_wait = max(self.longest_wait, event.time - submit_time)
             self.spent.pop(event.job_number, None)
             self.promises.pop(event.job_number, None)
+        if self.recalibration is not None:
+            self.recalibration.observe(event)
+
+    def _follow(self, busy: Busy, evaluated: Evaluated, processors: Column, measures: Table) -> None:
+        """Have candidates followed; where decisions are advice only, those that no start of the pass came before."""
+        if self.recalibration is not None and len(measures) and (self.obeyed or not busy.started):
+            started = busy.numbers[len(busy.numbers) - busy.started :].tolist()
+            passes = measures[:, MEASURES.index(self.keys.criterion)] < self.keys.tau
+            told = evaluated.job_numbers, processors.tolist(), evaluated.probabilities, measures[:, STATED].tolist()
+            candidates = list(zip(*told, passes.tolist(), strict=False))
+            self.recalibration.outcomes.follow(busy.now, evaluated.needed, len(busy.numbers), started, candidates)
 
     def snapshot(self) -> Any:
         """Return what is known of the waiting jobs, and the longest wait."""
         tables = {name: list(getattr(self, name).items()) for name in ("spent", "promises", "submit_times")}
-        return {**tables, "longest_wait": self.longest_wait}
+        state = {**tables, "longest_wait": self.longest_wait}
+        return state if self.recalibration is None else state | {"recalibration": self.recalibration.snapshot()}
 
     def restore(self, state: Any) -> None:
         """Take on what `snapshot` returned."""
         self.spent, self.promises = dict(state["spent"]), dict(state["promises"])
         self.submit_times, self.longest_wait = dict(state["submit_times"]), state["longest_wait"]
+        if self.recalibration is not None:
+            self.recalibration.restore(state["recalibration"])
 
     def _in_order(self, now: int, queue: Queue, rows: Column) -> Column:
         """Return the candidates in the order in which they are tried."""
@@ -172,7 +236,9 @@ class Probabilistic(Policy):
         order = ranked(now, queue, times, "1/L" if shortest else self.keys.order, self.keys.weight, self.chance)
         return order[np.isin(order, rows)]
 
-    def _try(self, busy: "_Busy", rows: Column, needed: int, head_run_time: float, safe: Flags, spent: float) -> Tried:
+    def _try(
+        self, busy: Busy, rows: Column, needed: int, head_run_time: float, safe: Flags, spent: float, allowed: int
+    ) -> Tried:
         """Walk once for all candidates; what has been spent on the head bounds what may be spent on it still."""
         queue, keys = busy.queue, self.keys
         return Tried(
@@ -196,19 +262,23 @@ class Probabilistic(Policy):
                 MEASURES.index(keys.criterion),
                 keys.tau,
                 1.0 - (1.0 - keys.budget) / (1.0 - spent),
+                NOTHING_LEARNED if self.recalibration is None else self.recalibration.weights,
+                keys.recalibrate == "yes",
+                allowed,
             )
         )
 
-    def _risk(self, head: int, spent: float, tried: Tried, busy: "_Busy") -> ProbablyHarmless:
+    def _risk(self, head: int, spent: float, tried: Tried, busy: Busy) -> ProbablyHarmless:
         """Put the head to the risk of the accepted candidate, and return it as a reason."""
-        probability, bound, gain = tried.measures[-1].tolist()
-        self.spent[head] = add_risk(spent, probability)
+        probability, bound, gain, stated = tried.measures[-1].tolist()
+        self.spent[head] = add_risk(spent, stated if self.keys.recalibrate == "yes" else probability)
         riskiest = [k for k in np.argsort(-tried.risks, kind="stable")[:RISKIEST].tolist() if tried.risks[k] > ROUNDED]
         return ProbablyHarmless(
             head=head,
             criterion=self.keys.criterion,
             probability=probability,
             bound=bound,
+            recalibrated=stated if self.recalibration else None,
             cost_of_gain=gain if self.keys.criterion == "gain" else None,
             tau=self.keys.tau,
             budget_left=max(round(self.keys.budget - self.spent[head], DIGITS), 0.0),
@@ -222,39 +292,3 @@ class Probabilistic(Policy):
             ),
             resolution=tried.resolution or None,
         )
-
-
-class _Busy:
-    """The running jobs, and those that this pass has started, as columns."""
-
-    def __init__(self, now: int, queue: Queue, running: Running) -> None:
-        self.now = now
-        self.queue = queue
-        self.started = 0
-        self.numbers = running.job_number
-        self.processors = running.processors
-        self.start_times = running.start_time
-        self.requested_times = running.requested_time
-        self.slots = running.slot
-        starts, requested, limits = running.start_time, running.requested_time, running.limit_time
-        self.expected_ends = expected_ends(
-            now, starts, running.predicted_time, running.adjusted_time, requested, running.corrections
-        )
-        self.limit_times = expected_ends(now, starts, limits, limits, requested, NO_CORRECTIONS) - starts
-
-    def add(self, row: int) -> None:
-        """Take in a waiting job as started now."""
-        queue = self.queue
-        self.started += 1
-        self.numbers = np.append(self.numbers, queue.job_number[row])
-        self.processors = np.append(self.processors, queue.processors[row])
-        self.start_times = np.append(self.start_times, self.now)
-        self.requested_times = np.append(self.requested_times, queue.requested_time[row])
-        self.limit_times = np.append(self.limit_times, queue.limit_time[row])
-        self.slots = np.append(self.slots, queue.slot[row])
-        self.expected_ends = np.append(self.expected_ends, self.now + queue.predicted_time[row])
-
-    def requested_ends(self) -> Column:
-        """Return when each job ends at the latest; one that has outlived its request, in a second."""
-        requested = self.requested_times
-        return expected_ends(self.now, self.start_times, requested, requested, requested, NO_CORRECTIONS)

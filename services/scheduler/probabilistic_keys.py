@@ -44,4 +44,9 @@ class ProbabilisticKeys(SpecKeys):
     mass: Literal["truncate", "censor"] = Field(
         "truncate", description="what a prediction has above the request is left out, or happens at the request"
     )
+    recalibrate: Literal["no", "stated", "yes"] = Field(
+        "no",
+        description="mend the probability of delay by what came of earlier candidates: state it so beside the raw one, "
+        "which decides (stated), or decide by it too (yes)",
+    )
     weight: CandidateWeight = 0.0

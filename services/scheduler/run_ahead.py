@@ -6,6 +6,7 @@ import numpy.typing as npt
 from services.scheduler.all_reserve import reserve_pass
 from services.scheduler.easy import BEYOND, easy_pass
 from services.scheduler.expected_end import Column
+from services.scheduler.limits import AHEAD
 from shared.kernel import kernel
 
 Columns = npt.NDArray[np.int64]
@@ -16,10 +17,16 @@ SIZE, PREDICTED, ADJUSTED, REQUESTED, START, END = range(6)
 RUN_TIME, PLANNED, ORDER, ROW = range(START, START + 4)
 """Rows of the table of waiting jobs, after those first four: forecast run time, time as a candidate, rank, row."""
 
+TOO_FAR = -1 << 60
+"""In the place of a start: it lies beyond what a forecast may cost."""
+
+SEARCHING, PASSING = 4, 40
+"""Steps that each job counts for at each end, and in each pass of EASY, which sorts."""
+
 
 @kernel(
     "Tuple((int64, int64, int64, int64, int64))"
-    "(int64, int64, int64, int64[:, ::1], int64, int64[:, ::1], int64, int64[::1], boolean)"
+    "(int64, int64, int64, int64[:, ::1], int64, int64[:, ::1], int64, int64[::1], boolean, int64)"
 )
 def run_until_start(
     now: int,
@@ -31,6 +38,7 @@ def run_until_start(
     runs: int,
     corrections: Column,
     reserve: bool,
+    most: int,
 ) -> tuple[int, int, int, int, int]:
     """Run ahead to the pass at which the waiting job `target` starts if nothing else arrives.
 
@@ -47,15 +55,20 @@ def run_until_start(
         with room for all waiting jobs. Is written to.
     reserve
         Whether every job reserves its place (`all-reserve`), or the head alone (`easy`).
+    most
+        Steps at most.
 
     Returns
     -------
     start, free, waits, runs, first
-        When the job starts, in seconds, `BEYOND` if never; what the tables hold after that pass; the first start of
-        any job.
+        When the job starts, in seconds, `BEYOND` if never, `TOO_FAR` if that takes more steps; what the tables hold
+        after that pass; the first start of any job.
     """
-    first = BEYOND
+    first, work = BEYOND, 0
     while True:
+        work += SEARCHING * (waits + runs)
+        if work > most:
+            return TOO_FAR, free, waits, runs, first
         fits = False
         for job in range(waits):
             if waiting[SIZE][job] <= free:
@@ -69,10 +82,14 @@ def run_until_start(
             requested = running[REQUESTED][:runs]
             if reserve:
                 heads = 0
-                rows = reserve_pass(
-                    now, free, sizes, planned, held, starts, predicted, adjusted, requested, corrections
+                rows, turns, steps = reserve_pass(
+                    now, free, sizes, planned, held, starts, predicted, adjusted, requested, corrections, most - work
                 )
+                work += steps
+                if turns < waits:
+                    return TOO_FAR, free, waits, runs, first
             else:
+                work += PASSING * (waits + runs)
                 order = waiting[ORDER][:waits]
                 heads, _, _, rows = easy_pass(
                     now, free, sizes, planned, order, held, starts, predicted, adjusted, requested, corrections
@@ -141,9 +158,18 @@ class Ahead:
             self.running = np.concatenate((self.running, np.empty_like(self.running)), axis=1)
 
     def start_of(self, row: int) -> int:
-        """Return when the job that bears this row starts, in seconds, `BEYOND` if never; go there."""
+        """Return when the job that bears this row starts, in seconds, or what `run_until_start` says; go there."""
         self.now, self.free, self.waits, self.runs, first = run_until_start(
-            self.now, self.free, row, self.waiting, self.waits, self.running, self.runs, self.corrections, self.reserve
+            self.now,
+            self.free,
+            row,
+            self.waiting,
+            self.waits,
+            self.running,
+            self.runs,
+            self.corrections,
+            self.reserve,
+            AHEAD,
         )
         self.first = min(self.first, first)
         return self.now

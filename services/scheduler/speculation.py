@@ -4,9 +4,9 @@ import math
 from typing import NamedTuple
 
 from services.scheduler.conditioning import condition
-from services.scheduler.delay_probability import Floats
 from services.scheduler.expected_end import Column
 from services.scheduler.profile import FOREVER
+from services.scheduler.release_walk import Floats
 from shared.kernel import kernel
 
 TEST_ABOVE = 10_800

@@ -5,8 +5,8 @@ from functools import cache
 import numpy as np
 
 from services.scheduler.conditioning import condition
-from services.scheduler.delay_probability import Floats, Table, in_order
 from services.scheduler.expected_end import Column
+from services.scheduler.release_walk import Floats, Table, in_order
 from shared.kernel import kernel
 from shared.run_time_bins import BINS, RATIO
 

@@ -2,10 +2,10 @@
 
 import numpy as np
 
-from services.scheduler.delay_probability import Floats
 from services.scheduler.easy import Easy
 from services.scheduler.expected_end import Column
 from services.scheduler.job_table import Queue
+from services.scheduler.release_walk import Floats
 from shared.spec import SpecKeys
 
 

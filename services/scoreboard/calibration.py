@@ -3,7 +3,7 @@
 A candidate that was evaluated, started or not, has an outcome once the jobs that ran at that moment and the candidate
 itself have ended: it would have delayed the head if, at the first instant at which those jobs had released enough for
 the head, they had not released enough for both, and the candidate, started then, would still have run (spec section
-9). Outcomes are a record of the scoreboard; the scheduler never learns them.
+9). The scheduler never reads what is found here: it follows some candidates by itself (`services.scheduler.outcomes`).
 """
 
 from collections.abc import Mapping
@@ -12,10 +12,21 @@ from typing import Any
 import numpy as np
 import numpy.typing as npt
 
-from shared.events import Decided, JobSubmitted
+from shared.events import Decided, Evaluated, JobSubmitted
 from shared.scores import CalibrationScores, Reliability, ReliabilityBin
 
 BINS = 10
+
+MOST_FOLLOWED = 2_500_000
+"""Candidates without outcome that are followed at once, 56 bytes each; those that come while there are so many count as
+open. The most of any log of the archive is 1,977,180."""
+
+NOT_STATED = -1.0
+"""In the place of a recalibrated probability where there is none."""
+
+CHUNK = 65_536
+"""New candidates that are kept one by one."""
+
 Whole = npt.NDArray[np.int64]
 Floats = npt.NDArray[np.float64]
 Flags = npt.NDArray[np.bool_]
@@ -96,7 +107,7 @@ class Calibration:
     CANDIDATE = np.dtype(
         [
             *((name, np.int64) for name in ("attempt", "job_number", "processors", "started")),
-            *((name, np.float64) for name in ("exact", "bound")),
+            *((name, np.float64) for name in ("exact", "bound", "recalibrated")),
         ]
     )
     SMALLEST_BATCH = 1024
@@ -104,10 +115,18 @@ class Calibration:
     def __init__(self) -> None:
         self.exact = ReliabilityTable()
         self.bound = ReliabilityTable()
+        self.recalibrated = ReliabilityTable()
+        """Empty where nothing is recalibrated."""
         self.attempts = np.empty(0, self.ATTEMPT)
         self.next_attempt = 0
         self.candidates = np.empty(0, self.CANDIDATE)
-        self.new_candidates: list[tuple[int, int, int, int, float, float]] = []
+        self.new_candidates: list[tuple[int, int, int, int, float, float, float]] = []
+        self.chunks: list[npt.NDArray[np.void]] = []
+        """Candidates that came between the others and the new ones."""
+        self.fresh = 0
+        """How many those are."""
+        self.passed_over = 0
+        """Candidates that are not followed since outcomes were found last."""
         self.new_attempts: list[tuple[int, int, int, int, int]] = []
         self.seen_by: dict[int, int] = {}
         """Of each running job, the first attempt that counts it among the running ones."""
@@ -126,7 +145,7 @@ class Calibration:
         that really run.
         """
         self._settle()
-        kept = [each for each in decided.evaluated if obeyed or each.after == 0]
+        kept = self._with_room([each for each in decided.evaluated if obeyed or each.after == 0])
         if obeyed:
             for number, start in enumerate(decided.starts):
                 before = sum(each.after <= number for each in kept)
@@ -138,9 +157,12 @@ class Calibration:
             for row, job_number in enumerate(each.job_numbers):
                 processors = waiting[job_number].requested_processors
                 candidate = self.next_attempt, job_number, processors, int(row == last)
-                self.new_candidates.append((*candidate, each.probabilities[row], each.bounds[row]))
+                mended = NOT_STATED if each.recalibrated is None else each.recalibrated[row]
+                self.new_candidates.append((*candidate, each.probabilities[row], each.bounds[row], mended))
             self.next_attempt += 1
-        if len(self.new_candidates) > max(len(self.candidates), self.SMALLEST_BATCH):
+        if len(self.new_candidates) > CHUNK:
+            self._put_together()
+        if self.passed_over + self.fresh + len(self.new_candidates) > max(len(self.candidates), self.SMALLEST_BATCH):
             self._find_outcomes()
 
     def start(self, job_number: int) -> None:
@@ -168,20 +190,39 @@ class Calibration:
             return None
         self._settle()
         self._find_outcomes()
+        tables = {"exact": self.exact, "bound": self.bound}
+        if self.recalibrated.candidates.any():
+            tables["recalibrated"] = self.recalibrated
+        rows = (("", None), ("_started", 1), ("_not_started", 0))
         return CalibrationScores(
-            exact=self.exact.reliability(),
-            exact_started=self.exact.reliability(1),
-            exact_not_started=self.exact.reliability(0),
-            bound=self.bound.reliability(),
-            bound_started=self.bound.reliability(1),
-            bound_not_started=self.bound.reliability(0),
             open_candidates=len(self.candidates) + self.unknowable,
+            **{name + which: table.reliability(row) for name, table in tables.items() for which, row in rows},
         )
 
     def _merge_attempts(self) -> None:
         if self.new_attempts:
             self.attempts = np.concatenate([self.attempts, np.array(self.new_attempts, self.ATTEMPT)])
             self.new_attempts.clear()
+
+    def _with_room(self, evaluated: list[Evaluated]) -> list[Evaluated]:
+        """Return those whose candidates can be followed; the others' outcomes stay open."""
+        room = MOST_FOLLOWED - len(self.candidates) - self.fresh - len(self.new_candidates)
+        kept = []
+        for each in evaluated:
+            count = len(each.job_numbers)
+            if count <= room:
+                kept.append(each)
+                room -= count
+            else:
+                self.passed_over += count
+                self.unknowable += count
+        return kept
+
+    def _put_together(self) -> None:
+        """Turn new candidates into an array, which takes a fifth of the memory."""
+        self.chunks.append(np.array(self.new_candidates, self.CANDIDATE))
+        self.fresh += len(self.new_candidates)
+        self.new_candidates.clear()
 
     def _settle(self) -> None:
         """Note which heads could have started at the last instant at which jobs ended: all of it is known now."""
@@ -194,9 +235,9 @@ class Calibration:
     def _find_outcomes(self) -> None:
         """Score the candidates whose outcome is known by now, and forget whatever none of the others needs."""
         self._merge_attempts()
-        fresh = np.array(self.new_candidates, self.CANDIDATE)
-        candidates = np.concatenate([self.candidates, fresh])
-        self.new_candidates.clear()
+        self._put_together()
+        candidates = np.concatenate([self.candidates, *self.chunks])
+        self.chunks, self.fresh, self.passed_over = [], 0, 0
         attempts = self.attempts[np.searchsorted(self.attempts["id"], candidates["attempt"])]
         numbers = np.array(sorted(self.run_times), dtype=np.int64)
         run_times = np.array([self.run_times[number] for number in numbers.tolist()] + [0], dtype=np.int64)
@@ -209,6 +250,8 @@ class Calibration:
         scored = candidates[known]
         self.exact.add(scored["exact"], scored["started"], delayed)
         self.bound.add(scored["bound"], scored["started"], delayed)
+        mended = scored["recalibrated"] >= 0.0
+        self.recalibrated.add(scored["recalibrated"][mended], scored["started"][mended], delayed[mended])
         oldest = min(self.seen_by.values(), default=self.next_attempt)
         never = ~ready & (attempts["id"] < oldest)  # all that ran then has ended, and the head could not start
         self.unknowable += int((never & ~known).sum())
@@ -220,10 +263,13 @@ class Calibration:
 
     def snapshot(self) -> dict[str, Any]:
         """Return the whole state as plain values."""
-        plain = ("next_attempt", "new_candidates", "new_attempts", "last_end", "unknowable")
+        plain = ("next_attempt", "new_attempts", "last_end", "unknowable", "passed_over")
+        chunks = [row for chunk in self.chunks for row in chunk.tolist()]
         return {name: getattr(self, name) for name in plain} | {
+            "new_candidates": chunks + self.new_candidates,
             "exact": self.exact.snapshot(),
             "bound": self.bound.snapshot(),
+            "recalibrated": self.recalibrated.snapshot(),
             "attempts": self.attempts.tolist(),
             "candidates": self.candidates.tolist(),
             "seen_by": list(self.seen_by.items()),
@@ -234,9 +280,11 @@ class Calibration:
         """Take on what `snapshot` returned."""
         self.exact.restore(state["exact"])
         self.bound.restore(state["bound"])
+        self.recalibrated.restore(state["recalibrated"])
         self.attempts = np.array([tuple(row) for row in state["attempts"]], self.ATTEMPT)
         self.candidates = np.array([tuple(row) for row in state["candidates"]], self.CANDIDATE)
         self.new_candidates = [tuple(row) for row in state["new_candidates"]]
+        self.chunks, self.fresh, self.passed_over = [], 0, state.get("passed_over", 0)
         self.new_attempts = [tuple(row) for row in state["new_attempts"]]
         self.next_attempt, self.last_end, self.unknowable = (
             state[name] for name in ("next_attempt", "last_end", "unknowable")

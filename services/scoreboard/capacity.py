@@ -2,6 +2,8 @@
 
 from typing import Any
 
+from shared.bounds import restored, storable
+
 
 class Capacity:
     """Processor-seconds from the first submission on, through changes of the machine's size.
@@ -37,8 +39,8 @@ class Capacity:
 
     def snapshot(self) -> dict[str, Any]:
         """Return the sums."""
-        return vars(self).copy()
+        return storable(vars(self))
 
     def restore(self, state: dict[str, Any]) -> None:
         """Take on what `snapshot` returned."""
-        vars(self).update(state)
+        vars(self).update(restored(state))

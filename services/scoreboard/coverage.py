@@ -1,9 +1,11 @@
 """How often bounds on the wait held, and by how much: the evaluation of P2, section 5."""
 
 from collections.abc import Iterable, Sequence
+from itertools import islice
 from math import sqrt
 from typing import Any, NamedTuple
 
+from shared.bounds import MOST_KINDS
 from shared.predictions import WaitBound
 from shared.scores import WaitBoundScores
 
@@ -12,6 +14,10 @@ WINDOW = 1_000
 
 WITHIN = 20
 """Jobs by which a window may miss its quantile and be counted as within: two hundredths."""
+
+
+MOST_OF_A_JOB = 32
+"""Bounds that are kept of a job: twice as many as any stage gives one."""
 
 
 class BoundKind(NamedTuple):
@@ -88,7 +94,7 @@ class CoverageSums:
 class WaitBoundCoverage:
     """The bounds of the jobs whose waits are not known yet, and sums over the others.
 
-    Memory is bounded by the waiting jobs and by the kinds of bounds: groupings times queues.
+    Memory is bounded by the waiting jobs and by the kinds of bounds: groupings times queues, the first `MOST_KINDS`.
     """
 
     def __init__(self) -> None:
@@ -97,17 +103,23 @@ class WaitBoundCoverage:
 
     def submit(self, job_number: int, bounds: Iterable[WaitBound]) -> None:
         """Keep the bounds that a job was given, until its wait is known."""
-        kept = [(BoundKind(each.grouping, each.queue, each.quantile, each.confidence), each.bound) for each in bounds]
+        kept = [
+            (BoundKind(each.grouping, each.queue, each.quantile, each.confidence), each.bound)
+            for each in islice(bounds, MOST_OF_A_JOB)
+        ]
         for kind, _ in kept:
-            if kind not in self.sums:
+            if kind not in self.sums and len(self.sums) < MOST_KINDS:
                 self.sums[kind] = CoverageSums(kind.quantile)
+        if len(self.sums) == MOST_KINDS:
+            kept = [each for each in kept if each[0] in self.sums]
         if kept:
             self.waiting[job_number] = kept
 
     def reveal(self, job_number: int, wait: int) -> None:
         """Score the bounds of a job once its wait is known; a requeued job has none left."""
         for kind, bound in self.waiting.pop(job_number, ()):
-            self.sums[kind].add(bound, wait)
+            if kind in self.sums:
+                self.sums[kind].add(bound, wait)
 
     def scores(self) -> tuple[WaitBoundScores, ...]:
         """Return the scores of the cluster as a whole, then of its queues by number; groupings as they came."""

@@ -10,6 +10,7 @@ from typing import TYPE_CHECKING, get_args
 import numpy as np
 
 from services.scoreboard.calibration import BINS as TENTHS
+from services.scoreboard.calibration import ReliabilityTable
 from services.scoreboard.sampling import ALL, FREE, MOST_QUEUES, OTHERS, Sampling
 from shared import metric_names as names
 from shared.metric_names import Metric
@@ -102,18 +103,20 @@ def _decisions(board: Scoreboard, sampling: Sampling) -> Told:
 
 def _calibration(board: Scoreboard) -> Told:
     """Yield the reliability tables as of the outcomes found by now; the others follow in batches."""
-    table = board.calibration.exact
-    for started, word in enumerate(("no", "yes")):
-        for tenth in range(TENTHS):
-            if count := int(table.candidates[started, tenth]):
-                labels = f"{tenth / TENTHS:g}", word
-                yield names.CANDIDATES, labels, count
-                yield names.CANDIDATES_DELAYED, labels, int(table.delayed[started, tenth])
-                yield names.CANDIDATE_PROBABILITY, labels, float(table.probability[started, tenth])
-    for measure, of in (("exact", table), ("bound", board.calibration.bound)):
-        brier_score, calibration_error = of.errors()
+    for measure in ("exact", "recalibrated", "bound"):
+        table: ReliabilityTable = getattr(board.calibration, measure)
+        brier_score, calibration_error = table.errors()
         yield names.BRIER_SCORE, (measure,), brier_score
         yield names.CALIBRATION_ERROR, (measure,), calibration_error
+        if measure == "bound":
+            continue
+        for started, word in enumerate(("no", "yes")):
+            for tenth in range(TENTHS):
+                if count := int(table.candidates[started, tenth]):
+                    labels = measure, f"{tenth / TENTHS:g}", word
+                    yield names.CANDIDATES, labels, count
+                    yield names.CANDIDATES_DELAYED, labels, int(table.delayed[started, tenth])
+                    yield names.CANDIDATE_PROBABILITY, labels, float(table.probability[started, tenth])
 
 
 def _run_times(board: Scoreboard, sampling: Sampling, time: int) -> Told:

@@ -1,6 +1,6 @@
 """The stage: keeps the scores of a run, tells them when it closes, and samples them on the way if it is asked to."""
 
-from itertools import chain
+from itertools import chain, islice
 from typing import Any
 
 from services.scoreboard.calibration import Calibration
@@ -13,6 +13,7 @@ from services.scoreboard.sampling import Sampling
 from services.scoreboard.wait_forecasts import WaitForecastErrors
 from services.scoreboard.waits import WaitScores
 from services.scoreboard.walltime_accuracy import WalltimeAccuracy
+from shared.bounds import MOST_FIGURES, saturated, storable
 from shared.errors import RuleBroken
 from shared.events import (
     CapacityChanged,
@@ -26,12 +27,11 @@ from shared.events import (
     Rejected,
 )
 from shared.jobs_in_system import RunningJob
-from shared.message import LARGEST
 from shared.predictions import RunTimePrediction
 from shared.samples import Sample, label, name_label
 from shared.scores import PolicyScores, Scores
 from shared.spec import parse
-from shared.stage import StageHandler
+from shared.stage_handler import StageHandler
 
 
 class Scoreboard(StageHandler):
@@ -68,10 +68,10 @@ class Scoreboard(StageHandler):
 
     def _sample(self, sampling: Sampling, time: int) -> Sample:
         return Sample(
-            time=min(self.opened.unix_start + time, LARGEST),
+            time=self.opened.unix_start + time,
             cluster=name_label(self.opened.cluster),
             policy=sampling.policy,
-            figures=tuple(figures(self, sampling, time)),
+            figures=tuple(islice(figures(self, sampling, time), MOST_FIGURES)),
         )
 
     def on_submitted(self, envelope: Envelope, job: JobSubmitted) -> Envelope:
@@ -160,7 +160,7 @@ class Scoreboard(StageHandler):
                 **self.waits.summary(self.capacity.until(self.waits.last_end)),
                 ended_at_limit=self.ended_at_limit,
                 killed=self.killed,
-                wasted_processor_seconds=self.wasted_processor_seconds,
+                wasted_processor_seconds=saturated(self.wasted_processor_seconds),
                 scheduling_points=self.scheduling_points,
             ),
             run_time=self.run_times.scores().model_copy(update=self.distributions.summary()),
@@ -187,8 +187,8 @@ class Scoreboard(StageHandler):
             "ended_at_limit": self.ended_at_limit,
             "killed": self.killed,
             "capacity": self.capacity.snapshot(),
-            "wasted_processor_seconds": self.wasted_processor_seconds,
             "sampling": None if self.sampling is None else self.sampling.snapshot(),
+            **storable({"wasted_processor_seconds": self.wasted_processor_seconds}),
         }
 
     def restore(self, state: dict[str, Any]) -> None:
@@ -207,6 +207,6 @@ class Scoreboard(StageHandler):
         self.ended_at_limit = state["ended_at_limit"]
         self.killed = state["killed"]
         self.capacity.restore(state["capacity"])
-        self.wasted_processor_seconds = state["wasted_processor_seconds"]
+        self.wasted_processor_seconds = int(state["wasted_processor_seconds"])
         if self.sampling is not None:
             self.sampling.restore(state["sampling"])

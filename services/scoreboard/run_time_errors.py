@@ -2,6 +2,7 @@
 
 from typing import Any
 
+from shared.bounds import restored, storable
 from shared.scores import RunTimeScores
 
 
@@ -35,8 +36,8 @@ class RunTimeErrors:
 
     def snapshot(self) -> dict[str, Any]:
         """Return the sums."""
-        return vars(self).copy()
+        return storable(vars(self))
 
     def restore(self, state: dict[str, Any]) -> None:
         """Take on what `snapshot` returned."""
-        vars(self).update(state)
+        vars(self).update(restored(state))

@@ -1,6 +1,7 @@
 """When a run is sampled, and what is kept for samples beside its scores."""
 
 from collections import Counter
+from collections.abc import Mapping
 from typing import Any
 
 import numpy as np
@@ -15,6 +16,9 @@ MOST_QUEUES = 20
 
 MOST_REASONS = 30
 """Kinds of decisions counted apart; the others share a label."""
+
+MOST_SCOPES = 500
+"""Groupings and queues with figures of their own."""
 
 LANES = 24
 """Running jobs that the occupancy chart has room for."""
@@ -74,7 +78,9 @@ class Sampling:
         self._enter(job.time)
         self.queue_of(job.queue_number)
         for bound in envelope.wait_bounds:
-            self.bounds[bound.grouping, bound.queue, bound.quantile] = bound.bound
+            scope = bound.grouping, bound.queue, bound.quantile
+            if self._has_room(self.bounds, scope):
+                self.bounds[scope] = bound.bound
         if envelope.run_time is not None and envelope.run_time.histogram:
             masses = envelope.run_time.histogram
             self.predicted[: len(masses)] += masses
@@ -91,9 +97,12 @@ class Sampling:
         for queue in (ALL, self.queue_of(job.queue_number)):
             self.started_waits[queue] = max(wait, self.started_waits.get(queue, 0))
         for told in envelope.coverage:
-            self.coverage[told.grouping, told.queue, told.quantile] = told.covered, told.low, told.high
+            scope = told.grouping, told.queue, told.quantile
+            if self._has_room(self.coverage, scope):
+                self.coverage[scope] = told.covered, told.low, told.high
         for found in envelope.change_points:
-            self.change_points[found.grouping, found.queue] += 1
+            if self._has_room(self.change_points, (found.grouping, found.queue)):
+                self.change_points[found.grouping, found.queue] += 1
 
     def end(self, job_number: int) -> None:
         """Free the lane of a job."""
@@ -105,9 +114,12 @@ class Sampling:
         for start in decided.starts:
             self._count("start", start.reason.kind)
             if isinstance(start.reason, ProbablyHarmless):
-                self.start_probability += start.reason.probability
+                reason = start.reason
+                self.start_probability += reason.probability if reason.recalibrated is None else reason.recalibrated
         for kill in decided.kills:
             self._count("kill", kill.reason)
+        for cut in decided.cut_short or ():
+            self._count("cut short", cut.by)
 
     def queue_of(self, number: int | None) -> str:
         """Return the label of a queue of jobs, a new one while there are not too many."""
@@ -115,6 +127,11 @@ class Sampling:
         if name not in self.queues and len(self.queues) < MOST_QUEUES:
             self.queues[name] = None
         return name if name in self.queues else OTHERS
+
+    def _has_room(self, scopes: Mapping[Any, Any], scope: tuple[Any, ...]) -> bool:
+        """Return whether figures of a scope are kept: its queue has some of its own, and there are not too many."""
+        shown = scope[1] is None or str(scope[1]) in self.queues
+        return shown and (scope in scopes or len(scopes) < MOST_SCOPES)
 
     def _enter(self, time: int) -> None:
         """Begin a new interval where the last one is over."""

@@ -2,6 +2,7 @@
 
 from typing import Any
 
+from shared.bounds import restored, storable
 from shared.predictions import WaitForecast
 from shared.scores import WaitForecastScores
 
@@ -66,9 +67,9 @@ class WaitForecastErrors:
 
     def snapshot(self) -> dict[str, Any]:
         """Return forecasts and sums as plain values."""
-        return vars(self) | {"waiting": list(self.waiting.items())}
+        return storable(vars(self)) | {"waiting": list(self.waiting.items())}
 
     def restore(self, state: dict[str, Any]) -> None:
         """Take on what `snapshot` returned."""
-        vars(self).update(state)
+        vars(self).update(restored(state))
         self.waiting = dict(state["waiting"])

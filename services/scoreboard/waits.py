@@ -4,6 +4,7 @@ from math import exp, log
 from typing import Any
 
 from services.scoreboard.slowdown import bounded_slowdown
+from shared.bounds import restored, storable
 
 WAIT_FLOOR = 10
 """Seconds; shorter waits count as this in the geometric mean (P0, section 5)."""
@@ -67,7 +68,9 @@ class WaitScores:
         self.priority += priority
         self.prioritised_wait += priority * wait
         self.processor_seconds += processors * run_time
-        self.first_submit = submit_time if self.first_submit is None else min(self.first_submit, submit_time)
+        if self.first_submit is None:
+            self.first_submit, self.last_end = submit_time, end_time
+        self.first_submit = min(self.first_submit, submit_time)
         self.last_end = max(self.last_end, end_time)
 
     def summary(self, capacity: int) -> dict[str, Any]:
@@ -96,8 +99,8 @@ class WaitScores:
 
     def snapshot(self) -> dict[str, Any]:
         """Return the sums."""
-        return vars(self).copy()
+        return storable(vars(self))
 
     def restore(self, state: dict[str, Any]) -> None:
         """Take on what `snapshot` returned."""
-        vars(self).update(state)
+        vars(self).update(restored(state))

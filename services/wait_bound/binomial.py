@@ -24,7 +24,7 @@ def minimum_history(quantile: float, confidence: float) -> int:
     if not (0 < quantile < 1 and 0 < confidence < 1):
         raise ValueError(f"quantile {quantile} and confidence {confidence} must be between 0 and 1")
     least = max(math.ceil(math.log(1 - confidence) / math.log(quantile)) - 1, 1)
-    while 1 - quantile**least < confidence:  # rounding may have put it one off
+    if 1 - quantile**least < confidence:  # rounding may have put it one off
         least += 1
     return least
 

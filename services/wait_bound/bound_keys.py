@@ -13,7 +13,7 @@ class BoundKeys(SpecKeys):
         0.95, ge=0.01, le=0.999, description="share of jobs that is to wait no longer than the bound"
     )
     confidence: float = Field(0.95, ge=0.01, le=0.999, description="probability with which at least that share does")
-    history: int = Field(20_000, ge=100, le=200_000, description="waits that are remembered, in each queue and group")
+    history: int = Field(20_000, ge=100, le=50_000, description="waits that are remembered, in each queue and group")
     gamma: float = Field(
         0.05, gt=0, le=1, description="by how much of its error the level of the conformal bound moves at first"
     )

@@ -8,6 +8,9 @@ from shared.events import Event, JobSubmitted
 from shared.predictions import WaitBound
 from shared.predictor import Predictor
 
+MOST_QUEUES = 64
+"""Queues with bounds of their own, those that came first; jobs of others have those of the cluster."""
+
 Said = list[tuple[QueueBounds, list[Found]]]
 
 
@@ -15,7 +18,8 @@ class AllBounds(Predictor[JobSubmitted, int, tuple[WaitBound, ...]]):
     """Bound each wait by all groupings, their ensemble and the conformal bound, for the queue and the cluster.
 
     A bound is at least a share `quantile` of such waits, with `confidence`; where there is too little history there is
-    none, with the reason. Memory is bounded by `history` for each queue and grouping.
+    none, with the reason. Memory is bounded by `history` for each queue and grouping, of the cluster and of the first
+    `MOST_QUEUES` queues. An event costs what its own queue does.
 
     Examples
     --------
@@ -64,12 +68,12 @@ class AllBounds(Predictor[JobSubmitted, int, tuple[WaitBound, ...]]):
 
     def observe(self, event: Event) -> None:
         """Remember what is said of a job that is submitted; notice that time goes on."""
-        for each in (self._cluster, *self._queues.values()):
-            each.advance(event.time)
+        self._cluster.advance(event.time)  # each queue notices by itself, once something happens in it
         if isinstance(event, JobSubmitted):
             for scope, found in self._find(event):
                 if scope.queue is not None:
                     self._queues[scope.queue] = scope
+                    scope.advance(event.time)
                 scope.submit(event, found)
         self._latest = None
 
@@ -88,10 +92,13 @@ class AllBounds(Predictor[JobSubmitted, int, tuple[WaitBound, ...]]):
         self._latest = None
 
     def _scopes(self, x: JobSubmitted) -> list[QueueBounds]:
-        """Return the cluster and the job's queue, a new one if there is none yet."""
+        """Return the cluster and the job's queue, a new one if there is none yet and not too many others."""
         if x.queue_number is None:
             return [self._cluster]
-        return [self._cluster, self._queues.get(x.queue_number) or QueueBounds(x.queue_number, self._keys)]
+        own = self._queues.get(x.queue_number)
+        if own is None and len(self._queues) < MOST_QUEUES:
+            own = QueueBounds(x.queue_number, self._keys)
+        return [self._cluster] if own is None else [self._cluster, own]
 
     def _find(self, x: JobSubmitted) -> Said:
         """Return what is found for a job in each scope; found once, though asked for at prediction and afterwards."""
@@ -102,11 +109,16 @@ class AllBounds(Predictor[JobSubmitted, int, tuple[WaitBound, ...]]):
         return self._latest[1]
 
     def _published(self, x: JobSubmitted, said: Said, quantile: float, confidence: float) -> tuple[WaitBound, ...]:
-        return tuple(
+        told = [
             message
             for scope, found in said
             for message in scope.messages(x, found, quantile, confidence, self.published)
-        )
+        ]
+        if x.queue_number is not None and len(said) == 1:
+            reason = f"bounds of their own have the first {MOST_QUEUES} queues"
+            rest = {"queue": x.queue_number, "quantile": quantile, "confidence": confidence, "reason": reason}
+            told += [WaitBound(grouping=name, **rest) for name in self.published]
+        return tuple(told)
 
 
 class PlainBound(AllBounds):

@@ -2,6 +2,7 @@
 
 import heapq
 import math
+from collections.abc import Iterator
 from typing import Any
 
 from services.wait_bound.wait_history import WaitHistory, at_rank
@@ -64,22 +65,24 @@ class Conformal:
         if count < FEWEST:
             return None
         alpha, scored = self._alpha, self._scored
-        for _ in range(self._missed(now)):
+        for _ in self._missed(now):
+            if alpha <= 0.0:  # where further misses leave it
+                break
             scored += 1
             alpha = self._moved(alpha, 1, scored)
         return at_rank([self.history], min(max(math.ceil((1 - alpha) * count - 1e-9), 1), count))
 
-    def _missed(self, now: int) -> int:
-        """Return how many jobs have waited longer than their bounds since the last event; O(their number)."""
-        missed, places = set(), [0]
+    def _missed(self, now: int) -> Iterator[int]:
+        """Yield the jobs that have waited longer than their bounds since the last event; O(their number)."""
+        missed, places = set[int](), [0]
         while places:  # the top of a heap: no place below a deadline to come has one that has passed
             place = places.pop()
             if place < len(self._deadlines) and self._deadlines[place][0] < now:
                 deadline, job_number = self._deadlines[place]
-                if self._open.get(job_number) == deadline:
+                if self._open.get(job_number) == deadline and job_number not in missed:
                     missed.add(job_number)
+                    yield job_number
                 places += (2 * place + 1, 2 * place + 2)
-        return len(missed)
 
     def submit(self, job_number: int, time: int, bound: int) -> None:
         """Take note of the bound of a job, in seconds."""

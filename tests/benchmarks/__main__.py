@@ -6,7 +6,10 @@ from collections.abc import Callable
 from functools import partial
 from typing import Any
 
+from shared.command_line import run_app, say
+from shared.errors import TraceError
 from tests.benchmarks.adjusted_requests import BENCHMARKS as ADJUSTMENTS
+from tests.benchmarks.copies import BENCHMARKS as COPIES
 from tests.benchmarks.frontier import BENCHMARKS as FRONTIERS
 from tests.benchmarks.large_machine import coarsening, large_machine
 from tests.benchmarks.logs import SIZES
@@ -16,9 +19,11 @@ from tests.benchmarks.replay import replay
 from tests.benchmarks.scheduling_pass import PLANNED_QUEUES, PLANS, queue_changes, scheduling_pass
 from tests.benchmarks.similar_jobs import BENCHMARKS as SIMILAR_JOBS
 from tests.benchmarks.store_away import store_away
-from tests.benchmarks.stream import stream
+from tests.benchmarks.stream import stream, stream_with_access
 from tests.benchmarks.stream_memory import stream_memory
 from tests.benchmarks.wait_forecasts import BENCHMARKS as FORECASTS
+from tests.benchmarks.worst_messages import worst_messages
+from tests.watcher import watch
 
 BENCHMARKS: dict[str, Callable[[], dict[str, Any] | list[dict[str, Any]]]] = {
     **{f"replay-{trace.lower()}": partial(replay, trace) for trace in SIZES},
@@ -32,26 +37,36 @@ BENCHMARKS: dict[str, Callable[[], dict[str, Any] | list[dict[str, Any]]]] = {
     **ADJUSTMENTS,
     **SIMILAR_JOBS,
     **FRONTIERS,
+    **COPIES,
     **FORECASTS,
     "stream": stream,
+    "access-stream": stream_with_access,
     "store-away": store_away,
+    "worst-messages": worst_messages,
     "memory-stream": partial(stream_memory, "HPC2N", 200_000),
 }
 
 
 def main(names: list[str]) -> int:
-    """Run the benchmarks that are named, or all."""
+    """Run the benchmarks that are named, or all; the status is 2 if a log was missing."""
+    status = 0
     for name in names:
         if not any(each.startswith(name) for each in BENCHMARKS):
             print(f"unknown benchmark {name!r}; known: {', '.join(BENCHMARKS)}", file=sys.stderr)
             return 2
     for name, benchmark in BENCHMARKS.items():
         if not names or name.startswith(tuple(names)):
-            found = benchmark()
+            try:
+                found = benchmark()
+            except TraceError as error:
+                say(f"error: {name}: {error}")
+                status = 2
+                continue
             for line in found if isinstance(found, list) else [found]:
                 print(json.dumps({"benchmark": name} | line), flush=True)
-    return 0
+    return status
 
 
 if __name__ == "__main__":
-    sys.exit(main(sys.argv[1:]))
+    watch()
+    run_app(lambda: main(sys.argv[1:]))

@@ -24,9 +24,10 @@ from services.scoreboard.walltime_accuracy import WalltimeAccuracy
 from services.walltime_adjustment.handler import ADJUSTERS, Adjuster
 from services.walltime_adjustment.keys import KEYS, MONTH, WINDOWS
 from services.walltime_adjustment.percentile import Percentile
+from shared.command_line import application, run_app
 from shared.events import JobEnded, JobSubmitted
 from shared.spec import parse
-from tests.benchmarks.logs import SIZES, log
+from tests.benchmarks.logs import HELP, METAVAR, log
 
 PERCENTILES = (50, 70, 80, 85, 90, 95, 100)
 LEVELS = (95, 85, 70)
@@ -75,7 +76,7 @@ def scored(workload: Workload, schemes: dict[str, Any]) -> tuple[dict[str, dict[
 
 def accuracy(trace: str) -> Iterator[dict[str, Any]]:
     """Yield the scores of every fixed scheme on a recorded log, and of `auto`."""
-    source, workload = log(trace)
+    name, workload = log(trace)
     families: Iterator[dict[str, Any]] = (
         family(key, window, fallback)
         for key, window, fallback in product(KEYS, WINDOWS, ("none", "coarser"))
@@ -83,7 +84,7 @@ def accuracy(trace: str) -> Iterator[dict[str, Any]]:
     )
     for schemes in (*families, {"auto": ADJUSTERS.build(parse("auto"))}):
         for spec, scores in scored(workload, schemes)[0].items():
-            yield {"trace": trace, "source": source, "scheme": spec} | scores
+            yield {"trace": name, "scheme": spec} | scores
 
 
 def months_of(workload: Workload) -> Iterator[Workload]:
@@ -101,16 +102,15 @@ def months_of(workload: Workload) -> Iterator[Workload]:
 
 def schedules(trace: str, key: str, *, monthly: bool = False) -> Iterator[dict[str, Any]]:
     """Yield what EASY in order of submission and by WFP make of each level and use of adjusted requests."""
-    source, workload = log(trace)
+    name, workload = log(trace)
     spec = "percentile(key={},fallback=coarser,percentile={},{})"
     levels = {f"{use}, p{level}": spec.format(key, level, switch) for level in LEVELS for use, switch in USES.items()}
     autos = {f"{use}, auto": f"auto({switch})" for use, switch in USES.items()}
     for part in months_of(workload) if monthly else [workload]:
         for policy, (label, adjustment) in product(("easy", "wfp"), ({"none": "none"} | levels | autos).items()):
-            scores = carry_out(Plan(label, trace, part, configure(policy, adjustment=adjustment))).scores.policy
+            scores = carry_out(Plan(label, name, part, configure(policy, adjustment=adjustment))).scores.policy
             yield {
-                "trace": part.name if monthly else trace,
-                "source": source,
+                "trace": part.name if monthly else name,
                 "policy": policy,
                 "adjustment": label,
                 "jobs": len(part),
@@ -125,13 +125,13 @@ def cost(spec: str) -> list[dict[str, Any]]:
     """Return microseconds for each event and the size of the state, at 10,000 jobs and at all of HPC2N."""
     rows = []
     for jobs in (10_000, None):
-        source, workload = log("HPC2N", jobs)
+        name, workload = log("HPC2N", jobs)
         adjuster: Adjuster = ADJUSTERS.build(parse(spec))
         _, events, seconds = scored(workload, {spec: adjuster})
         snapshot = orjson.dumps(adjuster.snapshot())
         rows.append(
             {
-                "source": source,
+                "trace": name,
                 "scheme": spec,
                 "jobs": len(workload),
                 "events": events,
@@ -154,7 +154,7 @@ class Table(StrEnum):
 
 def main(
     table: Table,
-    traces: Annotated[list[str] | None, typer.Argument(metavar="[LOG]…", help=", ".join(SIZES))] = None,
+    traces: Annotated[list[str] | None, typer.Argument(metavar=f"[{METAVAR}]…", help=HELP)] = None,
     key: Annotated[str, typer.Option(help="Key of the schemes that are scheduled by.")] = "user+project+request",
     monthly: Annotated[bool, typer.Option(help="Replay each 30 days alone.")] = False,
 ) -> None:
@@ -167,4 +167,4 @@ def main(
 
 
 if __name__ == "__main__":
-    typer.run(main)
+    run_app(application(main))

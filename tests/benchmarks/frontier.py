@@ -17,8 +17,9 @@ from dashboards.report_statistics import undominated
 from replayer.comparison import Plan, carry_out
 from replayer.output import result_file
 from services.catalogue import configure
+from shared.command_line import application, run_app, say
 from tests.benchmarks.frontier_page import page
-from tests.benchmarks.logs import SIZES, log
+from tests.benchmarks.logs import HELP, METAVAR, log
 
 KEYS = "order=expected,accept_easy_safe=yes,mass=censor,runtime=empirical"
 BASELINES = ("easy", "easy-sjbf", "best")
@@ -44,18 +45,19 @@ class Grid(NamedTuple):
 
 def frontier(trace: str, grid: Grid | None = None, keys: str = KEYS, jobs: int | None = None) -> dict[str, Any]:
     """Replay a log, or its first jobs, under every policy of a grid and those that it is to be measured by."""
-    source, workload = log(trace, jobs)
+    name, workload = log(trace, jobs)
     cases: list[tuple[str, dict[str, Any]]] = [(name, {"policy": name}) for name in BASELINES]
     rows = []
-    for policy, row in [*cases, *(grid or Grid()).policies(keys)]:
-        result = carry_out(Plan(policy, trace, workload, configure(policy)))
+    cases += (grid or Grid()).policies(keys)
+    for number, (policy, row) in enumerate(cases, 1):
+        say(f"{name}: {number} of {len(cases)}: {policy}")
+        result = carry_out(Plan(policy, name, workload, configure(policy)))
         scores = result.scores.policy
         figures = {name: getattr(scores, name) for name in ("mean_bounded_slowdown", "max_wait", "mean_wait")}
         rows.append(row | figures | {"cpu_seconds": round(result.cpu_seconds, 2)})
     best = undominated([(row["mean_bounded_slowdown"], row["max_wait"]) for row in rows])
     return {
-        "log": source,
-        "trace": trace,
+        "trace": name,
         "processors": workload.processors,
         "jobs": len(workload),
         "keys": keys,
@@ -64,7 +66,7 @@ def frontier(trace: str, grid: Grid | None = None, keys: str = KEYS, jobs: int |
 
 
 def main(
-    traces: Annotated[list[str], typer.Argument(help=f"logs: {', '.join(SIZES)}")],
+    traces: Annotated[list[str], typer.Argument(metavar=f"{METAVAR}…", help=HELP)],
     html: Annotated[Path | None, typer.Option(help="write a page with plot and table")] = None,
     jobs: Annotated[int | None, typer.Option(help="the first so many jobs")] = None,
     keys: Annotated[str, typer.Option(help="keys of `probabilistic` that stay")] = KEYS,
@@ -78,7 +80,7 @@ def main(
     grid = Grid(criterion or whole.criteria, tau or whole.taus, budget or whole.budgets, patience or whole.patiences)
     for trace in traces:
         documents.append(frontier(trace, grid, keys, jobs))
-        print(json.dumps({"benchmark": f"frontier-{trace.lower()}"} | documents[-1]), flush=True)
+        print(json.dumps({"benchmark": f"frontier-{documents[-1]['trace'].lower()}"} | documents[-1]), flush=True)
     if html is not None:
         with result_file(html) as file:
             file.write(page(documents).encode())
@@ -87,4 +89,4 @@ def main(
 BENCHMARKS = {f"frontier-{trace.lower()}": partial(frontier, trace, jobs=JOBS) for trace in ("KTH", "SDSC-SP2", "CTC")}
 
 if __name__ == "__main__":
-    typer.run(main)
+    run_app(application(main))

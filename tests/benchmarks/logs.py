@@ -1,31 +1,46 @@
-"""The logs that benchmarks replay: those of the archive, or generated ones of the same size where it is missing."""
+"""The logs that benchmarks replay: those of the archive by name, or any by its file; never others in their place."""
 
+from pathlib import Path
 from typing import NamedTuple
 
-from replayer.lublin import generate
-from replayer.swf import Trace, Workload, prepare
-from tests.gates.archive import TRACES, workload
+from replayer.arguments import read_cluster, split_size
+from replayer.swf import Workload
+from shared.command_line import say
+from shared.errors import TraceError
+from tests.gates.archive import path_of, workload
 
 
-class Size(NamedTuple):
-    """How large a log and its machine are."""
+class Log(NamedTuple):
+    """A log by the name that figures bear."""
 
-    jobs: int
-    processors: int
-
-
-SIZES = {
-    "KTH": Size(28_481, 100),
-    "SDSC-SP2": Size(53_999, 128),
-    "CTC": Size(77_199, 338),
-    "HPC2N": Size(202_871, 240),
-}
+    name: str
+    workload: Workload
 
 
-def log(trace: str, jobs: int | None = None, processors: int | None = None) -> tuple[str, Workload]:
-    """Return where the jobs come from, `archive` or `generated`, and the jobs, or the first so many."""
-    size = SIZES[trace]
-    if TRACES.is_dir():
-        return "archive", workload(trace, processors or size.processors, limit=jobs)
-    made = Trace(trace, *generate(size.jobs, processors or size.processors, seed=1))
-    return "generated", prepare(made, limit=jobs)
+SIZES = {"KTH": 100, "SDSC-SP2": 128, "CTC": 338, "HPC2N": 240}
+"""Processors of the machines."""
+
+METAVAR = "LOG[@PROCESSORS]"
+HELP = f"{', '.join(SIZES)}, or a file."
+
+
+def log(text: str, jobs: int | None = None) -> Log:
+    """Return the log that `METAVAR` spells, or its first so many jobs.
+
+    Raises
+    ------
+    TraceError
+        If it is not there; says where it was looked for.
+    """
+    name, size = split_size(text)
+    if name in SIZES:
+        return Log(text, workload(name, size or SIZES[name], limit=jobs))
+    if not Path(name).exists():
+        raise TraceError(f"{name}: neither a file nor one of {', '.join(SIZES)}")
+    cluster = read_cluster(text, None, "drop", "as-logged", jobs, say, "closed")
+    return Log(cluster.name, cluster.workload)
+
+
+def require(name: str) -> None:
+    """Raise `TraceError` if a log of the archive is not there."""
+    path_of(name)

@@ -11,8 +11,9 @@ from typing import Any
 
 from replayer.comparison import Plan
 from services.catalogue import configure
+from shared.command_line import run_app
 from shared.events import Envelope, JobEnded, JobSubmitted
-from tests.benchmarks.logs import log
+from tests.benchmarks.logs import log, require
 
 ROOT = Path(__file__).parents[2]
 EVERY = 50_000  # jobs seen between two looks
@@ -21,6 +22,7 @@ MEGABYTE = 1 << 20
 
 def memory(trace: str) -> dict[str, Any]:
     """Replay a log in a process of its own and return what that measured."""
+    require(trace)
     command = [sys.executable, "-m", "tests.benchmarks.memory", trace]
     done = subprocess.run(command, check=True, capture_output=True, text=True, cwd=ROOT)
     measured: dict[str, Any] = json.loads(done.stdout)
@@ -41,7 +43,7 @@ def peak() -> float:
 def measure(trace: str) -> dict[str, Any]:
     """Replay a log under EASY and look at the memory now and then."""
     imported = resident()
-    source, workload = log(trace)
+    name, workload = log(trace)
     gc.collect()
     loaded, loading_peak = resident(), peak()
     seen: list[dict[str, float]] = []
@@ -59,12 +61,11 @@ def measure(trace: str) -> dict[str, Any]:
         elif isinstance(envelope.event, JobEnded) and not envelope.event.requeued:
             in_system -= 1
 
-    replay = Plan("easy", trace, workload, configure("easy")).replay([watch])
+    replay = Plan("easy", name, workload, configure("easy")).replay([watch])
     prepared = resident()
     replay.run_to_end()
     return {
-        "log": source,
-        "trace": trace,
+        "trace": name,
         "jobs": len(workload),
         "unit": "MiB",
         "imported": imported,
@@ -80,4 +81,4 @@ def measure(trace: str) -> dict[str, Any]:
 
 
 if __name__ == "__main__":
-    print(json.dumps(measure(sys.argv[1])))
+    run_app(lambda: print(json.dumps(measure(sys.argv[1]))))

@@ -11,12 +11,14 @@ import numpy as np
 import numpy.typing as npt
 import typer
 
+from replayer.arguments import split_size
 from replayer.comparison import Plan, carry_out
 from replayer.swf import Workload
 from services.catalogue import configure
+from shared.command_line import application, run_app
 from shared.events import Decided, Envelope, JobEnded, JobStarted, JobSubmitted
 from shared.reasons import Reserved
-from tests.benchmarks.logs import SIZES, log
+from tests.benchmarks.logs import HELP, METAVAR, log
 
 ORDERS = ("BF", "P", "R", "1/L", "P/L", "R/L")
 BEST = "order=R/L,guarantees=no"
@@ -111,26 +113,25 @@ def variant(trace: str, workload: Workload, keys: str, seed: int) -> dict[str, A
     }
 
 
-def table(trace: str, processors: int | None, seeds: int, only: str) -> Iterator[dict[str, Any]]:
+def table(trace: str, seeds: int, only: str) -> Iterator[dict[str, Any]]:
     """Yield the figures of every variant, of those that draw for every seed."""
-    _, workload = log(trace, processors=processors)
+    name, workload = log(trace)
     for keys in VARIANTS:
         if only in keys:
             draws = any(f"order={order}" in keys for order in ("P", "R"))
             for seed in range(seeds if draws else 1):
-                yield {"trace": f"{trace}@{workload.processors}"} | variant(trace, workload, keys, seed)
+                yield {"trace": f"{split_size(name)[0]}@{workload.processors}"} | variant(name, workload, keys, seed)
 
 
 def main(
-    trace: Annotated[str, typer.Argument(metavar="LOG[@PROCESSORS]", help=", ".join(SIZES))],
+    trace: Annotated[str, typer.Argument(metavar=METAVAR, help=HELP)],
     seeds: int = 1,
     only: Annotated[str, typer.Option(help="Only variants that contain this text.")] = "",
 ) -> None:
     """Print one JSON line per variant and seed."""
-    name, _, size = trace.partition("@")
-    for row in table(name, int(size) if size else None, seeds, only):
+    for row in table(trace, seeds, only):
         print(json.dumps(row), flush=True)
 
 
 if __name__ == "__main__":
-    typer.run(main)
+    run_app(application(main))

@@ -8,10 +8,10 @@ from typing import Any, NamedTuple
 import numpy as np
 
 from services.scheduler.adjusted_times import planned_times
-from services.scheduler.delay_probability import walk
 from services.scheduler.job_table import Histograms, Queue, Running
 from services.scheduler.probabilistic import Probabilistic
 from services.scheduler.probabilistic_keys import ProbabilisticKeys
+from services.scheduler.release_walk import UNBOUNDED, walk
 from services.scheduler.terminations import refined_edges, terminations
 from tests.benchmarks.scheduling_pass import NOW, median_microseconds
 
@@ -85,7 +85,7 @@ def probabilistic_pass() -> dict[str, Any]:
         timed: dict[str, Callable[[], object]] = {
             "pass": partial(policy.schedule, NOW, queue, running, free),
             "walk_in_single_processors": partial(
-                walk, int(queue.processors[0]) - free, running.processors.copy(), *steps, kinds
+                walk, int(queue.processors[0]) - free, running.processors.copy(), *steps, kinds, UNBOUNDED
             ),
         }
         rows.append(

@@ -11,8 +11,8 @@ from services.catalogue import configure
 from services.pipeline import STAGES
 from services.scheduler.handler import Scheduler
 from services.scheduler.job_table import Queue, Running
-from services.scheduler.policy import Policy
-from shared.events import ClusterOpened, Decision, Evaluated, Event
+from services.scheduler.policy import Answer, Policy
+from shared.events import ClusterOpened, Event
 from shared.spec import SpecKeys
 from tests.benchmarks.logs import log
 
@@ -28,7 +28,7 @@ class TimedPolicy(Policy):
         self.seconds = 0.0
         self.passes = 0
 
-    def schedule(self, now: int, queue: Queue, running: Running, free: int) -> Sequence[Decision | Evaluated]:
+    def schedule(self, now: int, queue: Queue, running: Running, free: int) -> Sequence[Answer]:
         """Let the other policy decide."""
         began = time.perf_counter()
         decisions = self.policy.schedule(now, queue, running, free)
@@ -51,8 +51,8 @@ class TimedPolicy(Policy):
 
 def replay(trace: str) -> dict[str, Any]:
     """Replay a log twice: once as it is, once with the stop watch."""
-    source, workload = log(trace)
-    plan = Plan("easy", trace, workload, configure("easy"))
+    name, workload = log(trace)
+    plan = Plan("easy", name, workload, configure("easy"))
     result = carry_out(plan)
 
     watches: list[TimedPolicy] = []
@@ -71,8 +71,7 @@ def replay(trace: str) -> dict[str, Any]:
     if last.scores != result.scores:
         raise AssertionError("the stop watch changed a decision")
     return {
-        "log": source,
-        "trace": trace,
+        "trace": name,
         "processors": workload.processors,
         "policy": "easy",
         "jobs": len(workload),

@@ -27,9 +27,10 @@ from services.runtime_distribution.template_search import search
 from services.runtime_distribution.templates import TemplatesKeys
 from services.scheduler.policies import BEST
 from services.scoreboard.run_time_errors import RunTimeErrors
+from shared.command_line import application, run_app
 from shared.events import JobEnded, JobSubmitted
 from shared.spec import parse
-from tests.benchmarks.logs import SIZES, log
+from tests.benchmarks.logs import HELP, METAVAR, log
 
 SIMPLE = (
     *("requested", "queue-maximum", "last-two", "class-p90", "class-mean-sigma", "gibbons", "gibbons(degree=2)"),
@@ -72,9 +73,9 @@ def followed(workload: Workload, spec: str) -> dict[str, Any]:
 
 def errors(trace: str) -> Iterator[dict[str, Any]]:
     """Yield the mean absolute error of every predictor as a share of the mean run time."""
-    source, workload = log(trace)
+    name, workload = log(trace)
     for spec in (*SIMPLE, "templates"):
-        yield {"trace": trace, "source": source} | followed(workload, spec)
+        yield {"trace": name} | followed(workload, spec)
 
 
 def searched(trace: str, generations: int = 30, seed: int = 0) -> dict[str, Any]:
@@ -86,7 +87,7 @@ def searched(trace: str, generations: int = 30, seed: int = 0) -> dict[str, Any]
             began = time.perf_counter()
             *_, best = search(Genes(training.characteristics), training, 40, generations, seed)
             seconds[workers] = round(time.perf_counter() - began, 1)
-    source, workload = log(trace)
+    name, workload = log(trace)
     with ThreadPoolExecutor() as pool:
         whole = errors_on(workload, pool, TemplatesKeys())
         run_times = workload.columns["run_time"]
@@ -95,8 +96,7 @@ def searched(trace: str, generations: int = 30, seed: int = 0) -> dict[str, Any]
             points = whole.points([whole.estimates(each) for each in templates])
             rest[name] = round(float(np.abs(points - run_times)[TRAINING:].sum() / run_times[TRAINING:].sum()), 4)
     return {
-        "trace": trace,
-        "source": source,
+        "trace": name,
         "training": round(best.error, 4),
         "rest": rest,
         "seconds": seconds,
@@ -106,16 +106,15 @@ def searched(trace: str, generations: int = 30, seed: int = 0) -> dict[str, Any]
 
 def schedules(trace: str) -> Iterator[dict[str, Any]]:
     """Yield what EASY-SJBF and the recommended policy make of each predictor."""
-    source, workload = log(trace)
+    name, workload = log(trace)
     recommended = parse(BEST)
     probabilistic = {key: value for key, value in recommended.keys.items() if key != "runtime"}
     keys = ",".join(f"{key}={value}" for key, value in probabilistic.items())
     for runtime in (*SIMPLE, "templates", "empirical"):
         for policy in ("easy-sjbf", f"{recommended.name}({keys})"):
-            scores = carry_out(Plan(policy, trace, workload, configure(policy, runtime))).scores.policy
+            scores = carry_out(Plan(policy, name, workload, configure(policy, runtime))).scores.policy
             yield {
-                "trace": trace,
-                "source": source,
+                "trace": name,
                 "policy": parse(policy).name,
                 "runtime": runtime,
                 "mean_wait": scores.mean_wait,
@@ -128,8 +127,8 @@ def cost() -> list[dict[str, Any]]:
     """Return what templates cost per job, at 10,000 jobs and at all of HPC2N."""
     rows = []
     for jobs in (10_000, None):
-        source, workload = log("HPC2N", jobs)
-        rows.append({"source": source} | followed(workload, "templates"))
+        name, workload = log("HPC2N", jobs)
+        rows.append({"trace": name} | followed(workload, "templates"))
     return rows
 
 
@@ -152,7 +151,7 @@ TABLES: dict[Table, Callable[[str], Iterable[dict[str, Any]]]] = {
 
 
 def main(
-    table: Table, traces: Annotated[list[str] | None, typer.Argument(metavar="[LOG]…", help=", ".join(SIZES))] = None
+    table: Table, traces: Annotated[list[str] | None, typer.Argument(metavar=f"[{METAVAR}]…", help=HELP)] = None
 ) -> None:
     """Print one JSON line per predictor, search, or schedule."""
     for trace in traces or ("KTH", "SDSC-SP2", "CTC"):
@@ -161,4 +160,4 @@ def main(
 
 
 if __name__ == "__main__":
-    typer.run(main)
+    run_app(application(main))

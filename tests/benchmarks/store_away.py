@@ -14,7 +14,8 @@ from replayer.streamed import StreamedReplay
 from shared.settings import Settings
 from stack.ports import HOST
 from stack.servers import Kafka, Redis, VictoriaMetrics
-from tests.benchmarks.stream import plan
+from tests.benchmarks.logs import require
+from tests.benchmarks.stream import TRACE, plan
 from tests.parity.store import exported
 from tests.parity.workers import Workers
 from tests.stack.processes import wait_until
@@ -27,6 +28,7 @@ AWAY = 60
 
 def store_away() -> list[dict[str, Any]]:
     """Return events per second of recorded replays, and how many runs the store has complete when all is over."""
+    require(TRACE)
     with (
         tempfile.TemporaryDirectory() as name,
         silent_server() as grafana,

@@ -8,7 +8,7 @@ import sys
 import tempfile
 import time
 from collections.abc import Iterator
-from contextlib import contextmanager
+from contextlib import ExitStack, contextmanager
 from pathlib import Path
 from types import MappingProxyType
 from typing import Any
@@ -25,13 +25,18 @@ from shared import bus
 from shared.events import ClusterClosed, Decided, Envelope, Event
 from shared.settings import Settings
 from shared.topics import FLOW, JOBS
+from stack.roles import ADMIN
 from stack.servers import Kafka, Redis
 from tests.benchmarks.bare_stream import bare_aiokafka, bare_faust, drained, fill, spread
-from tests.benchmarks.logs import log
+from tests.benchmarks.logs import log, require
+from tests.guarded import guarded
 from tests.parity.workers import ROOT
+from tests.patience import PATIENCE
 
+TRACE = "KTH"
 JOBS_RECORDED = 4_000
 JOBS_CLOSED = 1_000
+TURNS = 5
 CONCURRENT = ((1, 400), (10, 100), (100, 20))
 """Runs side by side, and jobs of each."""
 
@@ -54,6 +59,7 @@ class Timed(StreamedReplay):
 
 def stream() -> list[dict[str, Any]]:
     """Run everything on one broker and return one line per figure."""
+    require(TRACE)
     with tempfile.TemporaryDirectory() as name:
         folder = Path(name)
         with Kafka(folder / "kafka") as kafka, Redis(folder / "redis") as redis:
@@ -67,14 +73,59 @@ def stream() -> list[dict[str, Any]]:
     return lines
 
 
+def stream_with_access() -> list[dict[str, Any]]:
+    """Run the same replays over open servers, under passwords and rights, and under TLS too, in turns.
+
+    A figure of one turn stands beside that of the open servers in the same turn; the last line has the medians.
+    """
+    require(TRACE)
+    kinds = {"open": None, "secure": False, "tls": True}
+    lines: list[dict[str, Any]] = []
+    with tempfile.TemporaryDirectory() as name, ExitStack() as running:
+        places = {kind: running.enter_context(servers(Path(name) / kind, tls)) for kind, tls in kinds.items()}
+        for settings, access in places.values():
+            running.enter_context(workers(settings, access=access))
+        for turn in range(TURNS):
+            for kind, (settings, _) in places.items():
+                found = uvloop.run(closed(settings, f"-{turn}")), uvloop.run(recorded(settings, f"-{turn}"))
+                lines += [{"kind": kind, "turn": turn} | line for line in found]
+    return [*lines, ratios(lines)]
+
+
+def ratios(lines: list[dict[str, Any]]) -> dict[str, Any]:
+    """Return each figure as a multiple of that of the open servers in the same turn: the median of all turns."""
+    found: dict[str, Any] = {"part": "beside-open"}
+    for figure in ("scheduling_points_per_second", "events_per_second", "median_ms", "p99_ms"):
+        of = {(line["kind"], line["turn"]): line[figure] for line in lines if figure in line}
+        for kind in ("secure", "tls"):
+            beside = [of[kind, turn] / of["open", turn] for turn in range(TURNS)]
+            found[f"{kind}_{figure}"] = round(statistics.median(beside), 3)
+    return found
+
+
 @contextmanager
-def workers(settings: Settings, *names: str) -> Iterator[list[subprocess.Popen[bytes]]]:
-    """Run one worker for each stage that is named, or for all."""
+def servers(folder: Path, tls: bool | None) -> Iterator[tuple[Settings, str | None]]:
+    """Yield settings of who reads every topic, and the folder with those of each role; None where all is open."""
+    if tls is None:
+        with Kafka(folder / "kafka") as kafka, Redis(folder / "redis") as redis:
+            yield Settings(kafka_bootstrap=kafka.address, redis_url=redis.url, web_port=0), None
+    else:
+        with guarded(folder, tls=tls) as made:
+            yield made.settings(ADMIN), str(made.folder)
+
+
+@contextmanager
+def workers(settings: Settings, *names: str, access: str | None = None) -> Iterator[list[subprocess.Popen[bytes]]]:
+    """Run one worker for each stage that is named, or for all; in their roles, where a folder has their settings."""
     environment = os.environ | {
         "SHADOWTIME_KAFKA_BOOTSTRAP": settings.kafka_bootstrap,
         "SHADOWTIME_REDIS_URL": settings.redis_url,
         "SHADOWTIME_WEB_PORT": "0",
+        "SHADOWTIME_CONNECT_SECONDS": str(PATIENCE),
     }
+    if access is not None:
+        del environment["SHADOWTIME_REDIS_URL"]
+        environment["SHADOWTIME_ACCESS"] = access
     commands = [[sys.executable, "-m", "services", name] for name in names or [stage.name for stage in STAGES]]
     running = [subprocess.Popen(command, cwd=ROOT, env=environment, stderr=subprocess.DEVNULL) for command in commands]
     try:
@@ -87,7 +138,7 @@ def workers(settings: Settings, *names: str) -> Iterator[list[subprocess.Popen[b
 
 
 def plan(mode: str, jobs: int, name: str = "bench") -> Plan:
-    _, whole = log("KTH")
+    _, whole = log(TRACE)
     columns = MappingProxyType({field: column[:jobs] for field, column in whole.columns.items()})
     workload = Workload(whole.name, whole.processors, columns, {}, 0)
     return Plan(name, "bench", workload, configure("easy"), "recorded" if mode == "recorded" else "closed")
@@ -122,10 +173,10 @@ def each_stage_alone(settings: Settings) -> list[dict[str, Any]]:
     return lines
 
 
-async def closed(settings: Settings) -> dict[str, Any]:
+async def closed(settings: Settings, name: str = "") -> dict[str, Any]:
     """Replay with the barrier."""
-    replay = timed(settings, "closed", JOBS_CLOSED)
-    await warm_up(settings)
+    replay = timed(settings, f"closed{name}", JOBS_CLOSED)
+    await warm_up(settings, name)
     began = time.perf_counter()
     last = await replay.run_to_end()
     took = time.perf_counter() - began
@@ -147,7 +198,7 @@ async def hops(settings: Settings, replay: Timed) -> dict[str, float]:
     partition = bus.partition_of(replay.run, settings.partitions)
     published: dict[str, dict[int, int]] = {}
     for topic in FLOW:
-        records = await bus.read_log(settings, topic, partition)
+        records = [record async for record in bus.read_log(settings, topic, partition)]
         envelopes = [(Envelope.from_bytes(record.value), record.timestamp) for record in records]
         published[topic] = {envelope.sequence: time for envelope, time in envelopes if envelope.run == replay.run}
     means = {
@@ -160,10 +211,10 @@ async def hops(settings: Settings, replay: Timed) -> dict[str, float]:
     return {name: round(mean, 2) for name, mean in means.items()}
 
 
-async def recorded(settings: Settings) -> dict[str, Any]:
+async def recorded(settings: Settings, name: str = "") -> dict[str, Any]:
     """Replay without waiting, through all stages at once."""
     made = plan("recorded", JOBS_RECORDED)
-    replay = StreamedReplay(made.opened(), made.source(), [], "recorded", settings, starts_only=True)
+    replay = StreamedReplay(made.opened(), made.source(), [], f"recorded{name}", settings, starts_only=True)
     began = time.perf_counter()
     await replay.run_to_end()
     took = time.perf_counter() - began
@@ -183,9 +234,9 @@ async def side_by_side(settings: Settings, runs: int, jobs: int) -> dict[str, An
     )
 
 
-async def warm_up(settings: Settings) -> None:
+async def warm_up(settings: Settings, name: str = "") -> None:
     """Wait until every stage answers."""
-    await timed(settings, "warm-up", 20).run_to_end()
+    await timed(settings, f"warm-up{name}", 20).run_to_end()
 
 
 def timed(settings: Settings, run: str, jobs: int) -> Timed:

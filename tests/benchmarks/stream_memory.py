@@ -38,19 +38,19 @@ MEGABYTE = 1 << 20
 
 def stream_memory(trace: str, jobs: int) -> dict[str, Any]:
     """Replay the first jobs of a log as they ran, through one worker per stage."""
-    source, whole = log(trace)
+    name, whole = log(trace)
     columns = MappingProxyType({field: column[:jobs] for field, column in whole.columns.items()})
     workload = Workload(whole.name, whole.processors, columns, {}, 0)
-    plan = Plan("memory", trace, workload, configure("easy"), "recorded")
-    with tempfile.TemporaryDirectory() as name:
-        folder = Path(name)
+    plan = Plan("memory", name, workload, configure("easy"), "recorded")
+    with tempfile.TemporaryDirectory() as temporary:
+        folder = Path(temporary)
         with Kafka(folder / "kafka") as kafka, Redis(folder / "redis") as redis:
             settings = Settings(kafka_bootstrap=kafka.address, redis_url=redis.url, web_port=0)
             with workers(settings) as running:
                 pids = {stage.name: process.pid for stage, process in zip(STAGES, running, strict=True)}
                 measured = uvloop.run(measure(settings, plan, pids))
             kept = sum(path.stat().st_size for path in (folder / "kafka" / "data").glob("*-*/*.log"))
-    return {"log": source, "jobs": len(workload), "kafka_bytes_per_job": round(kept / len(workload))} | measured
+    return {"trace": name, "jobs": len(workload), "kafka_bytes_per_job": round(kept / len(workload))} | measured
 
 
 async def measure(settings: Settings, plan: Plan, pids: dict[str, int]) -> dict[str, Any]:

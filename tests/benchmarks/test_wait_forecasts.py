@@ -1,23 +1,12 @@
-"""Tables of wait forecasts need no archive, and know the run times only where they say so."""
+"""Tables of wait forecasts know the run times only where they say so."""
 
-from pathlib import Path
-
-import pytest
-
-import tests.benchmarks.logs as logs
 from tests.benchmarks.wait_forecasts import ACTUAL, QUEUES, Table, cost_at, rows
 
 
-@pytest.fixture(autouse=True)
-def _small_generated_log(monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(logs, "TRACES", Path("nowhere"))
-    monkeypatch.setitem(logs.SIZES, "KTH", logs.Size(300, 16))
-
-
-def test_a_row_for_each_predictor_and_policy() -> None:
+def test_a_row_for_each_predictor_and_policy(generated_log: str) -> None:
     found = {
         (row["policy"], row["runtime"]): row
-        for row in rows(Table.WAITS, "KTH", ["fcfs", "all-reserve"], [ACTUAL, "requested"])
+        for row in rows(Table.WAITS, generated_log, ["fcfs", "all-reserve"], [ACTUAL, "requested"])
     }
     assert len(found) == 4
     assert found["fcfs", ACTUAL]["run_time_error"] == found["fcfs", ACTUAL]["wait_error"] == 0
@@ -27,8 +16,8 @@ def test_a_row_for_each_predictor_and_policy() -> None:
     assert found["all-reserve", ACTUAL]["wait_error"] < found["all-reserve", "requested"]["wait_error"]
 
 
-def test_schedules_are_made_by_the_predictor_too() -> None:
-    (row,) = rows(Table.SCHEDULES, "KTH", ["fcfs", "all-reserve"], [ACTUAL])
+def test_schedules_are_made_by_the_predictor_too(generated_log: str) -> None:
+    (row,) = rows(Table.SCHEDULES, generated_log, ["fcfs", "all-reserve"], [ACTUAL])
     assert (row["policy"], row["wait_error"]) == ("all-reserve", 0)
 
 

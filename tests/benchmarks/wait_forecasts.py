@@ -22,11 +22,12 @@ from services.scheduler.forecast import forecaster_of
 from services.scheduler.handler import Scheduler
 from services.scheduler.job_table import UNKNOWN, Queue, Running
 from services.scheduler.policies import POLICIES
+from shared.command_line import application, run_app
 from shared.events import ClusterOpened
 from shared.predictions import WaitForecast
 from shared.spec import parse
 from shared.stage import Stage
-from tests.benchmarks.logs import log
+from tests.benchmarks.logs import HELP, METAVAR, log
 from tests.benchmarks.scheduling_pass import FREE, NOW, median_microseconds, queue_of, running_of
 from tests.clairvoyance import clairvoyant_stages
 
@@ -62,13 +63,13 @@ class Table(StrEnum):
 
 def row(table: Table, trace: str, policy: str, runtime: str, jobs: int | None = None) -> dict[str, Any]:
     """Return the figures of one log, policy and predictor; times in seconds, errors as shares of the means."""
-    source, workload = log(trace, jobs)
+    name, workload = log(trace, jobs)
     plan = ",plan=requested" if table is Table.WAITS and policy != "fcfs" else ""
     chosen = configure(f"{policy}:forecast=yes{plan}", "requested" if runtime == ACTUAL else runtime)
-    opened = Plan(policy, trace, workload, chosen).opened()
+    opened = Plan(policy, name, workload, chosen).opened()
     stages = clairvoyant_stages(workload) if runtime == ACTUAL else STAGES
     began = time.process_time()
-    last = EmbeddedReplay(opened, Plan(policy, trace, workload, chosen).source(), stages=stages).run_to_end()
+    last = EmbeddedReplay(opened, Plan(policy, name, workload, chosen).source(), stages=stages).run_to_end()
     assert last.scores is not None
     scores, run_times, forecast = last.scores.policy, last.scores.run_time, last.scores.wait_forecast
     assert forecast is not None
@@ -76,8 +77,7 @@ def row(table: Table, trace: str, policy: str, runtime: str, jobs: int | None = 
     assert run_times.mean_run_time
     return {
         "table": table,
-        "trace": trace,
-        "source": source,
+        "trace": name,
         "policy": policy,
         "runtime": runtime,
         "jobs": scores.jobs,
@@ -116,7 +116,7 @@ class Timed(Scheduler):
 
 def cost_in_replay(trace: str) -> list[dict[str, Any]]:
     """Return microseconds for each submission of a log, on requests and where predictions are outlived."""
-    source, workload = log(trace)
+    name, workload = log(trace)
     found = []
     for policy in POLICIES_AHEAD:
         for runtime in ("requested", "last-two"):
@@ -127,11 +127,11 @@ def cost_in_replay(trace: str) -> list[dict[str, Any]]:
                 else each
                 for each in STAGES
             ]
-            plan = Plan(policy, trace, workload, configure(f"{policy}:forecast=yes", runtime))
+            plan = Plan(policy, name, workload, configure(f"{policy}:forecast=yes", runtime))
             EmbeddedReplay(plan.opened(), plan.source(), stages=stages).run_to_end()
             median, high, most = np.quantile(taken, [0.5, 0.99, 1.0]).round(1).tolist()
             figures = {"median": median, "mean": round(float(np.mean(taken)), 1), "p99": high, "max": most}
-            found.append({"log": source, "policy": policy, "runtime": runtime, "microseconds": figures})
+            found.append({"trace": name, "policy": policy, "runtime": runtime, "microseconds": figures})
     return found
 
 
@@ -177,7 +177,7 @@ BENCHMARKS: dict[str, Callable[[], list[dict[str, Any]]]] = {
 
 def main(
     table: Table,
-    traces: Annotated[list[str] | None, typer.Argument(metavar="[LOG]…")] = None,
+    traces: Annotated[list[str] | None, typer.Argument(metavar=f"[{METAVAR}]…", help=HELP)] = None,
     policy: Annotated[list[str] | None, typer.Option(metavar="NAME", help="Repeat for several.")] = None,
     runtime: Annotated[list[str] | None, typer.Option(metavar="SPEC", help=f"Repeat for several; or {ACTUAL}.")] = None,
 ) -> None:
@@ -188,4 +188,4 @@ def main(
 
 
 if __name__ == "__main__":
-    typer.run(main)
+    run_app(application(main))

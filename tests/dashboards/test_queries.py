@@ -27,7 +27,7 @@ from tests.stack.test_supervisor import new_plan, options, stack
 
 YEAR_1980 = 315_532_800
 SEEDS = {"north": 3, "south": 6}
-POLICY = "probabilistic:tau=0.3,runtime={},adjustment=auto"
+POLICY = "probabilistic:tau=0.3,recalibrate=stated,runtime={},adjustment=auto"
 FORECASTING = "easy:forecast=yes"
 LONG = 1_000
 """Jobs from which on a log lasts for the week after which there are hidden states."""

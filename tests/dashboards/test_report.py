@@ -22,6 +22,7 @@ from replayer.comparison import as_json, carry_out
 from replayer.records import DecisionLog
 from replayer.swf import BUNDLED, prepare, read_swf
 from services.catalogue import canonical, configure
+from shared.bounds import LATEST
 from tests.dashboards.recorded_runs import POLICIES, compared, recorded, replayed
 from tests.replayer.small_logs import generated, job, plan_of, trace_of
 
@@ -228,7 +229,7 @@ def test_a_log_of_few_jobs_has_a_report_too(size: int) -> None:
 
 
 @pytest.mark.parametrize("unix_start_time", [None, 10**9])
-@pytest.mark.parametrize("leap", [10**9, 10**12, 9 * 10**15])
+@pytest.mark.parametrize("leap", [10**9, 10**12, LATEST - 10_000])
 def test_a_log_whose_clock_leaps_has_a_report_of_a_size(unix_start_time: int | None, leap: int) -> None:
     jobs = [job(number, at, run_time=900, processors=4) for number, at in enumerate((0, 1, 2, leap, leap + 1), 1)]
     trace = trace_of(*jobs, processors=4)
@@ -255,6 +256,32 @@ def test_a_hostile_name_is_text_everywhere() -> None:
     html = page([told], [name], [records])
     assert not re.search(r"<script|<img", html)
     assert name.strip() in parsed(html).text
+
+
+def test_finding_18_what_nobody_sees_of_a_name_is_written_out() -> None:
+    unseen = [
+        *map(chr, (*range(32), *range(127, 160))),
+        "\u00ad",
+        "\u200b",
+        "\u202e",
+        "\u2028",
+        "\u2066",
+        "\udc9b",
+        "\ufeff",
+    ]
+    name = f"kth{''.join(unseen)}\U000e0041 95\u00a0%"
+    told, records = compared(
+        cluster=name.replace("\udc9b", "")
+    )  # half a pair is no cluster's name, but may be a file's
+    for row, record in zip(told["policies"], records, strict=True):
+        row["policy"] = name + row["policy"]
+        record.plan = record.plan._replace(label=row["policy"])
+    html = page([told], [name], [records])
+    assert not set(unseen) - {"\n"} & set(html)
+    assert html.count("\n") == page([told | {"cluster": "kth"}], [], []).count("\n")
+    assert r"kth\x00\x01" in parsed(html).text
+    assert r"\u202e" in parsed(html).text
+    assert html.encode()
 
 
 def test_forecasts_have_a_table_where_there_are_any() -> None:

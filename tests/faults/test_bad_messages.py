@@ -33,29 +33,32 @@ def workers(kafka: Kafka, redis_server: Redis, tmp_path_factory: pytest.TempPath
         yield running
 
 
-def publish(settings: Settings, topic: str, run: str, values: list[bytes]) -> None:
-    async def send() -> None:
+def publish(settings: Settings, topic: str, run: str, values: list[bytes]) -> list[dict[str, str]]:
+    """Publish messages of a run; return where each is."""
+
+    async def send() -> list[dict[str, str]]:
         partitions = await bus.prepare_topics(settings)
         producer = bus.producer(settings)
         await producer.start()
-        for value in values:
-            await producer.send_and_wait(topic, value, run.encode(), bus.partition_of(run, partitions))
+        partition = bus.partition_of(run, partitions)
+        sent = [await producer.send_and_wait(topic, value, run.encode(), partition) for value in values]
         await producer.stop()
+        return [{"topic": topic, "partition": str(partition), "offset": str(each.offset)} for each in sent]
 
-    asyncio.run(send())
+    return asyncio.run(send())
 
 
 def dead_letters(settings: Settings, count: int, **wanted: str) -> list[dict[str, str]]:
-    """Wait for the dead letters that are about some topic or carry some text."""
+    """Wait for the dead letters with these headers or this text in their reason; other tests' are on the same Kafka."""
     command = [sys.executable, "-m", "services", "watch", "dead-letters", "--beginning"]
     command += [f"--kafka-bootstrap={settings.kafka_bootstrap}"]
-    found: list[dict[str, str]] = []
+    asked, found = wanted.items(), list[dict[str, str]]()
     process = subprocess.Popen(command, cwd=ROOT, stdout=subprocess.PIPE, text=True)
     assert process.stdout is not None
     try:
         for line in process.stdout:
             letter = json.loads(line)
-            if all(text in letter[name] for name, text in wanted.items()):
+            if all(text == letter[name] or (name == "reason" and text in letter[name]) for name, text in asked):
                 found.append(letter)
             if len(found) == count:
                 return found
@@ -68,18 +71,18 @@ def dead_letters(settings: Settings, count: int, **wanted: str) -> list[dict[str
 
 @pytest.mark.parametrize("topic", FLOW[:-1])
 def test_malformed_oversized_and_foreign_messages(settings: Settings, workers: Workers, topic: str) -> None:
+    most = LIMIT if topic == "jobs" else 8 * LIMIT  # a stage may say more than it is told
     foreign = Envelope(run="foreign", sequence=0, event=ClusterOpened(time=0, cluster="x", processors=1))
     values = [
         b"{not json",
-        b"x" * (LIMIT + 1),
+        b"x" * (most + 1),
         foreign.model_dump_json().replace('"schema_version":1', '"schema_version":99').encode(),
     ]
-    publish(settings, topic, "rubbish", values)
-    letters = sorted(dead_letters(settings, 3, topic=topic), key=lambda letter: int(letter["offset"]))
+    places = publish(settings, topic, "rubbish", values)
+    letters = [dead_letters(settings, 1, **place)[0] for place in places]
     assert [letter["bytes"] for letter in letters] == [str(len(value)) for value in values]
-    assert len({letter["offset"] for letter in letters}) == 3
     assert "not an envelope of this schema" in letters[0]["reason"]
-    assert f"at most {LIMIT} are taken" in letters[1]["reason"]
+    assert f"at most {most} are taken" in letters[1]["reason"]
     assert "schema_version" in letters[2]["reason"]
 
 

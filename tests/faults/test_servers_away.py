@@ -11,10 +11,12 @@ import pytest
 
 from services.pipeline import STAGES
 from shared.bus import partition_of
+from shared.events import Envelope, SchedulingPoint
 from shared.redis_store import connect
 from shared.settings import Settings
 from shared.stage import SNAPSHOT_SCHEMA
 from stack.servers import Kafka, Redis
+from tests.faults.test_bad_messages import dead_letters, publish
 from tests.parity.test_parity import embedded
 from tests.parity.topic_logs import sequences, without_duplicates
 from tests.parity.workers import ROOT, Workers
@@ -157,22 +159,30 @@ def test_sigterm_under_load_ends_cleanly(kafka: Kafka, redis_server: Redis, tmp_
         assert "Traceback" not in workers.logs()
 
 
-def test_a_snapshot_of_another_schema_is_refused_with_the_remedy(kafka: Kafka, tmp_path: Path) -> None:
+def test_a_snapshot_of_another_schema_quarantines_its_run_with_the_remedy(kafka: Kafka, tmp_path: Path) -> None:
     require(Redis)
     with Redis(tmp_path / "redis") as redis:
         with Workers(kafka, redis, tmp_path, snapshot_every="10") as workers:
             workers.finish(workers.replay("old", tmp_path / "decisions.jsonl", "--jobs", "20"))
 
-        async def age() -> None:
+        async def age() -> int:
             client = connect(Settings(redis_url=redis.url))
             key = "shadowtime:scheduler:state:old"
             snapshot = await client.hget(key, "snapshot")
             assert isinstance(snapshot, bytes)
             older = snapshot.replace(f'"schema":{SNAPSHOT_SCHEMA}'.encode(), b'"schema":0')
             await client.hset(key, "snapshot", older)
+            sequence = await client.hget(key, "sequence")
             await client.aclose()
+            return int(sequence or -1)
 
-        asyncio.run(age())
-        ended = worker(f"--kafka-bootstrap={kafka.address}", f"--redis-url={redis.url}")
-    assert ended.returncode != 0
-    assert f"snapshot has schema 0, expected {SNAPSHOT_SCHEMA}; rebuild" in ended.stderr
+        following = Envelope(run="old", sequence=asyncio.run(age()) + 1, event=SchedulingPoint(time=10**9))
+        settings = Settings(kafka_bootstrap=kafka.address)
+        publish(settings, "wait-bounds", "old", [following.to_bytes()])
+        workers = Workers(kafka, redis, tmp_path)
+        workers.names = ["scheduler-0"]
+        with workers:
+            (letter,) = dead_letters(settings, 1, reason="schema 0")
+            assert workers.processes["scheduler-0"].poll() is None
+    assert f"the snapshot has schema 0, expected {SNAPSHOT_SCHEMA}" in letter["reason"]
+    assert "python -m services rebuild scheduler --run 'old'" in letter["reason"]

@@ -15,6 +15,7 @@ from replayer.comparison import Plan, Result, carry_out
 from replayer.records import Schedule
 from replayer.swf import Requests, Workload, prepare, read_swf
 from services.catalogue import configure
+from shared.errors import TraceError
 from shared.events import Envelope, JobStarted
 
 SHARED = Path(__file__).parents[3] / "shared"
@@ -29,10 +30,18 @@ FILES = {
 needs_archive = pytest.mark.skipif(not TRACES.is_dir(), reason=f"the logs of the archive are not in {TRACES}")
 
 
+def path_of(trace: str) -> Path:
+    """Return where a log of the archive lies; raises `TraceError` if it does not."""
+    path = TRACES / f"{FILES[trace]}.swf.gz"
+    if not path.is_file():
+        raise TraceError(f"log {trace} of the archive is missing: there is no {path}")
+    return path
+
+
 @lru_cache(maxsize=16)
 def workload(trace: str, processors: int, requests: Requests = "as-logged", limit: int | None = None) -> Workload:
     """Return a log of the archive as it is replayed on a machine of this size."""
-    return prepare(read_swf(TRACES / f"{FILES[trace]}.swf.gz"), processors, requests=requests, limit=limit)
+    return prepare(read_swf(path_of(trace)), processors, requests=requests, limit=limit)
 
 
 def plan(trace: str, processors: int, policy: str, requests: Requests = "as-logged") -> Plan:

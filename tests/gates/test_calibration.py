@@ -15,6 +15,33 @@ LIMIT = 0.05
 KEYS = "mass=censor,points=4"
 
 
+MENDED = {"KTH": 0.187, "SDSC-SP2": 0.201, "CTC": 0.210}
+"""Brier scores of the raw probabilities of `best`, of calibration errors 0.156, 0.162 and 0.090."""
+
+
+@pytest.mark.parametrize(("trace", "processors"), [("KTH", 100), ("SDSC-SP2", 128), ("CTC", 338)])
+def test_what_best_states_is_true(trace: str, processors: int, capsys: pytest.CaptureFixture[str]) -> None:
+    """Recalibrated, of all candidates and of those that were started, and sharper than raw (docs/calibration.md)."""
+    scores = replayed(trace, processors, "best", "as-logged").scores.calibration
+    assert scores is not None
+    assert scores.recalibrated is not None
+    assert scores.recalibrated_started is not None
+    told = {
+        name: (each.candidates, each.calibration_error, each.brier_score)
+        for name in ("exact", "exact_started", "recalibrated", "recalibrated_started")
+        if (each := getattr(scores, name))
+    }
+    with capsys.disabled():
+        print("\n" + json.dumps({"gate": "recalibration", "trace": trace} | told))
+    assert scores.recalibrated.candidates == scores.exact.candidates
+    assert scores.recalibrated.calibration_error is not None
+    assert scores.recalibrated_started.calibration_error is not None
+    assert scores.recalibrated.brier_score is not None
+    assert scores.recalibrated.calibration_error <= 0.03
+    assert scores.recalibrated_started.calibration_error <= 0.06
+    assert scores.recalibrated.brier_score < MENDED[trace]
+
+
 @pytest.mark.parametrize("runtime", ["experts", "empirical-request"])
 @pytest.mark.parametrize(("trace", "processors"), [("KTH", 100), ("SDSC-SP2", 128), ("CTC", 338)])
 def test_expected_calibration_error(

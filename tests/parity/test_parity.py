@@ -5,6 +5,8 @@ import signal
 import subprocess
 import sys
 import time
+from collections.abc import Iterator
+from contextlib import contextmanager
 from pathlib import Path
 
 import pytest
@@ -12,6 +14,7 @@ import pytest
 from shared.bus import partition_of
 from shared.settings import Settings
 from stack.servers import Kafka, Redis
+from tests.guarded import guarded
 from tests.parity.topic_logs import sequences, without_duplicates
 from tests.parity.workers import ROOT, Workers
 from tests.patience import PATIENCE
@@ -98,10 +101,16 @@ def test_the_same_while_everything_is_being_killed(tmp_path: Path) -> None:
     chaos(tmp_path, ["--jobs", "400"], speed=10_000, kills=1, pause=1.0, seconds=600, share=0.5)
 
 
+def test_the_same_under_passwords_rights_and_tls_while_everything_is_being_killed(tmp_path: Path) -> None:
+    chaos(tmp_path, ["--jobs", "400"], speed=10_000, kills=1, pause=1.0, seconds=600, share=0.5, secure=True)
+
+
 @pytest.mark.archive
 @pytest.mark.skipif(not KTH.exists(), reason="needs ../shared/traces")
-def test_the_first_5000_jobs_of_kth_while_everything_is_being_killed(tmp_path: Path) -> None:
-    chaos(tmp_path, [str(KTH), "--jobs", "5000"], speed=12_000, kills=5, pause=6.0, seconds=1500, share=1.0)
+@pytest.mark.parametrize("secure", [False, True], ids=["open", "secure"])
+def test_the_first_5000_jobs_of_kth_while_everything_is_being_killed(tmp_path: Path, secure: bool) -> None:
+    arguments = [str(KTH), "--jobs", "5000"]
+    chaos(tmp_path, arguments, speed=12_000, kills=5, pause=6.0, seconds=1500, share=1.0, secure=secure)
 
 
 @pytest.mark.archive
@@ -124,23 +133,45 @@ def test_trials_and_shapes_of_the_first_3000_jobs_of_kth_while_everything_is_bei
     chaos(tmp_path, arguments, speed=12_000, kills=3, pause=4.0, seconds=1200, share=1.0)
 
 
+@contextmanager
+def two_workers_per_stage(folder: Path, *, secure: bool) -> Iterator[Workers]:
+    """Yield workers over servers of their own; `secure` ones under SASL, ACLs and TLS, each worker in its role."""
+    if secure:
+        with guarded(folder / "stack") as servers:
+            access = str(servers.folder)
+            with Workers(servers.kafka, servers.redis, folder, per_stage=2, access=access) as workers:
+                yield workers
+    else:
+        require(Kafka)
+        require(Redis)
+        with (
+            Kafka(folder / "kafka") as kafka,
+            Redis(folder / "redis") as redis,
+            Workers(kafka, redis, folder, per_stage=2) as workers,
+        ):
+            yield workers
+
+
 def chaos(
-    folder: Path, arguments: list[str], *, speed: int, kills: int, pause: float, seconds: float, share: float
+    folder: Path,
+    arguments: list[str],
+    *,
+    speed: int,
+    kills: int,
+    pause: float,
+    seconds: float,
+    share: float,
+    secure: bool = False,
 ) -> None:
     """Replay while killing; at the end the decisions must be those of the embedded pipeline.
 
     The pace, `speed`, keeps the replay from ending before at least a `share` of everything was done to it.
     """
-    require(Kafka)
-    require(Redis)
     expected = embedded(folder, *arguments)
     chance = random.Random(1)
     until = time.monotonic() + seconds
-    with (
-        Kafka(folder / "kafka") as kafka,
-        Redis(folder / "redis") as redis,
-        Workers(kafka, redis, folder, per_stage=2) as workers,
-    ):
+    with two_workers_per_stage(folder, secure=secure) as workers:
+        kafka, redis = workers.kafka, workers.redis
         run, path = "chaos", folder / "kafka.jsonl"
         arguments = [*arguments, "--speed", str(speed)]
         replay = workers.replay(run, path, *arguments)
@@ -173,4 +204,4 @@ def chaos(
             workers.tend()
         workers.finish(replay, until - time.monotonic())
         assert path.read_bytes() == expected, workers.logs()
-        assert_complete(Settings(kafka_bootstrap=kafka.address), run)
+        assert_complete(workers.kafka_settings, run)

@@ -2,10 +2,11 @@
 
 import asyncio
 
-from shared.bus import read_log
+from shared.bus import prepare_topics, read_log
 from shared.events import Envelope
 from shared.settings import Settings
 from shared.topics import FLOW
+from tests.patience import PATIENCE
 
 
 def sequences(settings: Settings, run: str, partition: int, topics: tuple[str, ...] = FLOW) -> dict[str, list[int]]:
@@ -13,8 +14,10 @@ def sequences(settings: Settings, run: str, partition: int, topics: tuple[str, .
 
     async def read() -> dict[str, list[int]]:
         found: dict[str, list[int]] = {}
+        # A topic that was just made, or not yet, has no leader to ask; on a busy machine that takes a while.
+        await prepare_topics(settings.model_copy(update={"connect_seconds": PATIENCE}))
         for topic in topics:
-            records = await read_log(settings, topic, partition)
+            records = [record async for record in read_log(settings, topic, partition)]
             envelopes = [Envelope.from_bytes(record.value) for record in records if record.key == run.encode()]
             found[topic] = [envelope.sequence for envelope in envelopes]
         return found

@@ -13,6 +13,7 @@ from services.pipeline import STAGES
 from shared.bus import partition_of
 from shared.settings import Settings
 from shared.topics import DECISIONS, SCORES
+from stack.roles import SUBSCRIBER
 from stack.servers import Kafka, Redis
 from tests.parity.topic_logs import sequences
 from tests.patience import PATIENCE
@@ -25,6 +26,8 @@ class Workers:
 
     def __init__(self, kafka: Kafka, redis: Redis, folder: Path, per_stage: int = 1, **settings: str) -> None:
         self.folder = folder
+        self.kafka = kafka
+        self.redis = redis
         self.environment = {
             **os.environ,
             "SHADOWTIME_KAFKA_BOOTSTRAP": kafka.address,
@@ -37,6 +40,12 @@ class Workers:
         self.processes: dict[str, subprocess.Popen[bytes]] = {}
         self.starts = dict.fromkeys(self.names, 0)
         self.replays: list[subprocess.Popen[bytes]] = []
+
+    @property
+    def kafka_settings(self) -> Settings:
+        """How to read what lies on the topics, as someone who watches."""
+        settings = Settings(kafka_bootstrap=self.kafka.address)
+        return settings.model_validate(self.kafka.settings_for(SUBSCRIBER)) if self.kafka.access else settings
 
     def __enter__(self) -> "Workers":
         self.tend()
@@ -75,11 +84,12 @@ class Workers:
 
     def wait_for_decisions(self, run: str, count: int = 1, seconds: float = PATIENCE) -> None:
         """Wait until the scheduler has answered for a run, and the stage behind it too: all are at work then."""
-        settings = Settings(kafka_bootstrap=self.environment["SHADOWTIME_KAFKA_BOOTSTRAP"])
+        settings = self.kafka_settings
         partition = partition_of(run, settings.partitions)
         until = time.monotonic() + seconds
         while min(map(len, sequences(settings, run, partition, (DECISIONS, SCORES)).values())) < count:
             assert time.monotonic() < until, f"no decision of run {run!r} within {seconds} s\n{self.logs()}"
+            self.tend()  # one that gets no partition for long ends itself, to be started again
             time.sleep(0.2)
 
     def finish(self, process: subprocess.Popen[bytes], seconds: float = 2 * PATIENCE) -> None:

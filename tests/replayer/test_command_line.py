@@ -14,10 +14,10 @@ from typing import Any, NamedTuple
 
 import pytest
 
-import replayer.__main__ as replayer_main
+import replayer.command_line as replayer_main
 from replayer.lublin import generate
-from replayer.swf import BUNDLED, write_swf
-from services.scheduler.policies import POLICIES
+from replayer.swf import write_swf
+from services.scheduler.policies import BEST, POLICIES
 from tests.patience import PATIENCE
 from tests.replayer.small_logs import job, write_log
 
@@ -48,7 +48,7 @@ def replay(monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]) 
     def run(*arguments: object) -> Finished:
         monkeypatch.setattr(sys, "argv", ["replayer", *map(str, arguments)])
         with pytest.raises(SystemExit) as left:
-            replayer_main.command_line()
+            replayer_main.main()
         captured = capsys.readouterr()
         status = left.value.code or 0
         assert isinstance(status, int)
@@ -146,17 +146,37 @@ def test_file_is_not_a_log_to_replay(replay: Replay, tmp_path: Path, contents: b
         (["--adjustment", "nope"], "unknown walltime adjustment 'nope'; known: (.*, )?none"),
         (["--wait-bound", "nope"], "unknown wait bound 'nope'; known: all, (.*, )?none"),
         (["--mode", "recorded", "--policy", "easy", "--policy", "fcfs"], "--policy is taken once in recorded mode"),
-        (["--speed", "fast"], "--speed 'fast': expected max or a factor above 0"),
-        (["--speed", "0"], "speed 0.0: expected `max` or a factor above 0"),
-        (["--speed", "nan"], "speed nan: expected `max` or a factor above 0"),
-        (["--speed=-3"], "speed -3.0: expected `max` or a factor above 0"),
+        (["--speed", "fast"], "--speed 'fast': expected max or a factor of at least 0.001"),
+        (["--speed", "0"], "--speed '0': expected max or a factor of at least 0.001"),
+        (["--speed", "nan"], "--speed 'nan': expected max or a factor of at least 0.001"),
+        (["--speed", "inf"], "--speed 'inf': expected max or a factor of at least 0.001"),
+        (["--speed=-3"], "--speed '-3': expected max or a factor of at least 0.001"),
         (["--capacity", "7"], "--capacity '7': expected SECONDS:PROCESSORS"),
         (["--capacity", "a:b"], "--capacity 'a:b': expected SECONDS:PROCESSORS"),
         (["--capacity=-1:4"], "--capacity '-1:4': expected SECONDS:PROCESSORS"),
         (["--capacity", "²:4"], "--capacity '²:4': expected SECONDS:PROCESSORS"),
         (["--capacity", "150:2"], "1 jobs wait for ever: job 5 requests 4 processors; the machine has 2"),
-        (["--jobs", "0"], "jobs 0: a replay needs at least 1"),
-        (["--processors", "0"], "processors 0: a machine has at least 1"),
+        (["--jobs", "0"], "'--jobs': .*greater than or equal to 1"),
+        (["--jobs", "1.5"], "'--jobs': .*valid integer"),
+        (["--processors", "0"], "'--processors': .*greater than or equal to 1"),
+        (["--processors", "many"], "'--processors': .*valid integer"),
+        (["--seed", "x"], "'--seed': .*valid integer"),
+        (["--mode", "open"], "'--mode': 'open' is not one of 'closed', 'recorded'"),
+        (["--moldable", "perhaps"], "'--moldable': 'perhaps' is not one of 'yes', 'no'"),
+        (["--requests", "true"], "'--requests': 'true' is not one of"),
+        (["--filter", "cut"], "'--filter': 'cut' is not one of"),
+        (["--polcy", "easy"], "no such option: --polcy .*--policy"),
+        (["--seed"], "'--seed' requires an argument"),
+        (["--policy", "easy", "--policy", "easy"], "--policy 'easy' is given twice$"),
+        (
+            ["--policy", "easy", "--policy", "easy:order=BF"],
+            "--policy 'easy:order=BF' is given twice: 'easy' is the same",
+        ),
+        (
+            ["--mode", "recorded", "--runtime", "last-two", "--runtime", "last-two:fallback=request"],
+            "--runtime and --adjustment 'last-two:fallback=request, none' is given twice: 'last-two, none' is the same",
+        ),
+        (["--list"], "--list .*: there is no such name; see --list"),
         (["--processors", "99999999999999999999"], "99999999999999999999"),
         (["--seed", "99999999999999999999", "--decisions", "-"], "99999999999999999999"),
         (["--seed", str(2**53 + 1)], "--seed 9007199254740993: expected 0 to 9007199254740992"),
@@ -265,9 +285,10 @@ def test_several_traces_give_a_list(replay: Replay, log: Path) -> None:
         assert [row["policy"] for row in each["policies"]] == ["fcfs", "easy"]
 
 
-def test_the_same_trace_twice_gives_two_results(replay: Replay, log: Path) -> None:
-    first, second = replay(log, log, "--json", "-").document
-    assert len(first["policies"]) == len(second["policies"]) == 1
+def test_the_same_log_twice_is_refused(replay: Replay, log: Path) -> None:
+    assert refused(replay(log, log)) == f"log {str(log)!r} is given twice"
+    again = log.parent / ".." / log.parent.name / log.name
+    assert refused(replay(log, f"{again}@4")) == f"log '{again}@4' is given twice: {str(log)!r} is the same"
 
 
 def test_processors_of_the_command_line(replay: Replay, log: Path) -> None:
@@ -337,8 +358,19 @@ def test_recorded_mode_takes_the_bundled_trace(replay: Replay) -> None:
 def test_list_names_everything(replay: Replay) -> None:
     finished = replay("--list")
     assert finished.status == 0
-    for name in ("best", "easy", "easy-sjbf", "fcfs", "requested", "last-two", "fallback=request", "--wait-bound"):
+    for name in ("easy", "easy-sjbf", "fcfs", "requested", "last-two", "--wait-bound"):
         assert name in finished.out
+    assert BEST in "".join(finished.out.split()), "whole, however narrow the terminal"
+    assert len(finished.out.splitlines()) < 100
+    assert all(len(line) <= 80 for line in finished.out.splitlines())
+
+
+def test_list_tells_the_keys_of_what_is_named(replay: Replay) -> None:
+    finished = replay("--list", "last-two", "easy")
+    assert finished.status == 0
+    assert "fallback=request" in finished.out
+    assert "order=BF" in finished.out
+    assert "fcfs" not in finished.out
 
 
 def test_paced_clusters_side_by_side(replay: Replay, log: Path, tmp_path: Path) -> None:
@@ -406,7 +438,7 @@ def test_interrupt_leaves_no_result_file(tmp_path: Path, speed: str) -> None:
 @pytest.mark.parametrize("arguments", [["--decisions", "-"], ["--json", "-"], ["--list"]])
 def test_a_reader_that_leaves_is_no_error(arguments: list[str]) -> None:
     """As in `python -m replayer … | head -1`."""
-    with subprocess.Popen([*COMMAND, str(BUNDLED), *arguments], stdout=-1, stderr=-1, cwd=ROOT) as process:
+    with subprocess.Popen([*COMMAND, *arguments], stdout=-1, stderr=-1, cwd=ROOT) as process:
         assert process.stdout is not None
         assert process.stderr is not None
         assert process.stdout.readline()

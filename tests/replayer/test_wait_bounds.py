@@ -10,7 +10,7 @@ from typing import Any
 import pytest
 from rich.console import Console
 
-import replayer.__main__ as replayer_main
+import replayer.command_line as replayer_main
 from replayer.arguments import parse_wait_bound
 from replayer.comparison import Plan, Result, as_json, carry_out, carry_out_paced
 from replayer.comparison_table import wait_bound_table
@@ -193,7 +193,7 @@ def test_recorded_waits_are_bounded_by_default() -> None:
 def replay(monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str], *arguments: object) -> str:
     monkeypatch.setattr(sys, "argv", ["replayer", *map(str, arguments)])
     with pytest.raises(SystemExit) as left:
-        replayer_main.command_line()
+        replayer_main.main()
     assert not left.value.code
     return capsys.readouterr().out
 

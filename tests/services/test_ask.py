@@ -1,11 +1,13 @@
 """Which run answers, what is asked of it, and what is said when there is no answer; over HTTP and by command line."""
 
 import asyncio
+import logging
 import os
 import socket
 import subprocess
 import sys
 from collections.abc import Awaitable, Callable
+from io import StringIO
 from pathlib import Path
 from typing import Any
 
@@ -13,6 +15,9 @@ import orjson
 import pytest
 from aiohttp import ClientResponse
 from aiohttp.test_utils import TestClient, TestServer
+from rich.console import Console
+from rich.table import Table
+from yarl import URL
 
 from services.answers import (
     MOST_AT_ONCE,
@@ -24,11 +29,13 @@ from services.answers import (
     Unanswerable,
     read_question,
 )
-from services.ask import application, document
+from services.ask import answer_table, application, document
 from shared.errors import StoreError
 from shared.events import CapacityChanged, ClusterOpened, Envelope, Event, JobSubmitted, Rejected, SchedulingPoint
+from shared.logs import MOST_LINES
 from shared.predictions import WaitBound
-from shared.stage import Stage, StageHandler, StageRun
+from shared.stage import Stage, StageRun
+from shared.stage_handler import StageHandler
 from shared.state_store import Transaction
 from tests.patience import PATIENCE
 from tests.shared.test_run_follower import MemoryReader
@@ -185,10 +192,53 @@ def test_there_is_nothing_to_answer_from(reader: MemoryReader) -> None:
 
 def test_a_run_without_bounds_names_the_others(reader: MemoryReader) -> None:
     asyncio.run(write(reader, "kth/silent", "kth", 100, wait_bound="none"))
-    for run in (None, "kth/silent"):
-        status, reason = refused(reader, run=run)
-        assert status == 409
-        assert reason.endswith("was made without --wait-bound; other runs of cluster 'kth': kth/new, kth/old")
+    status, reason = refused(reader, run="kth/silent")
+    assert status == 409
+    assert reason.endswith("was made without --wait-bound; other runs of cluster 'kth': kth/new, kth/old")
+
+
+def test_the_latest_run_that_has_bounds_answers(reader: MemoryReader) -> None:
+    for run, time in (("kth/silent", 100), ("kth/also-silent", 95)):
+        asyncio.run(write(reader, run, "kth", time, wait_bound="none"))
+    assert ask(reader).run == "kth/new"
+    asyncio.run(write(reader, "sdsc/silent", "sdsc", 100, wait_bound="none"))
+    told = "cluster: no run of cluster 'sdsc' bounds waits: make one with --wait-bound; known: sdsc/silent"
+    assert refused(reader, cluster="sdsc") == (409, told)
+
+
+def test_runs_without_bounds_are_looked_at_once(reader: MemoryReader) -> None:
+    for number in range(MOST_FOLLOWED + 1):
+        asyncio.run(write(reader, f"kth/silent-{number}", "kth", 100 + number, wait_bound="none"))
+
+    async def work() -> None:
+        answers = Answers(STAGE, reader)
+        for _ in range(2):
+            assert (await answers.answer(asked())).run == "kth/new"
+            assert reader.asked["load"] == MOST_FOLLOWED + 2
+
+    asyncio.run(work())
+
+
+def test_the_table_is_for_people() -> None:
+    bound = WaitBound(
+        grouping="plain", quantile=0.95, confidence=0.95, bound=94_700, starts_within=((0.5, 5), (0.9, 5_400))
+    )
+    missing = WaitBound(grouping="nodes", queue=3, quantile=0.95, confidence=0.95, reason="too few waits")
+    shown = printed(answer_table(asked(), Answer(cluster="kth", run="r", sequence=9, time=93_784, bounds=(bound,))))
+    assert "at 1 d 02:03:04" in shown
+    assert "26.3 h" in shown
+    assert "0.5 within 5 s, 0.9 within 1.5 h" in shown
+    assert "94700" not in shown
+    assert "why none" not in shown, "no column that is empty"
+    shown = printed(answer_table(asked(), Answer(cluster="kth", run="r", sequence=9, time=0, bounds=(bound, missing))))
+    assert "why none" in shown
+    assert "too few waits" in shown
+
+
+def printed(table: Table) -> str:
+    text = StringIO()
+    Console(file=text, width=160).print(table)
+    return " ".join(text.getvalue().split())
 
 
 def test_a_job_larger_than_the_machine(reader: MemoryReader) -> None:
@@ -280,7 +330,8 @@ def test_http_answers_as_the_model_says(reader: MemoryReader) -> None:
         ("cluster=%ff%00%0a&processors=4", 404, "cluster"),
         ("cluster=sdsc&processors=4", 404, "cluster"),
         ("cluster=kth&processors=4&run=none", 404, "run"),
-        ("cluster=silent&processors=4", 409, "run"),
+        ("cluster=silent&processors=4", 409, "cluster"),
+        ("cluster=silent&processors=4&run=silent", 409, "run"),
     ],
 )
 def test_http_says_what_is_wrong(reader: MemoryReader, query: str, status: int, parameter: str) -> None:
@@ -300,6 +351,49 @@ def test_http_of_other_paths_and_methods(reader: MemoryReader) -> None:
         assert "GET" in response.headers["Allow"]
 
     over_http(reader, work)
+
+
+@pytest.mark.parametrize(
+    "asked_for",
+    [
+        "bound?{long}=1&{long}=2",
+        "bound?{long}=1",
+        "bound?cluster={long}&processors=4",
+        "bound?cluster={name}&processors=4",
+        "bound?cluster=kth&processors=4&run={name}",
+        "bound?cluster=kth&processors={long}",
+        "{long}",
+    ],
+)
+def test_finding_18_names_of_any_length_are_cut_in_answers(reader: MemoryReader, asked_for: str) -> None:
+    async def work(client: TestClient[Any, Any]) -> None:
+        path = asked_for.format(long="%1b" * 1_300, name="%f3%a0%81%81" * 200)  # 200 of what is written out in ten
+        response = await client.get(URL(f"/{path}", encoded=True))
+        assert response.status in {404, 422}
+        assert len(await response.read()) < 3_500
+
+    over_http(reader, work)
+
+
+def test_finding_13_errors_of_our_own_are_told_a_few_times_a_minute(
+    reader: MemoryReader, monkeypatch: pytest.MonkeyPatch, caplog: pytest.LogCaptureFixture
+) -> None:
+    async def broken(*_: object) -> None:
+        raise RuntimeError("broken")
+
+    for limit in logging.getLogger("shadowtime.ask").filters:
+        monkeypatch.setattr(limit, "_minute", -1.0)  # other tests begin anew, too
+        monkeypatch.setattr(limit, "_passed", 0)
+
+    async def work(client: TestClient[Any, Any]) -> None:
+        monkeypatch.setattr(reader, "names", broken)
+        for _ in range(100):
+            await problem(await client.get(f"/bound?cluster={'z' * 190}&processors=4"), 500)
+
+    over_http(reader, work)
+    lines = [record for record in caplog.records if record.name == "shadowtime.ask"]
+    assert 1 <= len(lines) <= 2 * (MOST_LINES + 1)  # the minute may end meanwhile
+    assert all(len(record.getMessage()) < 500 for record in lines)
 
 
 def test_http_while_redis_is_away_and_after_it_is_back(reader: MemoryReader, monkeypatch: pytest.MonkeyPatch) -> None:
@@ -336,7 +430,7 @@ def test_a_damaged_state_names_the_remedy(reader: MemoryReader) -> None:
 
     async def work(client: TestClient[Any, Any]) -> None:
         said = await problem(await client.get("/bound?cluster=kth&processors=4"), 503)
-        assert "python -m services rebuild wait_bound --run kth/new" in said.error
+        assert "python -m services rebuild wait_bound --run 'kth/new'" in said.error
 
     over_http(reader, work)
 

@@ -9,8 +9,8 @@ from pathlib import Path
 import pytest
 from rich.console import Console
 
-import dashboards.__main__
-import services.__main__
+import dashboards.command_line
+import services.command_line
 from replayer.comparison import Plan, carry_out
 from replayer.comparison_table import comparison_table, prediction_table, wait_bound_table
 from services.answers import Answer, Question
@@ -42,7 +42,7 @@ def test_tables_show_names_as_text() -> None:
         assert "\x1b" not in each
 
 
-@pytest.mark.parametrize("entry", [services.__main__, dashboards.__main__])
+@pytest.mark.parametrize("entry", [services.command_line, dashboards.command_line])
 def test_errors_are_one_line(
     entry: object, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
 ) -> None:

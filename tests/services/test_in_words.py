@@ -38,6 +38,12 @@ def test_every_envelope_has_words_that_a_terminal_does_not_obey(envelope: Envelo
             ProbablyHarmless(head=2, criterion="exact", probability=0.01234, bound=0, tau=0.05, budget_left=0.75),
             "ahead of job 2, delays it with probability 0.0123, budget left 0.75",
         ),
+        (
+            ProbablyHarmless(
+                head=2, criterion="gain", probability=0.06, recalibrated=0.284, bound=0, tau=1, budget_left=1
+            ),
+            "ahead of job 2, delays it with probability 0.284 (raw 0.06)",
+        ),
         (Reserved(), "its place in the plan has come"),
         (Reserved(guaranteed_start=60), "guaranteed by 0 d 00:01:00"),
         (Speculated(attempt=2, hole=600, test_run=False), "attempt 2 in a hole of the plan of 10.0 min"),

@@ -4,7 +4,7 @@ import asyncio
 import socket
 import time
 from collections.abc import AsyncIterator, Awaitable, Callable
-from contextlib import asynccontextmanager
+from contextlib import ExitStack, asynccontextmanager
 
 import aiohttp
 import orjson
@@ -13,19 +13,24 @@ import pytest
 from services import live
 from services.live import FILES, MOST_VISITORS, LivePage
 from services.live_view import LiveRuns
-from services.web import address_of, listening
+from shared import web_connections
 from shared.errors import SettingsError
 from shared.events import Envelope, SchedulingPoint
+from shared.web import address_of, listening
 from tests.patience import PATIENCE
 from tests.services.live_logs import HOSTILE, log_of
+from tests.shared.web_server import LOOPS, Served, is_ended, serving
+from tests.stack.processes import wait_until
 
+EVENTS = b"GET /events HTTP/1.1\r\nHost: localhost\r\n\r\n"
 Visit = Callable[[LivePage, str, aiohttp.ClientSession], Awaitable[None]]
 
 
 @asynccontextmanager
 async def served() -> AsyncIterator[tuple[LivePage, str, aiohttp.ClientSession]]:
     page = LivePage(LiveRuns())
-    async with listening(page.application(), "127.0.0.1", 0) as runner, aiohttp.ClientSession() as session:
+    listens = listening(page.application(), "127.0.0.1", 0, cancelling=True)
+    async with listens as runner, aiohttp.ClientSession() as session:
         try:
             yield page, address_of(runner), session
         finally:
@@ -112,9 +117,7 @@ def test_so_many_visitors_and_no_more() -> None:
                 assert response.headers["Retry-After"]
             for response in there:
                 response.close()
-            while page.visitors:  # nothing tells of it
-                page.runs.version += 1
-                page.tell()
+            while page.visitors:
                 await asyncio.sleep(0.1)
             async with session.get(address + "events") as response:
                 assert response.status == 200
@@ -122,9 +125,95 @@ def test_so_many_visitors_and_no_more() -> None:
     visiting(visit)
 
 
-def test_who_takes_nothing_in_is_let_go_and_holds_nobody_up(monkeypatch: pytest.MonkeyPatch) -> None:
+def live_page(loop: str) -> tuple[LivePage, Served, ExitStack]:
+    """Return a page with a run, served until the stack is closed."""
+    page, stack = LivePage(LiveRuns()), ExitStack()
+    for envelope in log_of(jobs=200)[:-1]:
+        page.runs.push(envelope)
+    return page, stack.enter_context(serving(page.application(), loop, cancelling=True)), stack
+
+
+@pytest.mark.parametrize("loop", LOOPS)
+def test_finding_13_head_holds_no_place(loop: str) -> None:
+    page, served, stack = live_page(loop)
+    with stack:
+        for _ in range(40):
+            with served.connect(EVENTS.replace(b"GET", b"HEAD")) as client:
+                head = client.recv(65_536)
+                assert head.startswith(b"HTTP/1.1 200")
+                assert b"text/event-stream" in head
+        held = [served.connect(EVENTS.replace(b"GET", b"HEAD")) for _ in range(40)]
+        for each in held:
+            assert each.recv(12) == b"HTTP/1.1 200"
+        assert page.visitors == 0
+        with served.connect(EVENTS) as visitor:
+            assert visitor.recv(12) == b"HTTP/1.1 200"
+
+
+@pytest.mark.parametrize("loop", LOOPS)
+@pytest.mark.parametrize("receive_buffer", [2_048, None])
+def test_finding_13_32_readers_that_never_read_make_room_and_are_put_out(loop: str, receive_buffer: int | None) -> None:
+    page, served, stack = live_page(loop)
+    with stack:
+        for _ in range(MOST_VISITORS):
+            served.connect(EVENTS, receive_buffer=receive_buffer)
+        wait_until(lambda: page.visitors == MOST_VISITORS, "they are not there")
+        began = time.monotonic()
+        with served.connect(EVENTS) as visitor:
+            assert visitor.recv(12) == b"HTTP/1.1 200"
+        assert time.monotonic() - began < 5.0
+        wait_until(lambda: page.visitors == 0, "silent readers stay")
+        assert time.monotonic() - began < 30.0
+
+
+@pytest.mark.parametrize("loop", LOOPS)
+def test_finding_13_who_reads_keeps_his_place_for_a_while(loop: str, monkeypatch: pytest.MonkeyPatch) -> None:
+    page, served, stack = live_page(loop)
+    with stack:
+        readers = [served.connect(EVENTS) for _ in range(MOST_VISITORS)]
+
+        def settled() -> bool:
+            return page.visitors == MOST_VISITORS and sum(is_ended(each) for each in readers) == 0
+
+        wait_until(lambda: page.visitors == MOST_VISITORS, "they are not there")
+        for _ in range(8):  # until all have read the greeting
+            assert settled()
+        assert served.ask(EVENTS)[0] == 503
+        assert settled()
+        monkeypatch.setattr(live, "STAY_SECONDS", 0.0)
+        with served.connect(EVENTS) as visitor:
+            assert visitor.recv(12) == b"HTTP/1.1 200"
+            wait_until(lambda: is_ended(readers[0]), "the oldest stays")
+            assert not any(is_ended(each) for each in readers[1:])
+
+
+@pytest.mark.parametrize("loop", LOOPS)
+def test_finding_13_who_leaves_makes_room_at_once(loop: str) -> None:
+    page, served, stack = live_page(loop)
+    with stack:
+        for _ in range(3):
+            there = [served.connect(EVENTS) for _ in range(MOST_VISITORS)]
+            wait_until(lambda: page.visitors == MOST_VISITORS, "they are not there")
+            for each in there:
+                each.close()
+            wait_until(lambda: page.visitors == 0, "they have left and are counted", seconds=5.0)
+
+
+@pytest.mark.parametrize("loop", LOOPS)
+def test_finding_13_names_of_runs_of_any_length_are_not_told_again(loop: str) -> None:
+    _, served, stack = live_page(loop)
+    with stack:
+        assert b"zzzz" not in served.ask(EVENTS.replace(b"/events", b"/" + b"z" * 8_000))[1]
+        with served.connect(EVENTS.replace(b"/events", b"/events?run=" + b"z" * 8_000)) as visitor:
+            found = b""
+            while b"data: " not in found or len(found) < 100_000:
+                found += visitor.recv(65_536)
+            assert b"zzzz" not in found
+
+
+def test_who_takes_nothing_in_holds_nobody_up(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(live, "REST_SECONDS", 0.01)
-    monkeypatch.setattr(live, "ALIVE_SECONDS", 1.0)
+    monkeypatch.setattr(web_connections, "TAKE_SECONDS", 1.0)
     log = log_of(jobs=200)
 
     async def visit(page: LivePage, address: str, session: aiohttp.ClientSession) -> None:

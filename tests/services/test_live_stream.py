@@ -16,7 +16,6 @@ import pytest
 
 from services.live import LivePage
 from services.live_view import LiveRuns
-from services.web import address_of, listening
 from shared import bus
 from shared.events import (
     ClusterOpened,
@@ -30,6 +29,7 @@ from shared.events import (
 from shared.reasons import FitsNow
 from shared.settings import Settings
 from shared.topics import SCORES
+from shared.web import address_of, listening
 from stack.ports import free_port
 from stack.servers import Kafka
 from tests.browser import Page, browser, require_browser

@@ -7,10 +7,10 @@ from typing import Any, cast
 import aiohttp
 import pytest
 from aiohttp import web
+from aiohttp.test_utils import TestServer
 
 from services.metrics_health import MetricsHealth
 from services.metrics_writer import MetricsWriter
-from services.web import address_of, listening
 from shared.events import Envelope, SchedulingPoint
 from shared.samples import Sample
 
@@ -38,7 +38,7 @@ def test_a_batch_is_written_until_it_is_taken_or_refused(statuses: list[int], fi
     async def go() -> None:
         store = web.Application()
         store.add_routes([web.post("/api/v1/import", take)])
-        async with listening(store, "127.0.0.1", 0) as runner, aiohttp.ClientSession(address_of(runner)) as session:
+        async with TestServer(store) as server, aiohttp.ClientSession(str(server.make_url("/"))) as session:
             await MetricsWriter(cast("Any", None), session, health)._write([SimpleNamespace(value=VALUE)])
 
     asyncio.run(go())

@@ -4,6 +4,7 @@ from typing import Any, get_args
 
 from hypothesis import strategies as st
 
+from shared.bounds import LARGEST, LATEST, LONGEST
 from shared.events import (
     CapacityChanged,
     ClusterClosed,
@@ -21,7 +22,6 @@ from shared.events import (
     SchedulingPoint,
     Start,
 )
-from shared.message import LARGEST, LONGEST
 from shared.predictions import ChangePoint, Coverage, RunTimePrediction, WaitBound, WaitForecast, WalltimeAdjustment
 from shared.reasons import Backfilled, FitsNow, ProbablyHarmless, Risk
 from shared.run_time_bins import BINS
@@ -39,7 +39,7 @@ from shared.scores import (
 
 EVENT_TYPES: tuple[type[Event], ...] = get_args(Event)
 
-TIMES = st.integers(-LARGEST, LARGEST)
+TIMES = st.integers(-LATEST, LATEST)
 COUNTS = st.integers(0, LARGEST)
 SPANS = st.integers(0, LONGEST)
 SIZES = st.integers(1, 2**31 - 1)
@@ -54,6 +54,11 @@ INNER = st.floats(0, 1, exclude_min=True, exclude_max=True)
 def some(each: st.SearchStrategy[Any], most: int = 3) -> st.SearchStrategy[tuple[Any, ...]]:
     """Return tuples of up to `most`."""
     return st.lists(each, max_size=most).map(tuple)
+
+
+def as_distribution(counts: list[int]) -> tuple[float, ...]:
+    """Return shares that add up to 1."""
+    return tuple(count / sum(counts) for count in counts)
 
 
 STARTS = st.builds(
@@ -91,6 +96,7 @@ EVALUATED = st.lists(st.tuples(COUNTS, PROBABILITIES, PROBABILITIES), min_size=1
         job_numbers=st.just(tuple(row[0] for row in rows)),
         probabilities=st.just(tuple(row[1] for row in rows)),
         bounds=st.just(tuple(row[2] for row in rows)),
+        recalibrated=st.none() | st.just(tuple(row[1] for row in rows)),
         accepted=st.booleans(),
     )
 )
@@ -147,9 +153,9 @@ BY_TYPE: dict[type[Any], st.SearchStrategy[Any]] = {
 
 PREDICTIONS = st.builds(
     RunTimePrediction,
-    point=st.floats(0, allow_infinity=False),
+    point=st.floats(0, LONGEST),
     observations=COUNTS,
-    histogram=some(PROBABILITIES, most=BINS),
+    histogram=st.just(()) | st.lists(st.integers(1, 1000), min_size=1, max_size=BINS).map(as_distribution),
 )
 ADJUSTMENTS = st.builds(WalltimeAdjustment, adjusted_time=SIZES, observations=COUNTS)
 BOUNDS = st.builds(
@@ -200,6 +206,7 @@ RELIABILITIES = st.builds(
         )
     ),
 )
+WHICH = ("", "_started", "_not_started")
 SCORES = st.builds(
     Scores,
     policy=st.builds(
@@ -236,7 +243,8 @@ SCORES = st.builds(
     | st.builds(
         CalibrationScores,
         open_candidates=COUNTS,
-        **dict.fromkeys(list(CalibrationScores.model_fields)[:-1], RELIABILITIES),
+        **dict.fromkeys((f"{of}{which}" for of in ("exact", "bound") for which in WHICH), RELIABILITIES),
+        **dict.fromkeys((f"recalibrated{which}" for which in WHICH), st.none() | RELIABILITIES),
     ),
     adjustment=st.builds(AdjustmentScores, **dict.fromkeys(AdjustmentScores.model_fields, SHARES)),
     wait_bounds=some(WAIT_BOUND_SCORES),

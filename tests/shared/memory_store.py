@@ -17,6 +17,8 @@ class _Kept:
     journal: list[bytes] = field(default_factory=list)
     outbox: list[bytes] = field(default_factory=list)
     read_model: dict[str, bytes] = field(default_factory=dict)
+    quarantined: str | None = None
+    behind: bool = False
 
 
 class MemoryStore:
@@ -24,6 +26,7 @@ class MemoryStore:
 
     def __init__(self, fails: Callable[[], bool] = lambda: False) -> None:
         self.kept: dict[str, _Kept] = {}
+        self.attempts: dict[str, int] = {}
         self._fails = fails
 
     def image(self) -> dict[str, _Kept]:
@@ -40,8 +43,21 @@ class MemoryStore:
         if kept is None:
             return None
         return RunState(
-            kept.sequence, kept.offset, kept.partition, kept.snapshot, list(kept.journal), list(kept.outbox)
+            kept.sequence,
+            kept.offset,
+            kept.partition,
+            kept.snapshot,
+            list(kept.journal),
+            list(kept.outbox),
+            kept.quarantined,
+            kept.behind,
         )
+
+    async def attempt(self, run: str) -> int:
+        if self._fails():
+            raise StoreError("told to fail")
+        self.attempts[run] = self.attempts.get(run, 0) + 1
+        return self.attempts[run]
 
     async def commit(self, transaction: Transaction) -> None:
         if self._fails():
@@ -52,6 +68,8 @@ class MemoryStore:
         self.kept[transaction.run] = kept
         kept.sequence, kept.offset = transaction.sequence, transaction.offset
         kept.partition = transaction.partition
+        kept.quarantined, kept.behind = transaction.quarantined, transaction.behind
+        self.attempts.pop(transaction.run, None)
         del kept.outbox[: transaction.delivered]
         if transaction.snapshot is None:
             kept.journal += transaction.inputs

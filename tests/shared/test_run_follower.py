@@ -14,7 +14,8 @@ from shared.events import ClusterOpened, Envelope, Event, JobSubmitted
 from shared.redis_store import RedisStore, connect
 from shared.run_follower import JournalEnd, Position, RedisReader, RunFollower, RunReader
 from shared.settings import Settings
-from shared.stage import Stage, StageHandler, StageRun
+from shared.stage import Stage, StageRun
+from shared.stage_handler import StageHandler
 from shared.state_store import RunState, StateStore, Transaction
 from stack.servers import Redis
 from tests.shared.memory_store import MemoryStore
@@ -257,10 +258,10 @@ def test_damage_is_named_with_the_remedy() -> None:
         run, follower = Written(store), RunFollower(STAGE, store, "r")
         await run.add(5)
         image = store.image()
-        for hole, before in [(2, 1), (4, 3)]:
+        for hole, trouble in [(2, "after sequence 1"), (4, "its journal ends at 3, its position is 4")]:
             store.kept = copy.deepcopy(image)
             del store.kept["r"].journal[hole]
-            with pytest.raises(SnapshotMismatch, match=f"after sequence {before}; rebuild it: python -m services"):
+            with pytest.raises(SnapshotMismatch, match=f"{trouble}; rebuild it: python -m services"):
                 await follower.ask(whole)
         store.kept = image
         await follower.ask(whole)

@@ -11,7 +11,7 @@ from shared.settings import read_settings
 @pytest.mark.parametrize("name", ["victoria-metrics-url", "grafana-url"])
 @pytest.mark.parametrize("url", ["127.0.0.1:8428", "http://", "ftp://host", "http://host:99999", "http://[", "", "x y"])
 def test_what_is_no_url_of_a_server_is_named(name: str, url: str) -> None:
-    with pytest.raises(SettingsError, match=f"^setting {name.replace('-', '_')}: .*(is no URL of a server|IPv6)"):
+    with pytest.raises(SettingsError, match=f"^--{name}: .*(is no URL of a server|IPv6)"):
         read_settings([f"--{name}={url}"])
 
 

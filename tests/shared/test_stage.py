@@ -200,9 +200,17 @@ def test_a_restored_run_is_the_same(stage: Stage) -> None:
     assert again.sequence == run.sequence
 
 
-def test_what_is_not_open_has_no_snapshot() -> None:
-    with pytest.raises(SnapshotMismatch, match="there is no run to take a snapshot of"):
-        StageRun(STAGES[0]).snapshot()
+def test_a_run_that_was_never_opened_has_a_snapshot_too() -> None:
+    """All it holds is its position: whatever comes is rejected, also after a restart."""
+    run = StageRun(STAGES[0])
+    point = Envelope(run="r", sequence=0, event=SchedulingPoint(time=0))
+    answer = run.push(point)
+    assert answer is not None
+    assert answer.event.kind == "Rejected"
+    again = StageRun(STAGES[0])
+    again.restore(run.snapshot())
+    assert (again.sequence, again.handler) == (0, None)
+    assert again.snapshot() == run.snapshot()
 
 
 @pytest.mark.parametrize(

@@ -2,7 +2,8 @@
 
 import asyncio
 import random
-from collections.abc import Sequence
+import time
+from collections.abc import AsyncIterator, Sequence
 from dataclasses import dataclass
 
 import pytest
@@ -17,7 +18,8 @@ from shared.errors import BusError
 from shared.events import ClusterClosed, ClusterOpened, Decided, Envelope, Event, JobSubmitted
 from shared.settings import Settings
 from shared.stage import StageRun
-from shared.stage_worker import Record, StageWorker
+from shared.stage_worker import StageWorker
+from shared.stream import Record
 from shared.worker_metrics import WorkerMetrics
 from tests.shared.memory_store import MemoryStore
 
@@ -29,6 +31,7 @@ SETTINGS = Settings(snapshot_every=37, batch_size=16, max_message_bytes=5_000)
 class Message:
     value: bytes | None
     offset: int
+    key: bytes | None = None
     partition: int = 0
     topic: str = SCHEDULER.reads
     timestamp: float | None = None
@@ -42,6 +45,7 @@ class MemoryStream:
         self.published: list[bytes] = []
         self.times: list[float | None] = []
         self.buried: list[tuple[int, str]] = []
+        self.read_again = 0
         self._chance = chance
         self._failures = failures
 
@@ -54,11 +58,13 @@ class MemoryStream:
         if self._chance.random() < self._failures:
             raise BusError("told to fail after the batch")
 
-    async def bury(self, record: Record, reason: str) -> None:
-        self.buried.append((record.offset, reason))
+    async def bury(self, letters: Sequence[tuple[Record, str]]) -> None:
+        self.buried += [(record.offset, reason) for record, reason in letters]
 
-    async def reread(self, partition: int, start: int, stop: int) -> Sequence[Message]:
-        return self.log[start:stop]
+    async def reread(self, partition: int, start: int, stop: int | None) -> AsyncIterator[Sequence[Message]]:
+        self.read_again += len(self.log[start:stop])
+        for first in range(start, len(self.log) if stop is None else stop, 7):
+            yield self.log[first : min(first + 7, len(self.log) if stop is None else stop)]
 
 
 def events_of_a_run(seed: int, jobs: int) -> list[Event]:
@@ -91,17 +97,18 @@ def interleaved(runs: dict[str, list[Event]], chance: random.Random, junk: float
         run: [Envelope(run=run, sequence=number, event=event).model_dump_json().encode() for number, event in pairs]
         for run, pairs in ((run, list(enumerate(events))) for run, events in runs.items())
     }
-    values: list[bytes | None] = []
-    seen: list[bytes] = []
+    values: list[tuple[bytes | None, bytes]] = []
+    seen: list[tuple[bytes, bytes]] = []
     while queues:
         run = chance.choice(sorted(queues))
-        seen.append(queues[run].pop(0))
+        seen.append((queues[run].pop(0), run.encode()))
         values.append(seen[-1])
         if not queues[run]:
             del queues[run]
         if chance.random() < junk:
-            values.append(chance.choice([b"{", b"\xff\x00", None, b"x" * 9_000, chance.choice(seen), b'{"run":"r"}']))
-    return [Message(value, offset) for offset, value in enumerate(values)]
+            junk_values: list[bytes | None] = [b"{", b"\xff\x00", None, b"x" * 9_000, b'{"run":"r"}']
+            values.append(chance.choice([*((value, run.encode()) for value in junk_values), chance.choice(seen)]))
+    return [Message(value, offset, key) for offset, (value, key) in enumerate(values)]
 
 
 def expected_outputs(runs: dict[str, list[Event]]) -> dict[str, list[Envelope]]:
@@ -128,7 +135,11 @@ async def no_sleep(_: float) -> None:
 
 
 def new_worker(store: MemoryStore, stream: MemoryStream) -> StageWorker:
-    return StageWorker(SCHEDULER, store, stream, SETTINGS, WorkerMetrics("scheduler"), no_sleep)
+    return StageWorker(SCHEDULER, store, stream, SETTINGS, WorkerMetrics("scheduler"), 1, time.monotonic, no_sleep)
+
+
+async def hand_over(worker: StageWorker, records: Sequence[Message]) -> None:
+    await worker.handle([worker.receive(record) for record in records])
 
 
 RUNS = {f"run-{seed}": events_of_a_run(seed, 25) for seed in range(3)}
@@ -157,7 +168,7 @@ def test_effectively_once_whatever_fails(seed: int, failures: float, zombies: bo
                 worker, other = other, worker
                 position = max(0, position - chance.randint(0, 30))
             batch = log[position : position + chance.randint(1, 16)]
-            await worker.handle(batch)
+            await hand_over(worker, batch)
             position += len(batch)
             committed = max(committed, position) if chance.random() < 0.5 else committed
 
@@ -170,7 +181,7 @@ def test_outputs_bear_the_time_of_their_inputs() -> None:
     for message in log:
         message.timestamp = 1_000.5 + message.offset
     stream = MemoryStream(log, random.Random(1))
-    asyncio.run(new_worker(MemoryStore(lambda: False), stream).handle(log))
+    asyncio.run(hand_over(new_worker(MemoryStore(lambda: False), stream), log))
     assert stream.times == [message.timestamp for message in log]
 
 
@@ -180,10 +191,10 @@ def test_outputs_of_a_worker_killed_before_it_published_leave_first() -> None:
     published = stream.published
 
     async def work() -> None:
-        await new_worker(store, stream).handle(log[:10])
+        await hand_over(new_worker(store, stream), log[:10])
         kept = len(published)
         stream.published = []  # the process dies: what it published of the next batch never reached Kafka
-        await new_worker(store, stream).handle(log[10:20])
+        await hand_over(new_worker(store, stream), log[10:20])
         stream.published = published
         await new_worker(store, stream).take(0)
         assert len(published) == kept + 10
@@ -196,9 +207,9 @@ def test_a_forged_sequence_far_ahead_is_a_dead_letter_and_the_run_goes_on() -> N
     events = RUNS["run-0"]
     forged = Envelope(run="run-0", sequence=10_000, event=events[3]).model_dump_json().encode()
     values = [message.value for message in interleaved({"run-0": events}, random.Random(0))]
-    log = [Message(value, offset) for offset, value in enumerate([*values[:5], forged, *values[5:]])]
+    log = [Message(value, offset, b"run-0") for offset, value in enumerate([*values[:5], forged, *values[5:]])]
     store, stream = MemoryStore(), MemoryStream(log, random.Random(0))
-    asyncio.run(new_worker(store, stream).handle(log))
+    asyncio.run(hand_over(new_worker(store, stream), log))
     assert after_deduplication(stream.published) == expected_outputs({"run-0": events})
     ((offset, reason),) = stream.buried
     assert offset == 5
@@ -210,7 +221,7 @@ def test_a_broken_rule_is_buried_and_forwarded_as_rejected() -> None:
     events: list[Event] = [opened, JobSubmitted(time=5, job_number=1, requested_processors=999)]
     log = interleaved({"r": events}, random.Random(0))
     store, stream = MemoryStore(), MemoryStream(log, random.Random(0))
-    asyncio.run(new_worker(store, stream).handle(log))
+    asyncio.run(hand_over(new_worker(store, stream), log))
     last = Envelope.from_bytes(stream.published[-1])
     assert last.event.kind == "Rejected"
     assert stream.buried == [(1, "job 1 requests 999 processors; the machine has 16")]
@@ -220,7 +231,7 @@ def test_a_broken_rule_is_buried_and_forwarded_as_rejected() -> None:
     ("value", "reason"),
     [
         (None, "the message is empty"),
-        (b"x" * 6_000, "6000 bytes; at most 5000 are taken"),
+        (b"x" * 41_000, "41000 bytes; at most 40000 are taken"),
         (b"{", "not an envelope of this schema"),
         (b'{"schema_version": 2}', "schema_version"),
         (b"\xff\xfe", "not an envelope of this schema"),
@@ -229,7 +240,7 @@ def test_a_broken_rule_is_buried_and_forwarded_as_rejected() -> None:
 def test_what_cannot_be_read_is_buried(value: bytes | None, reason: str) -> None:
     log = [Message(value, 0)]
     store, stream = MemoryStore(), MemoryStream(log, random.Random(0))
-    asyncio.run(new_worker(store, stream).handle(log))
+    asyncio.run(hand_over(new_worker(store, stream), log))
     assert stream.published == []
     assert reason in stream.buried[0][1]
 
@@ -242,7 +253,7 @@ def test_the_read_model_holds_live_jobs_only() -> None:
         worker = new_worker(store, stream)
         sizes = []
         for message in log:
-            await worker.handle([message])
+            await hand_over(worker, [message])
             sizes.append(len(await store.read_model("run-0")))
         return sizes
 

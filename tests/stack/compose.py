@@ -1,4 +1,4 @@
-"""docker-compose.yml as data, with the values of .env.example and made-up passwords."""
+"""docker-compose.yml as data, with the values of .env.example."""
 
 import functools
 import re
@@ -7,7 +7,6 @@ from typing import Any
 
 import yaml  # type: ignore[import-untyped]
 
-from stack.env import with_secrets
 from stack.worker import CHECKOUT
 
 FILE = CHECKOUT / "docker-compose.yml"
@@ -28,7 +27,7 @@ def raw() -> dict[str, Any]:
 @functools.cache
 def resolved() -> dict[str, Any]:
     """Return the file with its variables resolved, as `docker compose` does."""
-    values = variables(with_secrets(EXAMPLE.read_text()))
+    values = variables(EXAMPLE.read_text())
 
     def resolve(value: Any) -> Any:
         if isinstance(value, dict):
@@ -36,7 +35,7 @@ def resolved() -> dict[str, Any]:
         if isinstance(value, list):
             return [resolve(each) for each in value]
         if isinstance(value, str):
-            value = re.sub(r"(?<!\$)\$\{(\w+)(?::\?[^}]*)?\}", lambda found: values[found[1]], value)
+            value = re.sub(r"(?<!\$)\$\{(\w+):-[^}]*\}", lambda found: values[found[1]], value)
             return value.replace("$$", "$")
         return value
 

@@ -8,6 +8,7 @@ import pytest
 
 from stack import browser, install
 from stack.server import ServerError
+from tests.browser import require_browser
 
 
 @pytest.fixture
@@ -15,6 +16,7 @@ def bare(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
     """A machine without anything."""
     monkeypatch.setenv("PATH", str(tmp_path))
     monkeypatch.setenv("SHADOWTIME_SERVERS", str(tmp_path / "servers"))
+    monkeypatch.delenv("SHADOWTIME_APT", raising=False)
     return tmp_path
 
 
@@ -28,6 +30,21 @@ def test_another_package_is_refused(bare: Path) -> None:
     package = bare / "axe.tgz"
     with tarfile.open(package, "w:gz") as archive:
         archive.addfile(tarfile.TarInfo("package/axe.min.js"), io.BytesIO())
-    with pytest.raises(ServerError, match=r"axe\.tgz has SHA-256 [0-9a-f]{64}, not"):
+    with pytest.raises(ServerError, match=r"axe\.tgz has the integrity sha512-\S{88}, not sha512-"):
         browser.unpack_axe(package)
     assert not browser.axe_file().exists()
+
+
+def test_finding_17_a_checker_that_was_changed_is_refused(bare: Path) -> None:
+    (bare / "chromium").touch(mode=0o755)
+    kept = browser.axe_file()
+    kept.parent.mkdir(parents=True)
+    kept.write_text("alert()")
+    assert browser.missing() == (
+        f"{kept} does not have SHA-256 {browser.AXE_SHA256} (run python -m stack.install browser)"
+    )
+
+
+def test_the_checker_that_is_kept_is_the_one_that_is_meant() -> None:
+    require_browser()
+    assert browser.axe_is_there()

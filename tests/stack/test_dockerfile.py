@@ -20,7 +20,7 @@ DOCKERFILE = CHECKOUT / "services" / "Dockerfile"
 DOCKERFILES = [DOCKERFILE, *sorted((CHECKOUT / "stack").glob("*.Dockerfile"))]
 
 IMAGE_FOLDERS = re.compile(r"(?<![\w/.])/(?=(?:app|build|opt)\b)")
-STUBS = {"groupadd": ":", "useradd": ":", "install": 'for last; do :; done; mkdir -p "$last"'}
+STUBS = {"groupadd": ":", "useradd": ":"}
 """What takes root and changes the system it runs on."""
 
 
@@ -43,12 +43,21 @@ def test_the_context_holds_what_is_copied_and_nothing_else() -> None:
         source
         for instruction, rest in dockerfile(DOCKERFILE)
         if instruction == "COPY" and not rest.startswith("--from")
-        for source in shlex.split(rest)[:-1]
+        for source in copied(rest)[:-1]
     ]
     sent = context()
     assert {path.split("/")[0] for path in sent} == set(sources)
     assert {"services/pipeline.py", "replayer/bundled.swf.gz", "shared/settings.py", "requirements.lock"} < set(sent)
     assert not [path for path in sent if path.endswith((".pyc", ".nbc", ".nbi", "Dockerfile"))]
+
+
+def test_a_checkout_for_one_user_alone_makes_an_image_for_all() -> None:
+    """What a clone under umask 077 holds is readable in the image for users who are not its owner."""
+    for path in DOCKERFILES:
+        copies = [rest for name, rest in dockerfile(path) if name == "COPY" and "--from" not in rest]
+        assert all(
+            re.search(r"--chmod=[4-7][45][45] ", rest) or rest.startswith("requirements.lock") for rest in copies
+        )
 
 
 @pytest.mark.archive  # it fetches every dependency
@@ -101,9 +110,14 @@ def build(root: Path, tmp_path: Path) -> dict[str, str]:
             folder.mkdir(parents=True, exist_ok=True)
             subprocess.run(["/bin/sh", "-ec", here], cwd=folder, env=environment, check=True, timeout=PATIENCE)
         elif instruction == "COPY" and not rest.startswith("--from"):
-            *sources, target = shlex.split(here)
+            *sources, target = copied(here)
             copy(sources, folder / target)
     return environment
+
+
+def copied(rest: str) -> list[str]:
+    """Return what a COPY names: sources and target, without flags."""
+    return [each for each in shlex.split(rest) if not each.startswith("--")]
 
 
 def copy(sources: list[str], target: Path) -> None:

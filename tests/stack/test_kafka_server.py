@@ -1,13 +1,19 @@
 """A Kafka broker keeps its topics through a kill. The requests are written by hand."""
 
+import hashlib
+import os
+import re
+import shutil
 import socket
 import struct
+import subprocess
 from pathlib import Path
 
 import pytest
 
-from stack.kafka_server import has_jars, jar_folder, kafka_version
-from stack.servers import Kafka
+from stack.checksums import read_sums
+from stack.kafka_server import POM, SUMS, jar_folder, kafka_version
+from stack.servers import Kafka, ServerError
 from tests.patience import PATIENCE
 from tests.real_servers import require
 
@@ -27,14 +33,58 @@ def test_topics_and_their_partitions_survive_a_kill(tmp_path: Path) -> None:
         assert partitions_of(successor, "jobs") == 3
 
 
-def test_jars_of_another_pom_do_not_count(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+@pytest.fixture
+def copied(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
+    """A folder of the test with the jars of this machine."""
+    require(Kafka)
+    had = jar_folder()
     monkeypatch.setenv("SHADOWTIME_SERVERS", str(tmp_path))
-    folder = tmp_path / f"kafka-{kafka_version()}"
-    assert jar_folder() == folder
-    assert not has_jars(folder)
-    folder.mkdir()
-    (folder / "pom.xml").write_text("<project/>")
-    assert not has_jars(folder)
+    folder = jar_folder()
+    assert folder == tmp_path / f"kafka-{kafka_version()}"
+    shutil.copytree(had, folder)
+    assert Kafka.available() is None
+    return folder
+
+
+def test_finding_17_a_broker_starts_from_no_jars_but_those_of_the_list(copied: Path, tmp_path: Path) -> None:
+    (copied / "slf4j-api-1.7.36.jar").unlink()
+    (copied / "more.jar").touch()
+    jar = copied / f"kafka_2.13-{kafka_version()}.jar"
+    sums, is_now = read_sums(SUMS), jar.stat()
+    jar.write_bytes(bytes(jar.stat().st_size))
+    os.utime(jar, ns=(is_now.st_atime_ns, is_now.st_mtime_ns))  # a change that hides its time
+    with pytest.raises(ServerError) as refused:
+        Kafka(tmp_path / "broker").start()
+    zeros = hashlib.sha256(jar.read_bytes()).hexdigest()
+    assert str(refused.value).splitlines() == [
+        f"{copied} is not what {SUMS} says (run python -m stack.install):",
+        f"{jar.name}: changed: SHA-256 {zeros}, not {sums[jar.name]}",
+        "more.jar: additional",
+        "slf4j-api-1.7.36.jar: missing",
+    ]
+
+
+def test_the_list_of_jars_is_that_of_the_pom() -> None:
+    pinned = dict(re.findall(r"<([a-z0-9]+)\.version>([^<]+)<", POM.read_text()))
+    assert set(pinned) == {"kafka", "log4j"}
+    sums = read_sums(SUMS)
+    assert {f"kafka_2.13-{pinned['kafka']}.jar", f"log4j-core-{pinned['log4j']}.jar"} <= set(sums)
+    others = [name for name in sums if name.startswith(("kafka", "log4j"))]
+    assert all(name.endswith((f"-{pinned['kafka']}.jar", f"-{pinned['log4j']}.jar")) for name in others)
+
+
+def test_sha256sum_reads_the_list() -> None:
+    require(Kafka)
+    command = ["sha256sum", "--check", "--strict", "--quiet", str(SUMS)]
+    done = subprocess.run(command, cwd=jar_folder(), capture_output=True, text=True, check=False)
+    assert (done.returncode, done.stdout, done.stderr) == (0, "", "")
+
+
+@pytest.mark.parametrize("line", ["abc  a.jar", f"{'0' * 64}  ../a.jar", f"{'0' * 64}  a.jar\n{'1' * 64}  a.jar"])
+def test_a_list_that_is_none_is_named(tmp_path: Path, line: str) -> None:
+    (tmp_path / "SHA256SUMS").write_text(f"# jars\n{line}\n")
+    with pytest.raises(ServerError, match=r"SHA256SUMS:[23]: no SHA-256 and name of one more file: "):
+        read_sums(tmp_path / "SHA256SUMS")
 
 
 def request(broker: Kafka, key: int, version: int, body: bytes) -> bytes:

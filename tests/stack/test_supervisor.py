@@ -1,5 +1,6 @@
 """The stack comes up, comes back whatever is killed, and leaves nothing behind. All on real servers."""
 
+import asyncio
 import http.client
 import json
 import os
@@ -14,11 +15,14 @@ from pathlib import Path
 import pytest
 
 from services.pipeline import STAGES
+from shared.bus import prepare_topics
+from shared.errors import BusError
 from shared.metric_names import SCRAPE_JOB
 from shared.settings import Settings
-from stack.__main__ import culprit
+from stack.command_line import culprit
 from stack.plan import METRICS, Plan
 from stack.ports import HOST, free_port, is_free
+from stack.roles import ADMIN, REDIS
 from stack.servers import SERVERS, ServerError
 from stack.state import Process, State, read_state, supervisor_of
 from stack.worker import CHECKOUT, Worker
@@ -79,7 +83,10 @@ def kill_and_wait(plan: Plan, name: str) -> None:
 
 
 def ask_redis(plan: Plan, command: str) -> bytes:
+    login = f"AUTH {ADMIN} {plan.access.secret(ADMIN, REDIS)}"
     with socket.create_connection((HOST, plan.redis_port), timeout=PATIENCE) as connection:
+        connection.sendall(login.encode() + b"\r\n")
+        assert connection.recv(4096) == b"+OK\r\n"
         connection.sendall(command.encode() + b"\r\n")
         return connection.recv(4096)
 
@@ -94,7 +101,7 @@ def running(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Plan]:
         assert done.returncode == 0, done.stdout + done.stderr
         assert "healthy after" in done.stdout
         assert all(name in done.stdout for name in NAMES)
-        assert f"--set kafka-bootstrap=127.0.0.1:{plan.kafka_port}" in done.stdout
+        assert f"export SHADOWTIME_ACCESS={plan.folder}/access" in done.stdout
         yield plan
     finally:
         stack("down", "--folder", plan.folder)
@@ -106,6 +113,53 @@ def test_status_shows_every_process_in_the_order_of_the_flow(running: Plan) -> N
     rows = [line.split() for line in done.stdout.splitlines()[1:]]
     assert [row[0] for row in rows] == NAMES
     assert {row[-1] for row in rows} == {"healthy"}
+
+
+def test_finding_16_nobody_else_reads_the_folder_and_redis_asks_for_a_password(running: Plan) -> None:
+    folder = Path(running.folder)
+    assert folder.stat().st_mode & 0o777 == 0o700
+    assert {path for path in folder.rglob("*") if path.stat().st_mode & 0o077} == set()
+    with socket.create_connection((HOST, running.redis_port), timeout=PATIENCE) as connection:
+        connection.sendall(b"DBSIZE\r\n")
+        assert connection.recv(4096).startswith(b"-NOAUTH")
+
+
+def command_of(plan: Plan, *arguments: str) -> subprocess.CompletedProcess[str]:
+    """Run a command as a user does: nothing told but where the stack is."""
+    environment = {name: value for name, value in os.environ.items() if not name.startswith("SHADOWTIME_")}
+    return subprocess.run(
+        [sys.executable, "-m", *arguments],
+        cwd=CHECKOUT,
+        env=environment | {"SHADOWTIME_ACCESS": str(plan.access.folder)},
+        capture_output=True,
+        text=True,
+        timeout=PATIENCE,
+        check=False,
+    )
+
+
+def test_commands_find_the_running_stack(running: Plan) -> None:
+    asked = command_of(running, "services", "ask", "--cluster", "none", "--processors", "1", "--requested-time", "1")
+    assert "Redis" not in asked.stderr, asked.stderr
+    assert "none" in asked.stderr
+
+
+def test_finding_08_a_secure_stack_comes_up_by_one_command_and_asks_who_one_is(tmp_path: Path) -> None:
+    for server in SERVERS:
+        require(server)
+    plan = new_plan(tmp_path / "stack")
+    done = stack("up", *options(plan), "--tls")
+    try:
+        assert done.returncode == 0, done.stdout + done.stderr
+        made = Plan.read(Path(plan.folder))
+        assert (made.secure, made.tls) == (True, True)
+        done = command_of(plan, "replayer", "--transport", "kafka", "--jobs", "5", "--json", "-")
+        assert done.returncode == 0, done.stderr
+        nobody = Settings(kafka_bootstrap=f"{HOST}:{plan.kafka_port}", connect_seconds=5)
+        with pytest.raises(BusError):
+            asyncio.run(prepare_topics(nobody))
+    finally:
+        stack("down", "--folder", plan.folder)
 
 
 def test_a_second_up_says_so(running: Plan) -> None:
@@ -162,6 +216,8 @@ def test_down_under_load_leaves_no_process(running: Plan) -> None:
     assert "ended in" in done.stdout
     assert alive(everything) == set()
     assert supervisor_of(Path(running.folder)) is None
+    assert not list(running.access.folder.glob("*.env")), "commands would look for a stack that has ended"
+    assert running.access.secret(ADMIN, REDIS), "secrets stay with the data"
 
 
 def test_down_and_status_say_when_nothing_runs(tmp_path: Path) -> None:
@@ -211,10 +267,11 @@ def test_workers_take_settings_from_the_environment_but_not_where_the_servers_ar
 ) -> None:
     monkeypatch.setenv("SHADOWTIME_KAFKA_SECURITY_PROTOCOL", "SSL")
     monkeypatch.setenv("SHADOWTIME_SNAPSHOT_EVERY", "10")
-    worker = Worker("scheduler", "scheduler", "127.0.0.1:1", "127.0.0.1:2", "127.0.0.1:3", tmp_path, 4)
+    worker = Worker("scheduler", "scheduler", tmp_path / "access", tmp_path, 4)
     environment = worker._environment()
     assert "SHADOWTIME_KAFKA_SECURITY_PROTOCOL" not in environment
     assert environment["SHADOWTIME_SNAPSHOT_EVERY"] == "10"
+    assert environment["SHADOWTIME_ACCESS"] == str(tmp_path / "access")
 
 
 def test_the_default_ports_are_those_of_the_settings() -> None:

@@ -6,17 +6,8 @@ from typing import Any
 import numpy as np
 import pytest
 
-from services.scheduler.delay_probability import (
-    READY,
-    add_job,
-    between,
-    delay_bound,
-    delay_of,
-    delay_probability,
-    in_order,
-    walk,
-    walk_over,
-)
+from services.scheduler.delay_probability import delay_bound, delay_of, delay_probability, walk_over
+from services.scheduler.release_walk import READY, UNBOUNDED, add_job, between, in_order, walk
 from tests.services.scheduler.enumeration import Job, enumerated, enumerated_bound
 from tests.vectors.vector import vector
 
@@ -147,7 +138,7 @@ def test_keeps_its_digits_over_a_long_walk(jobs: int, largest: int) -> None:
     times, who, masses = (np.array(column) for column in zip(*events, strict=True))
     times, who, masses = in_order(times, who, masses)
     needed, candidates = int(sizes.sum() // 2), np.array([1, 5])
-    at, _, _, delays, _ = walk(needed, sizes, times, who, masses, candidates)
+    at, _, _, delays, _, _ = walk(needed, sizes, times, who, masses, candidates, UNBOUNDED)
     ended = np.zeros(jobs, dtype=np.longdouble)
     for row in range(len(at)):
         job = who[row]
@@ -178,12 +169,15 @@ def test_kernels_equal_their_plain_twins() -> None:
             assert mine.tolist() == twin.tolist()
         sizes = np.array([each for each, _ in running])
         kinds = np.unique(np.array([size, 3]))
-        walked = walk(needed, sizes, *ordered, kinds)
-        plain = walk.py_func(needed, sizes, *ordered, kinds)  # type: ignore[attr-defined]
-        for mine, twin in zip(walked, plain, strict=True):
-            assert mine == pytest.approx(twin, abs=1e-12)
+        walked = walk(needed, sizes, *ordered, kinds, UNBOUNDED)
+        plain = walk.py_func(needed, sizes, *ordered, kinds, UNBOUNDED)  # type: ignore[attr-defined]
+        *found, work = walked
+        *expected, counted = plain
+        for mine, other in zip(found, expected, strict=True):
+            assert mine == pytest.approx(other, abs=1e-12)
+        assert work == counted
         times = np.array(sorted(candidate))
-        at, _, ready, delays, bounds = walked
+        at, _, ready, delays, bounds, _ = walked
         assert ready.sum() == pytest.approx(1.0)
         assert (delays <= ready[:, None] + 1e-12).all()
         arguments = (at, delays, bounds, 0, times, np.array([candidate[time] for time in times.tolist()]))

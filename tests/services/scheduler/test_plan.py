@@ -122,6 +122,7 @@ def test_plan(
         np.array(order, dtype=np.int64),
         compress,
         keep,
+        1 << 40,
     )
     planned = np.where(starts == FOREVER, UNPLANNED, starts).tolist()
     expected = by_second(now, free, jobs, order, compress=compress, keep=keep)

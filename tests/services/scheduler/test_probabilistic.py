@@ -20,6 +20,7 @@ from services.scheduler.policies import POLICIES
 from services.scheduler.policy import Policy
 from services.scheduler.probabilistic import Probabilistic
 from services.scheduler.probabilistic_keys import ProbabilisticKeys
+from services.scheduler.recalibration import BINS
 from services.scheduler.terminations import refined_edges
 from shared.errors import SettingsError
 from shared.events import ClusterOpened, Decided, Envelope, Evaluated, JobEnded, JobStarted, JobSubmitted, Start
@@ -126,17 +127,30 @@ def test_is_its_plain_twin(instance: Instance, **keys: Any) -> None:
             assert each.reason.probability == pytest.approx(probability, abs=2e-6)
 
 
-@given(instance=instances(max_waiting=5, max_running=4), points=st.integers(1, 3))
+@given(instance=instances(max_waiting=5, max_running=4), points=st.integers(1, 3), weigh=st.booleans() | st.none())
 @settings(max_examples=60, deadline=None)
-def test_trying_candidates_is_its_plain_twin(instance: Instance, points: int) -> None:
+def test_trying_candidates_is_its_plain_twin(instance: Instance, points: int, weigh: bool | None) -> None:
     queue, running = instance.tables()
     if not len(queue):
         return
     masses, safe = queue.histograms.masses, np.arange(len(queue)) == 3
+    mended = np.array([[0.5, 0.5, 0.5, *[0.1] * BINS], [-1.0, 2.0, 0.5, *[-0.1] * BINS]])[: 2 * (weigh is not None)]
     arguments = (
         *(instance.now, 3, 60.0, running.processors, running.start_time, running.start_time + running.requested_time),
         *(running.requested_time, running.slot, queue.processors, queue.predicted_time, queue.requested_time),
-        *(queue.slot, safe, masses, refined_edges(points), points == 2, points - 1, 0.3, 0.9),
+        *(
+            queue.slot,
+            safe,
+            masses,
+            refined_edges(points),
+            points == 2,
+            points - 1,
+            0.3,
+            0.9,
+            mended,
+            bool(weigh),
+            1 << 62,
+        ),
     )
     compiled, plain = try_candidates(*arguments), try_candidates.py_func(*arguments)  # type: ignore[attr-defined]
     for mine, expected in zip(compiled, plain, strict=True):

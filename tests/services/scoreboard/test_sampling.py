@@ -11,6 +11,7 @@ from services.import_lines import import_lines
 from services.scoreboard.handler import Scoreboard
 from services.scoreboard.sampling import LANES, MOST_QUEUES, MOST_REASONS, Sampling
 from services.scoreboard.wait_quantiles import WaitQuantiles
+from shared.bounds import LATEST, LONGEST
 from shared.events import (
     ClusterClosed,
     ClusterOpened,
@@ -22,7 +23,6 @@ from shared.events import (
     JobSubmitted,
     Kill,
 )
-from shared.message import LARGEST
 from shared.metric_names import RESULTS
 from shared.predictions import RunTimePrediction
 from shared.samples import Sample
@@ -188,8 +188,8 @@ def test_quantiles_of_waits_are_within_one_percent() -> None:
 
 
 def test_absurd_times_and_predictions_leave_samples_that_can_be_stored() -> None:
-    board = Scoreboard(ClusterOpened(time=0, cluster="c", processors=4, unix_start=LARGEST, sample_every=60))
-    absurd = RunTimePrediction(point=1.7e308, observations=1)
+    board = Scoreboard(ClusterOpened(time=0, cluster="c", processors=4, unix_start=LATEST, sample_every=60))
+    absurd = RunTimePrediction(point=float(LONGEST), observations=1)
     for number in range(3):
         for event in (
             JobSubmitted(time=number, job_number=number, requested_processors=1),
@@ -199,10 +199,10 @@ def test_absurd_times_and_predictions_leave_samples_that_can_be_stored() -> None
             board.handle(Envelope(run="r", sequence=1, event=event, run_time=absurd))
     answer = board.handle(Envelope(run="r", sequence=9, event=ClusterClosed(time=100)))
     assert answer.samples is not None
-    assert [sample.time for sample in answer.samples] == [LARGEST, LARGEST]
+    assert [sample.time for sample in answer.samples] == [LATEST + 60, LATEST + 100]
     names = {name for name, _, _ in answer.samples[0].figures}
     assert "shadowtime_mean_wait_seconds" in names
-    assert "shadowtime_run_time_mean_absolute_error_seconds" not in names
+    assert "shadowtime_run_time_mean_absolute_error_seconds" in names
     assert Envelope.from_bytes(answer.to_bytes()).samples == answer.samples
     assert import_lines([answer])[1] > 0
 

@@ -96,3 +96,12 @@ def test_bounds_hold_as_often_as_they_say(quantile: float, count: int) -> None:
     assert np.mean(uniform[:, upper - 1] >= quantile) >= 0.95 - noise
     if upper > 1:
         assert np.mean(uniform[:, upper - 2] >= quantile) < 0.95 + noise, "a smaller one would do"
+
+
+@pytest.mark.parametrize("confidence", [0.5, 0.95, 1 - 2.0**-53, 1 - 40 * 2.0**-53, 5e-324])
+@pytest.mark.parametrize("bits", [1, 8, 20, 29, 44, 51])
+def test_finding_11_the_fewest_waits_are_found_however_near_to_1_the_quantile_is(bits: int, confidence: float) -> None:
+    """It went on one by one for ever, where rounding kept the power from falling."""
+    need = minimum_history(1 - 2.0**-bits, confidence)
+    assert need >= 1
+    assert minimum_history(1 - 2.0 ** -(bits + 1), confidence) >= need

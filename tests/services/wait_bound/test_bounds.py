@@ -10,9 +10,9 @@ from hypothesis import strategies as st
 
 from services.wait_bound import queue_bounds
 from services.wait_bound.bound_keys import BoundKeys
-from services.wait_bound.bounds import AllBounds
+from services.wait_bound.bounds import MOST_QUEUES, AllBounds
 from services.wait_bound.handler import BOUNDERS
-from services.wait_bound.queue_bounds import ALL, FIVE, News
+from services.wait_bound.queue_bounds import ALL, FIVE, News, QueueBounds
 from shared.errors import SettingsError
 from shared.events import JobSubmitted, SchedulingPoint
 from shared.predictions import WaitBound
@@ -247,3 +247,34 @@ def test_the_outermost_quantiles(quantile: float) -> None:
 def test_a_history_too_short_for_its_quantile_is_refused() -> None:
     with pytest.raises(SettingsError, match=r"history=100: .* at least 2995 waits"):
         BOUNDERS.build(parse("all:quantile=0.999,history=100"))
+
+
+def test_finding_11_queues_without_end_share_the_bounds_of_the_cluster() -> None:
+    """A queue for each job took 25 kB a queue, and each event as long as there were queues."""
+    bounder = AllBounds(BoundKeys())
+    for number in range(3 * MOST_QUEUES):
+        job = JobSubmitted(time=number, job_number=number, requested_processors=1, queue_number=number)
+        told = bounder.predict_one(job)
+        own = [each for each in told if each.queue is not None]
+        assert len(own) == len(ALL)
+        crowded = number >= MOST_QUEUES
+        assert all(
+            (each.reason == f"bounds of their own have the first {MOST_QUEUES} queues") == crowded for each in own
+        )
+        bounder.observe(job)
+        bounder.learn_one(job, 5)
+    assert len(bounder._queues) == MOST_QUEUES
+    again = AllBounds(BoundKeys())
+    again.restore(orjson.loads(orjson.dumps(bounder.snapshot())))
+    late = JobSubmitted(time=10**6, job_number=10**6, requested_processors=1, queue_number=10**6)
+    assert again.predict_one(late) == bounder.predict_one(late)
+
+
+def test_finding_11_an_event_looks_at_its_own_queue_alone(monkeypatch: pytest.MonkeyPatch) -> None:
+    bounder, advanced = AllBounds(BoundKeys()), []
+    for number in range(20):
+        bounder.observe(JobSubmitted(time=0, job_number=number, requested_processors=1, queue_number=number))
+    monkeypatch.setattr(QueueBounds, "advance", lambda self, now: advanced.append(self.queue))
+    bounder.observe(JobSubmitted(time=1, job_number=99, requested_processors=1, queue_number=7))
+    bounder.observe(SchedulingPoint(time=2))
+    assert advanced == [None, 7, None]

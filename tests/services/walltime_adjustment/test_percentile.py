@@ -163,7 +163,7 @@ def test_a_flood_of_keys_keeps_only_its_window() -> None:
     for user in range(10_000):
         learn(adjuster, [500], job(user_id=user), time=user * 3600)
     assert len(adjuster.snapshot()["entries"]) <= 30 * 24
-    assert len(adjuster._history._ratios[0]["user"]) <= 30 * 24
+    assert len(adjuster._history._likes["user"]) <= 30 * 24
 
 
 @pytest.mark.parametrize(

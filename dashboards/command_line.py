@@ -1,0 +1,47 @@
+"""Dashboards and alert rules: `python -m dashboards generate`, `python -m dashboards push`."""
+
+from typing import Annotated
+
+import typer
+
+from shared.command_line import run_app, say
+from shared.errors import SettingsError
+
+app = typer.Typer(add_completion=False, pretty_exceptions_enable=False, no_args_is_help=True, help=__doc__)
+
+
+@app.command()
+def generate() -> None:
+    """Write the files below dashboards/provisioning, which Grafana reads, from the code."""
+    try:
+        from dashboards.generate import write
+    except ModuleNotFoundError as error:
+        raise SettingsError(f"generating takes {error.name}: pip install -r requirements-dev.lock") from None
+    changed = write()
+    for path in changed:
+        say(f"wrote {path}")
+    if not changed:
+        say("all files are as they should be")
+
+
+@app.command()
+def push(
+    url: Annotated[str, typer.Option(metavar="URL", help="Root of a Grafana.")],
+    token: Annotated[
+        str, typer.Option(metavar="TOKEN", envvar="SHADOWTIME_GRAFANA_TOKEN", help="Of a service account, an admin.")
+    ],
+    victoria_metrics: Annotated[
+        str, typer.Option(metavar="URL", help="Where that Grafana finds VictoriaMetrics.")
+    ] = "http://127.0.0.1:8428",
+) -> None:
+    """Bring folder, data source, dashboards and alert rules into a Grafana; what is there already is left alone."""
+    try:
+        from dashboards.push import Push
+    except ModuleNotFoundError as error:
+        raise SettingsError(f"pushing takes {error.name}: pip install 'shadowtime[grafana]'") from None
+    Push(url, token, victoria_metrics).run(lambda each: say(f"{each.what}: {each.outcome}"))
+
+
+def main() -> None:
+    """Run the command line."""
+    run_app(app)

@@ -1,0 +1,71 @@
+"""The lines of a log, plain or compressed, however it was made: read in pieces, none of it beyond its bounds."""
+
+import gzip
+import zlib
+from collections.abc import Iterator
+from pathlib import Path
+from typing import BinaryIO
+
+from shared.bounds import LARGEST_LOG, LONGEST_LINE, MOST_LINES
+from shared.errors import TraceError
+
+PIECE = 1 << 20
+"""Bytes that are unpacked at a time: what is held of a log at once, beside what is kept of it."""
+
+GZIP = b"\x1f\x8b"
+BYTE_ORDER_MARK = b"\xef\xbb\xbf"
+
+
+def lines_of(path: Path) -> Iterator[list[bytes]]:
+    r"""Yield the lines of a log, some thousands at a time, without their ends.
+
+    Lone carriage returns are line ends too: else a whole old file would pass for one long job line.
+
+    Raises
+    ------
+    TraceError
+        If the file cannot be read, is a damaged gzip file, or has more or longer lines than a log may have.
+
+    Examples
+    --------
+    >>> from tempfile import TemporaryDirectory
+    >>> with TemporaryDirectory() as folder:
+    ...     written = Path(folder, "log").write_bytes(b"; Version: 2\r\n1 2\r3 4")
+    ...     list(lines_of(Path(folder, "log")))
+    [[b'; Version: 2', b'1 2'], [b'3 4']]
+    """
+    left, before = b"", 0
+    for piece in _pieces(path):
+        text = left + piece
+        held = text.endswith(b"\r")  # perhaps the first half of a line end
+        text = text[:-1] if held else text
+        found = text.replace(b"\r\n", b"\n").replace(b"\r", b"\n").split(b"\n")
+        left = found.pop() + b"\r" * held
+        longest = max(map(len, found), default=0)
+        if max(longest, len(left)) > LONGEST_LINE:
+            number = next((n for n, each in enumerate(found, 1) if len(each) > LONGEST_LINE), len(found) + 1)
+            raise TraceError(f"{path}, line {before + number}: longer than {LONGEST_LINE:,} bytes")
+        before += len(found)
+        if before > MOST_LINES:
+            raise TraceError(f"{path}, line {MOST_LINES + 1}: a log has at most {MOST_LINES:,} lines")
+        yield found
+    yield [left.removesuffix(b"\r")]
+
+
+def _pieces(path: Path) -> Iterator[bytes]:
+    """Yield the contents, unpacked, without a byte order mark."""
+    try:
+        with path.open("rb") as file:
+            source: BinaryIO | gzip.GzipFile = gzip.GzipFile(fileobj=file) if file.peek(2)[:2] == GZIP else file
+            total = 0
+            while piece := source.read(PIECE):
+                yield piece if total else piece.removeprefix(BYTE_ORDER_MARK)
+                total += len(piece)
+                if total > LARGEST_LOG:
+                    raise TraceError(f"{path}: a log has at most {LARGEST_LOG:,} bytes, unpacked")
+    except (EOFError, gzip.BadGzipFile, zlib.error) as error:
+        raise TraceError(f"{path}: truncated or damaged gzip file: {error}") from error
+    except OSError as error:
+        raise TraceError(f"{path}: cannot be read: {error.strerror}") from error
+    except ValueError as error:  # a name that no file can have
+        raise TraceError(f"{path}: cannot be read: {error}") from error

@@ -1,0 +1,246 @@
+"""Workers and what goes with them: `python -m services STAGE`, `watch`, `live`, `rebuild`, `ask`."""
+
+import asyncio
+import logging
+import os
+import signal
+import sys
+from collections.abc import Coroutine
+from typing import Annotated, Any
+
+import orjson
+import typer
+from rich.console import Console
+
+from services.answers import Unanswerable, read_question
+from services.ask import answer_table, ask_once, serve
+from services.asyncapi import document
+from services.live import serve_live
+from services.metrics import run_metrics
+from services.pipeline import STAGES
+from services.watch import KINDS, JsonLines, Printer, Rows, Wanted
+from services.watch import watch as watch_topic
+from shared import topics
+from shared.bus import prepare_topics
+from shared.command_line import run_app, say
+from shared.errors import SettingsError
+from shared.faust_runner import run_stage
+from shared.logs import start_logging
+from shared.rebuild import rebuild
+from shared.redis_store import RedisStore, connect
+from shared.settings import Settings, read_settings
+from shared.stage import Stage
+from shared.start_up import INTERRUPTED
+from shared.web import require_port
+from shared.wording import quoted
+
+app = typer.Typer(add_completion=False, pretty_exceptions_enable=False, no_args_is_help=True, help=__doc__)
+
+Allow = Annotated[
+    list[str] | None,
+    typer.Option("--allow", metavar="NAME", help="A name that it is asked by, besides localhost and HOST; repeatable."),
+]
+
+TAKES_SETTINGS = {"allow_extra_args": True, "ignore_unknown_options": True}
+"""Whatever a command does not know itself goes to the settings, which know what they take."""
+
+SEE_SETTINGS = "Takes every setting as a flag, too: see `python -m services settings`."
+
+
+async def require_servers(settings: Settings) -> None:
+    """Raise `BusError` or `StoreError` unless Kafka and Redis answer soon."""
+    await prepare_topics(settings)
+    client = connect(settings)
+    try:
+        await RedisStore(client, "preflight").wait_for(settings.connect_seconds)
+    finally:
+        await client.aclose()
+
+
+async def require_all(settings: Settings) -> None:
+    """Raise an error of ours if a server does not answer soon, or another process has the port of the web pages."""
+    if settings.web_port:
+        try:
+            await require_port(settings.web_host, settings.web_port)
+        except SettingsError as error:
+            raise SettingsError(f"{error}; another worker's pages? --web-port names another port, 0 none") from None
+    await require_servers(settings)
+
+
+def add_worker(stage: Stage) -> None:
+    """Add the command that runs one stage as a worker."""
+
+    @app.command(
+        stage.name,
+        context_settings=TAKES_SETTINGS,
+        help=f"Run one worker: {stage.reads} to {stage.writes}.",
+        epilog=SEE_SETTINGS,
+    )
+    def work(context: typer.Context) -> None:
+        settings = read_settings(context.args, stage.name)
+        start_logging(settings.log_format, stage.name)
+        asyncio.run(require_all(settings))
+        run_stage(stage, settings)
+
+
+for each in STAGES:
+    add_worker(each)
+
+
+@app.command(context_settings=TAKES_SETTINGS, epilog=SEE_SETTINGS)
+def metrics(context: typer.Context) -> None:
+    """Write the scoreboard's samples to VictoriaMetrics and, where Grafana is named, show decisions in Grafana Live."""
+    settings = read_settings(context.args, "metrics")
+    start_logging(settings.log_format, "metrics")
+    asyncio.run(run_metrics(settings))
+
+
+@app.command(context_settings=TAKES_SETTINGS, epilog=SEE_SETTINGS)
+def watch(
+    context: typer.Context,
+    topic: Annotated[str, typer.Argument(help="One of: " + ", ".join((*topics.FLOW, topics.DEAD_LETTERS)))],
+    cluster: Annotated[str | None, typer.Option(metavar="NAME", help="Only this cluster's runs.")] = None,
+    run: Annotated[str | None, typer.Option(metavar="NAME", help="Only this run.")] = None,
+    kind: Annotated[str | None, typer.Option(metavar="EVENT", help="Only events of this kind, as Decided.")] = None,
+    user: Annotated[
+        int | None, typer.Option(metavar="N", help="Only jobs of this user that are submitted from here on.")
+    ] = None,
+    job: Annotated[int | None, typer.Option(metavar="N", help="Only what is about this job.")] = None,
+    predictions: Annotated[bool, typer.Option("--predictions", help="Only messages that carry predictions.")] = False,
+    json: Annotated[bool, typer.Option("--json", help="JSON lines, as into a pipe; else a table.")] = False,
+    beginning: Annotated[bool, typer.Option("--beginning", help="From the first message, not from now on.")] = False,
+    count: Annotated[int | None, typer.Option(metavar="N", min=1, help="End after N messages.")] = None,
+) -> None:
+    """Show the messages of a topic as they come: a table on a terminal, JSON lines elsewhere."""
+    known = (*topics.FLOW, topics.DEAD_LETTERS)
+    if topic not in known:
+        raise SettingsError(f"unknown topic {quoted(topic)}; known: {', '.join(known)}")
+    if kind is not None and kind not in KINDS:
+        raise SettingsError(f"unknown kind {quoted(kind)} of events; known: {', '.join(KINDS)}")
+    wanted = Wanted(run, cluster, kind, user, job, predictions)
+    if topic == topics.DEAD_LETTERS and wanted != Wanted():
+        raise SettingsError("dead letters bear no cluster, run, kind, user or job to choose by; see their headers")
+    settings = read_settings(context.args, "subscriber")
+    start_logging(settings.log_format, "watch", logging.ERROR)
+    as_json = json or not sys.stdout.isatty()
+    console = Console(highlight=False, emoji=False)
+    printer: Printer = JsonLines(sys.stdout.buffer, topic) if as_json else Rows(console, topic)
+    try:
+        asyncio.run(watch_topic(settings, topic, wanted, printer, beginning=beginning, count=count))
+    except KeyboardInterrupt:  # the way to end it, which needs no remark
+        sys.exit(INTERRUPTED)
+    except BrokenPipeError:  # whoever read has seen enough; typer would end with status 1
+        os.dup2(os.open(os.devnull, os.O_WRONLY), sys.stdout.fileno())
+
+
+@app.command(context_settings=TAKES_SETTINGS, epilog=SEE_SETTINGS)
+def live(
+    context: typer.Context,
+    host: Annotated[str, typer.Option(metavar="HOST", help="Where it listens.")] = "127.0.0.1",
+    port: Annotated[int, typer.Option(metavar="PORT", min=0, max=65_535, help="Its port; 0 for a free one.")] = 6080,
+    allow: Allow = None,
+) -> None:
+    """Serve a page that shows runs as they go: queue, machine, decisions with their reasons, bounds."""
+    settings = read_settings(context.args, "live")
+    start_logging(settings.log_format, "live")
+    asyncio.run(serve_live(settings, host, port, allow or ()))
+
+
+@app.command("rebuild", context_settings=TAKES_SETTINGS, epilog=SEE_SETTINGS)
+def rebuild_stage(
+    context: typer.Context,
+    stage: Annotated[str, typer.Argument(help="One of: " + ", ".join(each.name for each in STAGES))],
+    run: Annotated[str | None, typer.Option(metavar="NAME", help="Only this run; else all of the topic.")] = None,
+) -> None:
+    """Make the state of a stage anew from the beginning of its topic; stop its workers first."""
+    found = [each for each in STAGES if each.name == stage]
+    if not found:
+        raise SettingsError(f"unknown stage {quoted(stage)}; known: {', '.join(each.name for each in STAGES)}")
+    settings = read_settings(context.args, stage)
+    start_logging(settings.log_format, stage, logging.WARNING)
+
+    async def work() -> None:
+        await require_servers(settings)
+        rebuilt = await rebuild(found[0], settings, run)
+        for name, sequence in rebuilt.items():
+            say(f"{stage}: run {name} rebuilt up to sequence {sequence}")
+        if not rebuilt:
+            say(f"{stage}: nothing to rebuild: it has answered for no run of its topic yet")
+
+    asyncio.run(_interruptible(work()))
+
+
+@app.command(context_settings=TAKES_SETTINGS, epilog=SEE_SETTINGS)
+def ask(
+    context: typer.Context,
+    cluster: Annotated[str | None, typer.Option(metavar="NAME", help="The cluster.")] = None,
+    processors: Annotated[str | None, typer.Option(metavar="P", help="Processors that the job requests.")] = None,
+    requested_time: Annotated[str | None, typer.Option(metavar="S", help="Seconds that the job requests.")] = None,
+    queue: Annotated[str | None, typer.Option(metavar="N", help="Number of the queue that it enters.")] = None,
+    user: Annotated[str | None, typer.Option(metavar="N", help="Number of the user who submits it.")] = None,
+    quantile: Annotated[str, typer.Option(metavar="Q", help="Share of such jobs that wait no longer.")] = "0.95",
+    confidence: Annotated[str, typer.Option(metavar="C", help="Probability with which that many do.")] = "0.95",
+    run: Annotated[str | None, typer.Option(metavar="NAME", help="A run; else the latest that bounds waits.")] = None,
+    json: Annotated[bool, typer.Option("--json", help="Print JSON, as the endpoint answers, not a table.")] = False,
+    serving: Annotated[bool, typer.Option("--serve", help="Answer such questions over HTTP.")] = False,
+    host: Annotated[str, typer.Option(metavar="HOST", help="Where --serve listens.")] = "127.0.0.1",
+    port: Annotated[int, typer.Option(metavar="PORT", min=0, max=65_535, help="Its port; 0 for a free one.")] = 6090,
+    allow: Allow = None,
+) -> None:
+    """How long would a job wait at most that one might submit now? Answered from Redis; no worker is asked."""
+    settings = read_settings(context.args, "ask")
+    if serving:
+        start_logging(settings.log_format, "ask")
+        asyncio.run(serve(settings, host, port, allow or ()))
+        return
+    start_logging(settings.log_format, "ask", logging.WARNING)
+    given = {"cluster": cluster, "processors": processors, "requested_time": requested_time, "queue": queue}
+    given |= {"user": user, "quantile": quantile, "confidence": confidence, "run": run}
+    try:
+        question = read_question({name: value for name, value in given.items() if value is not None})
+        answer = asyncio.run(ask_once(settings, question))
+    except Unanswerable as error:
+        option = "" if error.parameter is None else f"--{error.parameter.replace('_', '-')}: "
+        raise SettingsError(f"{option}{error.reason}") from None
+    if json:
+        sys.stdout.buffer.write(answer.model_dump_json().encode() + b"\n")
+    else:
+        Console(highlight=False, markup=False, emoji=False).print(answer_table(question, answer))
+
+
+@app.command("topics", context_settings=TAKES_SETTINGS, epilog=SEE_SETTINGS)
+def create_topics(context: typer.Context) -> None:
+    """Create the topics that are missing, which is an administrator's work where Kafka has access control."""
+    settings = read_settings(context.args, "admin")
+    start_logging(settings.log_format, "topics", logging.WARNING)
+    partitions = asyncio.run(prepare_topics(settings))
+    say(f"{len(topics.FLOW) + 1} topics of {partitions} partitions")
+
+
+@app.command()
+def asyncapi() -> None:
+    """Print the topics as an AsyncAPI document."""
+    sys.stdout.buffer.write(orjson.dumps(document(), option=orjson.OPT_INDENT_2) + b"\n")
+
+
+@app.command("settings", context_settings=TAKES_SETTINGS)
+def show_settings(context: typer.Context) -> None:
+    """Print every setting with its flag, its name in the environment and its value; secrets are hidden."""
+    settings = read_settings(context.args)
+    for name, field in Settings.model_fields.items():
+        value = getattr(settings, name)
+        typer.echo(f"--{name.replace('_', '-')}, SHADOWTIME_{name.upper()} = {'' if value is None else value}")
+        typer.echo(f"    {field.description}")
+
+
+async def _interruptible(work: Coroutine[Any, Any, None]) -> None:
+    task = asyncio.ensure_future(work)
+    for number in (signal.SIGINT, signal.SIGTERM):
+        asyncio.get_running_loop().add_signal_handler(number, task.cancel)
+    await task
+
+
+def main() -> None:
+    """Run the command line; what it writes is its user's alone."""
+    os.umask(0o077)
+    run_app(app)

@@ -1,0 +1,20 @@
+"""How much one pass, or one forecast, may do: counted in steps of its loops and never timed, so alike on any machine.
+
+A step is about a nanosecond. What the logs of the archive need, and what happens beyond, is in `docs/cost.md`.
+"""
+
+MOST_STARTS = 10_000
+"""Jobs that one pass starts at most; the next pass goes on. Slurm's main scheduler looks at 100 unless told
+otherwise (`default_queue_depth`), its backfilling at 500 (`bf_max_job_test`)."""
+
+WEIGHED = 10_000
+"""Candidates that one pass weighs at most, each counted anew in each walk: a decision tells of all of them."""
+
+WALKED = 200_000_000
+"""Steps of all walks of one pass, and of what they are made from."""
+
+PLANNED = 200_000_000
+"""Steps over availability profiles in which one pass looks for places, and as many in which it improves on them."""
+
+AHEAD = 200_000_000
+"""Steps of one forecast."""

@@ -1,0 +1,74 @@
+"""What a worker knows of the log of one partition: which records it was handed without a hole, and where runs begin."""
+
+from typing import NamedTuple
+
+MAX_BEGINNINGS = 100_000
+"""Runs of a partition whose beginnings are remembered; of more, those are forgotten that were found first."""
+
+OPENING = b"ClusterOpened"
+
+
+class Span(NamedTuple):
+    """Offsets from `start` up to, not including, `stop`."""
+
+    start: int
+    stop: int
+
+
+class PartitionLog:
+    """Offsets only, no records; O(1) a record, memory is bounded by `MAX_BEGINNINGS`.
+
+    >>> log = PartitionLog()
+    >>> [log.receive(offset, b"kth", b"") for offset in (5, 6, 9)]
+    [1, 1, 2]
+    >>> log.unsearched()
+    Span(start=0, stop=9)
+    """
+
+    def __init__(self) -> None:
+        self._epoch = 0
+        self._first = 0
+        self._next = 0
+        self._searched = 0
+        self._beginnings: dict[bytes, int] = {}
+
+    def receive(self, offset: int, key: bytes | None, value: bytes | None) -> int:
+        """Take note of a record in the order in which it was handed over; return the number of its stretch.
+
+        Between two records of one stretch there is none that was not handed over.
+        """
+        if self._epoch == 0 or offset != self._next:
+            self._searched = self._known()
+            self._epoch += 1
+            self._first = offset
+        self._next = offset + 1
+        self.find(offset, key, value)
+        return self._epoch
+
+    def find(self, offset: int, key: bytes | None, value: bytes | None) -> None:
+        """Take note of a record if a run may begin in it; of several the first counts."""
+        if key is None or value is None or OPENING not in value or offset >= self._beginnings.get(key, offset + 1):
+            return
+        self._beginnings[key] = offset
+        if len(self._beginnings) > MAX_BEGINNINGS:
+            del self._beginnings[next(iter(self._beginnings))]
+
+    def mistaken(self, key: bytes) -> None:
+        """Take note that no run begins where one seemed to."""
+        self._beginnings.pop(key, None)
+
+    def beginning(self, key: bytes) -> int | None:
+        """Return the offset at which a run begins, if that is known."""
+        return self._beginnings.get(key)
+
+    def unsearched(self) -> Span:
+        """Return the offsets among which there may be beginnings that are not known; an empty span if nowhere."""
+        return Span(self._known(), max(self._known(), self._first))
+
+    def searched(self, stop: int) -> None:
+        """Take note that all beginnings before offset `stop` are known."""
+        self._searched = max(self._searched, stop)
+
+    def _known(self) -> int:
+        """Return the offset before which every beginning is known."""
+        return max(self._searched, self._next) if self._searched >= self._first else self._searched

@@ -1,0 +1,166 @@
+"""What a stage does in one run: it answers each event by a method of its own."""
+
+from collections.abc import Callable
+from typing import Any
+
+from shared.errors import RuleBroken
+from shared.events import (
+    CapacityChanged,
+    ClusterClosed,
+    ClusterOpened,
+    Decided,
+    Envelope,
+    JobEnded,
+    JobStarted,
+    JobSubmitted,
+    Rejected,
+    SchedulingPoint,
+)
+from shared.jobs_in_system import JobsInSystem, RunningJob
+
+
+class StageHandler:
+    """One run in one stage; subclasses override what they answer to.
+
+    Each `on_…` method gets the envelope and what is known about its job, and returns the envelope to forward. It runs
+    after the event was checked and before the jobs in the system change.
+    """
+
+    silent = False
+    """Whether, in this run, it forwards every envelope as it came."""
+
+    def __init__(self, opened: ClusterOpened) -> None:
+        self.opened = opened
+        self.time = opened.time
+        self.processors = opened.processors
+        self.jobs = JobsInSystem()
+        self.closed = False
+
+    def handle(self, envelope: Envelope) -> Envelope:
+        """Return what to forward for `envelope`.
+
+        Raises
+        ------
+        RuleBroken
+            If the event contradicts the log; nothing has changed then.
+        """
+        event = envelope.event
+        if isinstance(event, Rejected):  # it changed nothing in the stage before, not even the time
+            return self.on_rejected(envelope, event)
+        time = event.time
+        if time < self.time:
+            raise RuleBroken(f"{event.kind} at {time} comes after {self.time}: time went back")
+        if self.closed:
+            raise RuleBroken(f"{event.kind} at {time}: run {envelope.run!r} was closed at {self.time}")
+        answer = _ANSWERS[type(event)](self, envelope, event)
+        self.time = time
+        return answer
+
+    def on_submitted(self, envelope: Envelope, job: JobSubmitted) -> Envelope:
+        """Answer the submission of a job."""
+        return envelope
+
+    def on_started(self, envelope: Envelope, started: JobStarted, job: JobSubmitted) -> Envelope:
+        """Answer the start of a waiting job."""
+        return envelope
+
+    def on_wait(self, envelope: Envelope, job: JobSubmitted, wait: int) -> Envelope:
+        """Answer that a wait is known, in seconds: at the start, or once a trial has ended for good (spec G8)."""
+        return envelope
+
+    def on_ended(self, envelope: Envelope, ended: JobEnded, job: RunningJob) -> Envelope:
+        """Answer the end of a running job."""
+        return envelope
+
+    def on_capacity(self, envelope: Envelope, changed: CapacityChanged) -> Envelope:
+        """Answer a change of the machine's size."""
+        return envelope
+
+    def on_scheduling_point(self, envelope: Envelope, point: SchedulingPoint) -> Envelope:
+        """Answer a scheduling point."""
+        return envelope
+
+    def on_decided(self, envelope: Envelope, decided: Decided) -> Envelope:
+        """Answer a decision."""
+        return envelope
+
+    def on_rejected(self, envelope: Envelope, rejected: Rejected) -> Envelope:
+        """Answer an event that an earlier stage rejected."""
+        return envelope
+
+    def on_closed(self, envelope: Envelope, closed: ClusterClosed) -> Envelope:
+        """Answer the end of the run."""
+        return envelope
+
+    def snapshot(self) -> dict[str, Any]:
+        """Return the whole state as plain values; a subclass adds its own under keys of its own."""
+        return {"time": self.time, "closed": self.closed, "processors": self.processors, "jobs": self.jobs.snapshot()}
+
+    def restore(self, state: dict[str, Any]) -> None:
+        """Take on the state that `snapshot` returned."""
+        self.time = state["time"]
+        self.closed = state["closed"]
+        self.processors = state["processors"]
+        self.jobs.restore(state["jobs"])
+
+    def _submitted(self, envelope: Envelope, event: JobSubmitted) -> Envelope:
+        self.jobs.require_new(event)
+        largest = max(self.processors, self.opened.processors)
+        if event.requested_processors > largest:
+            raise RuleBroken(
+                f"job {event.job_number} requests {event.requested_processors} processors; the machine has {largest}"
+            )
+        answer = self.on_submitted(envelope, event)
+        self.jobs.submit(event)
+        return answer
+
+    def _started(self, envelope: Envelope, event: JobStarted) -> Envelope:
+        job = self.jobs.require_waiting(event)
+        largest = max(self.processors, self.opened.processors)
+        if event.processors > largest:
+            raise RuleBroken(
+                f"job {event.job_number} starts on {event.processors} processors; the machine has {largest}"
+            )
+        answer = self.on_started(envelope, event, job)
+        if not event.trial:
+            answer = self.on_wait(answer, job, event.time - job.time)
+        self.jobs.start(event)
+        return answer
+
+    def _ended(self, envelope: Envelope, event: JobEnded) -> Envelope:
+        job = self.jobs.require_running(event)
+        held = event.time - job.started.time
+        if event.run_time > held:
+            raise RuleBroken(
+                f"job {event.job_number} ran {event.run_time} s, but held its processors for {held} s only"
+            )
+        answer = self.on_ended(envelope, event, job)
+        if job.started.trial and not event.requeued:
+            answer = self.on_wait(answer, job.submitted, job.started.time - job.submitted.time)
+        self.jobs.end(event)
+        return answer
+
+    def _capacity(self, envelope: Envelope, event: CapacityChanged) -> Envelope:
+        answer = self.on_capacity(envelope, event)
+        self.processors = event.processors
+        return answer
+
+    def _closed(self, envelope: Envelope, event: ClusterClosed) -> Envelope:
+        answer = self.on_closed(envelope, event)
+        self.closed = True
+        return answer
+
+    def _opened(self, envelope: Envelope, event: ClusterOpened) -> Envelope:
+        raise RuleBroken(f"run {envelope.run!r} was opened already, at {self.opened.time}")
+
+
+_ANSWERS: dict[type, Callable[[StageHandler, Envelope, Any], Envelope]] = {
+    ClusterOpened: StageHandler._opened,
+    JobSubmitted: StageHandler._submitted,
+    JobStarted: StageHandler._started,
+    JobEnded: StageHandler._ended,
+    CapacityChanged: StageHandler._capacity,
+    SchedulingPoint: lambda stage, envelope, event: stage.on_scheduling_point(envelope, event),
+    Decided: lambda stage, envelope, event: stage.on_decided(envelope, event),
+    ClusterClosed: StageHandler._closed,
+}

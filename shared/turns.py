@@ -1,0 +1,110 @@
+"""Whose turn it is: of all runs that wait, that which has cost least; so a run that costs much delays itself first."""
+
+from collections import Counter, deque
+from collections.abc import Sequence
+from heapq import heappop, heappush
+from typing import Generic, TypeVar
+
+Item = TypeVar("Item")
+
+MAX_IDLE = 10_000
+"""Runs without waiting items whose cost is remembered, as long as it still counts."""
+
+
+STRANGERS = None
+"""The key of the turns that strangers have together."""
+
+
+class Turns(Generic[Item]):
+    """Items in order of each key, and keys by start-time fair queueing: O(log(keys)) a turn.
+
+    A key's turn comes at the cost of all turns that it has had, but never before that of the turn that was last: who
+    was away has saved up nothing. Strangers, keys that are not known to be at work, have one turn together, in order of
+    arrival: nobody comes before others by being new under ever new names.
+
+    >>> turns = Turns[str](max_items=10, max_bytes=100)
+    >>> for key, item in ((b"dear", "a"), (b"dear", "b"), (b"cheap", "c"), (b"cheap", "d")):
+    ...     turns.put(key, item, 1)
+    >>> order = []
+    >>> while len(turns):
+    ...     key, items = turns.take(1, 100)
+    ...     order += items
+    ...     turns.charge(key, 5.0 if key == b"dear" else 0.1)
+    >>> order
+    ['a', 'c', 'd', 'b']
+
+    References
+    ----------
+    P. Goyal, H. M. Vin, H. Cheng: Start-time fair queueing, IEEE/ACM Transactions on Networking 5(5), 1997.
+    """
+
+    def __init__(self, max_items: int, max_bytes: int) -> None:
+        self._max_items = max_items
+        self._max_bytes = max_bytes
+        self._waiting: dict[bytes | None, deque[tuple[Item, int, bytes | None]]] = {}
+        self._strangers: Counter[bytes | None] = Counter()
+        self._turns: list[tuple[float, int, bytes | None]] = []
+        self._costs: dict[bytes | None, float] = {}
+        self._now = 0.0
+        self._count = 0
+        self._items = 0
+        self._bytes = 0
+
+    def __len__(self) -> int:
+        return self._items
+
+    @property
+    def full(self) -> bool:
+        """Whether nothing more is to be put in."""
+        return self._items >= self._max_items or self._bytes >= self._max_bytes
+
+    def put(self, key: bytes | None, item: Item, size: int, *, known: bool = True) -> None:
+        """Add an item of so many bytes behind those of its key; `known` tells whether the key is at work."""
+        whose = key
+        if key not in self._waiting and (not known or key in self._strangers):
+            whose = STRANGERS
+            self._strangers[key] += 1
+        if whose not in self._waiting:
+            self._waiting[whose] = deque()
+            self._line_up(whose)
+        self._waiting[whose].append((item, size, key))
+        self._items += 1
+        self._bytes += size
+
+    def take(self, most: int, most_bytes: int) -> tuple[bytes | None, Sequence[Item]]:
+        """Return the key whose turn it is and its next items, at least one; its next turn comes after `charge`.
+
+        Raises
+        ------
+        IndexError
+            If nothing waits.
+        """
+        self._now, _, key = heappop(self._turns)
+        waiting = self._waiting[key]
+        items: list[Item] = []
+        total = 0
+        while waiting and len(items) < most and (not items or total + waiting[0][1] <= most_bytes):
+            item, size, whose = waiting.popleft()
+            items.append(item)
+            total += size
+            if key is STRANGERS:
+                self._strangers[whose] -= 1
+                if self._strangers[whose] <= 0:
+                    del self._strangers[whose]
+        self._items -= len(items)
+        self._bytes -= total
+        return key, items
+
+    def charge(self, key: bytes | None, cost: float) -> None:
+        """Add what the turn of a key has cost, and end it."""
+        self._costs[key] = max(self._costs.get(key, 0.0), self._now) + cost
+        if self._waiting[key]:
+            self._line_up(key)
+        else:
+            del self._waiting[key]
+        if len(self._costs) > MAX_IDLE:
+            self._costs = {each: spent for each, spent in self._costs.items() if spent > self._now}
+
+    def _line_up(self, key: bytes | None) -> None:
+        self._count += 1
+        heappush(self._turns, (max(self._costs.get(key, 0.0), self._now), self._count, key))

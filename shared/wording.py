@@ -1,0 +1,36 @@
+"""Text that others brought, cut where it is quoted: reasons, headers and log lines have a size, whatever they quote."""
+
+from hashlib import sha256
+
+QUOTED = 120
+"""Characters of a text that are shown."""
+
+REASON = 1_000
+"""Characters that a reason has at most."""
+
+
+def quoted(text: str, most: int = QUOTED) -> str:
+    """Return a text between quotes; of a long one the beginning, its length and what tells it from others.
+
+    >>> quoted("kth/easy")
+    "'kth/easy'"
+    >>> quoted("x" * 1_000, 8)
+    "'xxxxxxxx'… (1000 characters, sha256 44f8354494a5)"
+    """
+    if len(text) <= most:
+        return repr(text)
+    return f"{text[:most]!r}{_rest(text)}"
+
+
+def shortened(text: str, most: int = REASON) -> str:
+    """Return a text as it is; of a long one the beginning, its length and what tells it from others.
+
+    >>> shortened("job 1 was never submitted")
+    'job 1 was never submitted'
+    """
+    return text if len(text) <= most else f"{text[:most]}{_rest(text)}"
+
+
+def _rest(text: str) -> str:
+    digest = sha256(text.encode(errors="surrogatepass")).hexdigest()
+    return f"… ({len(text)} characters, sha256 {digest[:12]})"

@@ -1,0 +1,104 @@
+"""A thread beside the event loop for work that takes as long as it takes: heartbeats and pages go on meanwhile."""
+
+import asyncio
+import ctypes
+import threading
+import time
+from collections.abc import Callable
+from concurrent.futures import ThreadPoolExecutor
+from typing import ParamSpec, TypeVar
+
+Arguments = ParamSpec("Arguments")
+Result = TypeVar("Result")
+
+GRACE_SECONDS = 5.0
+"""How long work that was told to end may take to hear it: compiled code hears nothing until it returns."""
+
+
+class Overrun(BaseException):
+    """Work took too long and was ended; no handler of errors catches it on its way."""
+
+
+class WorkThread:
+    """Runs one piece of work at a time.
+
+    Parameters
+    ----------
+    seconds
+        Of processor time, so that a machine that stands still does not count. After so much work is ended by an
+        `Overrun` raised in it. Work that does not hear it within `GRACE_SECONDS` is left to itself, and what comes next
+        has a new thread.
+    """
+
+    def __init__(self, name: str, seconds: float) -> None:
+        self._name = name
+        self._seconds = seconds
+        self._lock = threading.Lock()
+        self._worker: int | None = None
+        self._processor_time = 0.0
+        self._began: float | None = None
+        self._executor = self._new()
+
+    def _new(self) -> ThreadPoolExecutor:
+        return ThreadPoolExecutor(1, thread_name_prefix=self._name)
+
+    @property
+    def busy_seconds(self) -> float:
+        """How long the work under way has taken so far; 0 without any."""
+        return 0.0 if self._began is None else asyncio.get_running_loop().time() - self._began
+
+    async def run(
+        self, work: Callable[Arguments, Result], *arguments: Arguments.args, **named: Arguments.kwargs
+    ) -> Result:
+        """Return what `work` returns, or raise what it raises.
+
+        Raises
+        ------
+        Overrun
+            If it took too long; what it worked on is in no state to be used then.
+        """
+        loop = asyncio.get_running_loop()
+        self._began = loop.time()
+        future = loop.run_in_executor(self._executor, lambda: self._watched(lambda: work(*arguments, **named)))
+        try:
+            left = self._seconds
+            while left > 0 and not (await asyncio.wait({future}, timeout=left))[0]:
+                left = self._seconds - self._used()
+            if not future.done():
+                self._interrupt()
+                await asyncio.wait({future}, timeout=GRACE_SECONDS)
+            if not future.done():
+                future.add_done_callback(lambda left: None if left.cancelled() else left.exception())
+                self._executor.shutdown(wait=False)
+                self._executor = self._new()
+                raise Overrun
+            return future.result()
+        finally:
+            self._began = None
+
+    def close(self) -> None:
+        """Let the thread end, once its work has."""
+        self._executor.shutdown(wait=False)
+
+    def _watched(self, work: Callable[[], Result]) -> Result:
+        with self._lock:
+            self._worker = threading.get_ident()
+            self._processor_time = time.thread_time()
+        try:
+            return work()
+        finally:
+            with self._lock:
+                self._worker = None
+
+    def _used(self) -> float:
+        """Return the processor time that the work under way has had, in seconds."""
+        with self._lock:
+            if self._worker is None:
+                return 0.0
+            return time.clock_gettime(time.pthread_getcpuclockid(self._worker)) - self._processor_time
+
+    def _interrupt(self) -> None:
+        """Raise `Overrun` in the thread, unless its work has just ended."""
+        with self._lock:
+            if self._worker is not None:
+                ctypes.pythonapi.PyThreadState_SetAsyncExc(ctypes.c_ulong(self._worker), ctypes.py_object(Overrun))

@@ -1,0 +1,115 @@
+"""Packages of the system, through apt: each named, and installed only where that is allowed.
+
+The environment variable SHADOWTIME_APT=no forbids it whatever else is said, SHADOWTIME_APT=yes allows it, as `--yes`
+does and as CI does, where a missing server is a failure. Otherwise a terminal is asked; without one nothing is
+installed.
+"""
+
+import os
+import shutil
+import subprocess
+import sys
+from collections.abc import Mapping
+from pathlib import Path
+
+from stack.commands import run
+from stack.server import ServerError
+
+VARIABLE = "SHADOWTIME_APT"
+APT = ["--yes", "--quiet", "--no-install-recommends", "-o", "DPkg::Lock::Timeout=120"]
+
+
+def consent(environment: Mapping[str, str], *, yes: bool) -> bool | None:
+    """Return whether packages may be installed; None if a terminal has to be asked.
+
+    >>> consent({"CI": "true"}, yes=False)
+    True
+    >>> consent({"CI": "true", "SHADOWTIME_APT": "no"}, yes=True)
+    False
+    >>> consent({}, yes=False) is None
+    True
+
+    Raises
+    ------
+    ServerError
+        If SHADOWTIME_APT is neither yes nor no.
+    """
+    said = environment.get(VARIABLE, "")
+    if said not in ("", "yes", "no"):
+        raise ServerError(f"{VARIABLE} is yes or no, not {said[:100]!r}")
+    if said == "no":
+        return False
+    return True if yes or said == "yes" or environment.get("CI") else None
+
+
+def install_packages(needed: Mapping[str, str], allowed: bool | None) -> None:
+    """Install what brings the commands that are not on PATH, and leave no service of it running.
+
+    Parameters
+    ----------
+    needed
+        For each command the package of Debian and Ubuntu that brings it.
+    allowed
+        What `consent` returned.
+
+    Raises
+    ------
+    ServerError
+        If they cannot be installed or may not be.
+    """
+    missing = {command: package for command, package in needed.items() if shutil.which(command) is None}
+    if not missing:
+        return
+    names = " ".join(missing.values())
+    lacking = f"{' and '.join(missing)} {'is' if len(missing) == 1 else 'are'} not on PATH"
+    apt = shutil.which("apt-get")
+    if apt is None:
+        raise ServerError(f"{lacking}, and there is no apt-get to install {names}")
+    if allowed is None and not (sys.stdin.isatty() and sys.stdout.isatty()):
+        raise ServerError(f"{lacking}; apt-get install {names} takes --yes or {VARIABLE}=yes, or a terminal to ask")
+    if allowed is False:
+        raise ServerError(f"{lacking}, and {VARIABLE}=no forbids: apt-get install {names}")
+    root = _as_root()
+    if root is None:
+        raise ServerError(f"{lacking}; installing it takes root or sudo without a password: apt-get install {names}")
+    if allowed is None and not _agreed(names):
+        raise ServerError(f"{lacking}, and this was declined: apt-get install {names}")
+    sys.stdout.write(f"{names}: installing\n")
+    install = [*root, apt, "install", *APT, *missing.values()]
+    try:
+        run(install)
+    except ServerError:  # the lists of packages may be missing or old
+        run([*root, apt, "update", "--quiet"])
+        run(install)
+    for package in missing.values():
+        _stop_service(root, package)
+
+
+def _agreed(names: str) -> bool:
+    sys.stdout.write(f"apt-get install {names}? [y/N] ")
+    sys.stdout.flush()
+    return sys.stdin.readline().strip().lower() in ("y", "yes")
+
+
+def _as_root() -> list[str] | None:
+    """Return what to put before a command that needs root, or None if there is no way."""
+    if os.geteuid() == 0:
+        return []
+    sudo = shutil.which("sudo")
+    if sudo is None:
+        return None
+    asked = subprocess.run([sudo, "-n", "true"], capture_output=True, check=False)  # noqa: S603
+    return [sudo, "-n"] if asked.returncode == 0 else None
+
+
+def _stop_service(root: list[str], service: str) -> None:
+    """Stop the service that a package of this name may have started, now and at the next boot."""
+    systemctl = shutil.which("systemctl")
+    if systemctl is not None and Path("/run/systemd/system").is_dir():
+        if Path(f"/lib/systemd/system/{service}.service").exists():
+            run([*root, systemctl, "disable", "--now", service])
+        return
+    script = f"/etc/init.d/{service}"
+    runs = [script, "status"]
+    if os.access(script, os.X_OK) and not subprocess.run(runs, capture_output=True, check=False).returncode:  # noqa: S603
+        run([*root, script, "stop"])

@@ -1,0 +1,231 @@
+"""The slowest single message of each stage under the greatest values of every key, and what memory and snapshot take.
+
+`python -m tests.benchmarks.worst_messages [PART OF A NAME…]` prints one JSON line for each.
+"""
+
+import json
+import os
+import resource
+import sys
+import time
+from collections.abc import Callable, Iterator
+from functools import partial
+from typing import Any
+
+from services.catalogue import canonical, configure
+from services.pipeline import STAGES
+from shared.events import (
+    ClusterClosed,
+    ClusterOpened,
+    Decided,
+    Envelope,
+    Event,
+    JobEnded,
+    JobStarted,
+    JobSubmitted,
+    Rejected,
+    SchedulingPoint,
+)
+from shared.message import LARGEST
+from shared.predictions import RunTimePrediction, WaitBound
+from shared.run_time_bins import BINS
+from shared.stage import StageRun
+
+JOBS = 100_000
+"""That run, and that wait: as many as a run may have alive."""
+
+PROCESSORS = 1_000_000
+DAY = 86_400
+WEEK = 7 * DAY
+
+HISTOGRAM = (0.0, *[round(1 / (BINS - 1), 6)] * (BINS - 1))
+"""A job may end anywhere."""
+
+POLICIES = (
+    *("fcfs", "lwf", "easy", "easy:order=R/L,weight=1000000", "easy-sjbf", "wfp", "all-reserve"),
+    *("conservative", "conservative:guarantees=no", "conservative:order=R/L,weight=1000000"),
+    "conservative:shape=greedy,widen=yes,test_runs=yes,speculate=expected",
+    "conservative:guarantees=no,shape=greedy-narrow,widen=yes,test_runs=yes,speculate=0.01",
+    *("probabilistic", "probabilistic:points=16", "probabilistic:points=16,mass=censor,criterion=gain,tau=1", "best"),
+)
+FORECASTS = tuple(f"{name}:forecast=yes" for name in ("fcfs", "lwf", "easy", "easy-sjbf", "all-reserve"))
+
+RUN_TIMES = (
+    *("requested", "last-two", "queue-maximum", "empirical:window=1000", "empirical-request:window=1000"),
+    *("hmm:states=64,history=5,open=1344,threshold=0", "hmm:states=14,history=104,open=1344,threshold=0"),
+    *("hmm:states=64,history=5,open=1344,threshold=0,learning=em", "experts:window=1000,hmm=yes"),
+    *("templates:history=200000", "gibbons:history=200000", "downey-mean:history=200000"),
+    *("downey-median:history=200000", "class-p90:history=200000", "class-mean-sigma:history=200000"),
+)
+ADJUSTMENTS = ("none", "auto", "percentile:key=user+project+request,window=12m,fallback=coarser")
+WAIT_BOUNDS = ("all:history=50000", "ensemble:history=50000", "conformal:history=50000", "none")
+
+
+class Slowest:
+    """One stage of one run, and the message that took it longest, in seconds of this process."""
+
+    def __init__(self, stage: str, **settings: Any) -> None:
+        self.run = StageRun(next(each for each in STAGES if each.name == stage))
+        self.seconds = 0.0
+        self.kind = ""
+        self.bytes = 0
+        self.cut: set[str] = set()
+        self.tell(ClusterOpened(time=0, cluster="c", processors=PROCESSORS, **settings))
+
+    def tell(self, event: Event, **told: Any) -> Envelope:
+        """Push the next event, with what earlier stages told of it."""
+        envelope = Envelope(run="r", sequence=self.run.sequence + 1, event=event, **told)
+        began = time.process_time()
+        answer = self.run.push(envelope)
+        assert answer is not None
+        written = len(answer.to_bytes())
+        seconds = time.process_time() - began
+        if isinstance(answer.event, Rejected):
+            raise AssertionError(answer.event.reason)
+        if isinstance(answer.event, Decided) and answer.event.cut_short:
+            self.cut |= {each.by for each in answer.event.cut_short}
+        if seconds > self.seconds:
+            self.seconds, self.kind = seconds, event.kind
+        self.bytes = max(self.bytes, written)
+        return answer
+
+
+def job(number: int, at: int, processors: int = 1, requested_time: int = 3600, **others: Any) -> JobSubmitted:
+    """Return a job."""
+    return JobSubmitted(
+        time=at, job_number=number, requested_processors=processors, requested_time=requested_time, **others
+    )
+
+
+def crowded(policy: str, jobs: int) -> Slowest:
+    """Tell of as many running as waiting jobs, of all sizes and with distributions; then of passes."""
+    spec = configure(policy)
+    slowest = Slowest("scheduler", policy=spec.policy, runtime=spec.runtime, adjustment=spec.adjustment)
+    foretold = RunTimePrediction(point=5000, observations=9, histogram=HISTOGRAM)
+    if "forecast" in policy:  # each submission costs a forecast, so that telling of them all would take a day
+        jobs, waiting = min(jobs, 4000), 200
+    else:
+        waiting = jobs
+    for number in range(jobs):
+        slowest.tell(job(number, 0, requested_time=10**6 + 7 * number), run_time=foretold)
+        slowest.tell(JobStarted(time=0, job_number=number, processors=1))
+    slowest.tell(job(LARGEST, 0, PROCESSORS, 10**6), run_time=foretold)
+    for number in range(jobs, jobs + waiting):
+        wide = 1 + number % 997 if number % 3 else PROCESSORS - number % (2 * jobs)
+        slowest.tell(job(number, 1, max(wide, 1), 3600 + number * 7 % 900_000), run_time=foretold)
+    for number in range(3):
+        slowest.tell(JobEnded(time=2 + number, job_number=number, run_time=1))
+        slowest.tell(SchedulingPoint(time=2 + number))
+    return slowest
+
+
+def learned(setting: str, stage: str, spec: str, jobs: int) -> Slowest:
+    """Tell of jobs that end, of few users and then of one each; then of silences of all lengths."""
+    slowest = Slowest(stage, **{setting: canonical(setting.replace("_", "-"), spec)})
+    for number in range(2 * jobs):
+        at = number * 8
+        user = number if number > jobs else number % 3
+        slowest.tell(
+            job(
+                number,
+                at,
+                1 + number % 64,
+                60 + number % 7000,
+                user_id=user,
+                group_id=user,
+                executable_number=user,
+                queue_number=user,
+            )
+        )
+        slowest.tell(JobStarted(time=at, job_number=number, processors=1 + number % 64))
+        slowest.tell(JobEnded(time=at + number % 8, job_number=number, run_time=number % 8))
+    at = 16 * jobs
+    for number, silence in enumerate((DAY, DAY, WEEK, 31 * DAY, 80 * WEEK, 104 * WEEK, 2**50), 2 * jobs):
+        at += silence
+        slowest.tell(job(number, at, user_id=1, group_id=1, queue_number=1))
+        slowest.tell(JobStarted(time=at, job_number=number, processors=1))
+        slowest.tell(JobEnded(time=at, job_number=number, run_time=0))
+    return slowest
+
+
+def bounded(spec: str, jobs: int) -> Slowest:
+    """Tell of jobs that start, of many queues; of as many that wait; then of a time at which all have waited enough."""
+    slowest = Slowest("wait_bound", wait_bound=canonical("wait-bound", spec))
+    for number in range(jobs):
+        slowest.tell(job(number, number, 1 + number % 997, 60 + number * 7 % 9000, queue_number=number % 1000 // 900))
+        slowest.tell(JobStarted(time=number + number % 60 // 60, job_number=number, processors=1))
+    for number in range(jobs, 2 * jobs):
+        slowest.tell(job(number, jobs, 1 + number % 997, queue_number=number if number % 2 else 0))
+    for at in (2**40, 2**41):
+        slowest.tell(job(at, at, queue_number=0))
+    return slowest
+
+
+def scored(_: str, jobs: int) -> Slowest:
+    """Tell of jobs with bounds of many queues that run and wait, sampled each second, and of a jump in time."""
+    slowest = Slowest("scoreboard", sample_every=1)
+    foretold = RunTimePrediction(point=5000, observations=9, histogram=HISTOGRAM)
+    for number in range(2 * jobs):
+        bounds = tuple(WaitBound(grouping=f"g{k}", queue=number, quantile=0.5, confidence=0.5) for k in range(14))
+        slowest.tell(job(number, 0, queue_number=number), run_time=foretold, wait_bounds=bounds)
+        if number < jobs:
+            slowest.tell(JobStarted(time=0, job_number=number, processors=1))
+    slowest.tell(JobEnded(time=2**40, job_number=0, run_time=1))
+    slowest.tell(ClusterClosed(time=2**41))
+    return slowest
+
+
+def cases(jobs: int = JOBS) -> Iterator[tuple[str, Callable[[], Slowest]]]:
+    """Yield a name, and what tells a stage of so many jobs."""
+    for spec in (*POLICIES, *FORECASTS):
+        yield f"scheduler {spec}", partial(crowded, spec, jobs)
+    for spec in RUN_TIMES:
+        yield f"runtime_distribution {spec}", partial(learned, "runtime", "runtime_distribution", spec, jobs)
+    for spec in ADJUSTMENTS:
+        yield f"walltime_adjustment {spec}", partial(learned, "adjustment", "walltime_adjustment", spec, jobs)
+    for spec in WAIT_BOUNDS:
+        yield f"wait_bound {spec}", partial(bounded, spec, jobs)
+    yield "scoreboard", partial(scored, "", jobs)
+
+
+def measured(name: str, tell: Callable[[], Slowest]) -> dict[str, Any]:
+    """Return the figures of one case, in a process of its own: the peak of memory is its own too."""
+    reads, writes = os.pipe()
+    child = os.fork()
+    if child == 0:
+        before = resource.getrusage(resource.RUSAGE_SELF).ru_maxrss
+        slowest = tell()
+        peak = resource.getrusage(resource.RUSAGE_SELF).ru_maxrss - before
+        snapshot = len(slowest.run.snapshot())
+        figures = {
+            "slowest_seconds": round(slowest.seconds, 3),
+            "kind": slowest.kind,
+            "largest_answer_bytes": slowest.bytes,
+            "peak_megabytes": peak // 1024,
+            "snapshot_megabytes": round(snapshot / 1e6, 1),
+            "cut_short": sorted(slowest.cut),
+        }
+        os.write(writes, json.dumps(figures).encode())
+        os._exit(0)
+    os.close(writes)
+    with os.fdopen(reads, "rb") as pipe:
+        told = pipe.read()
+    os.waitpid(child, 0)
+    return {"case": name} | (json.loads(told) if told else {"failed": True})
+
+
+def worst_messages(jobs: int = JOBS) -> list[dict[str, Any]]:
+    """Measure all cases."""
+    return [measured(name, tell) for name, tell in cases(jobs)]
+
+
+def main(wanted: list[str]) -> None:
+    """Print the cases whose names hold one of the texts, or all, as they are found."""
+    jobs = int(os.environ.get("JOBS", JOBS))
+    for name, tell in cases(jobs):
+        if not wanted or any(each in name for each in wanted):
+            print(json.dumps({"jobs": jobs} | measured(name, tell)), flush=True)
+
+
+if __name__ == "__main__":
+    main(sys.argv[1:])

@@ -1,0 +1,43 @@
+"""Whatever the schema admits every stage answers, within the schema; its state can be saved and taken up again."""
+
+from typing import Any
+
+import orjson
+from hypothesis import HealthCheck, given, settings
+
+from services.pipeline import STAGES
+from shared.events import Envelope, Rejected
+from shared.stage import Stage, StageRun
+from tests.checks.hostile import OPENINGS, STREAMS, Json, events
+
+POLICY = "easy(order=BF)"
+
+
+def answer_all(messages: list[Json], stages: tuple[Stage, ...] = STAGES, *, every: int = 1) -> list[Envelope]:
+    """Return the answers of the last stage to messages that travel as bytes; each state is saved and taken up."""
+    runs = [StageRun(stage) for stage in stages]
+    answers: list[Envelope] = []
+    for sequence, message in enumerate(messages):
+        told = Envelope.from_bytes(orjson.dumps({"run": "r", "cluster": "c", "sequence": sequence, **message}))
+        for place, run in enumerate(runs):
+            answer = run.push(told)
+            assert answer is not None
+            if isinstance(answer.event, Rejected) and answer.event != told.event:
+                assert getattr(answer.event, "code", "rule") != "failed", answer.event.reason
+            told = Envelope.from_bytes(answer.to_bytes())
+            assert told == answer
+            if run.handler is not None and sequence % every == 0:
+                saved = run.snapshot()
+                runs[place] = StageRun(run.stage)
+                runs[place].restore(saved)
+                assert runs[place].snapshot() == saved
+        answers.append(told)
+    return answers
+
+
+@given(opening=OPENINGS, stream=STREAMS)
+@settings(max_examples=60, deadline=None, suppress_health_check=list(HealthCheck))
+def test_finding_01_finding_02_values_at_their_bounds_pass_every_stage(
+    opening: Json, stream: list[tuple[int, Any]]
+) -> None:
+    answer_all(list(events(opening, stream)), every=3)

@@ -1,0 +1,82 @@
+"""Ctrl-C at any moment at which a command starts: one line, and no traceback."""
+
+import os
+import signal
+import socket
+import subprocess
+import sys
+import time
+from collections.abc import Iterator
+from functools import partial
+from pathlib import Path
+
+import pytest
+
+from shared.start_up import INTERRUPTED
+from tests.patience import PATIENCE
+from tests.stack.processes import wait_until
+
+ROOT = Path(__file__).parents[2]
+MOMENTS = (0.0, 0.3, 1.0, 3.0)
+"""Seconds after the first of the libraries is there: while others are imported, settings read, servers looked for."""
+
+
+QUIET: dict[str, list[str]] = {"services watch decisions": []}
+"""Ctrl-C is the way to end it."""
+
+
+@pytest.fixture
+def silent() -> Iterator[int]:
+    """The port of a server that takes every connection and says nothing."""
+    with socket.create_server(("127.0.0.1", 0)) as listening:
+        yield listening.getsockname()[1]
+
+
+@pytest.mark.parametrize(
+    "typed",
+    [
+        "services scheduler --web-port 0",
+        "services metrics --web-port 0",
+        "services watch decisions",
+        "services live --port 0",
+        "services rebuild scheduler",
+        "services ask --cluster kth --processors 4",
+        "services ask --serve --port 0",
+        "services topics",
+        "replayer",
+        "replayer --speed 1",
+        "replayer --transport kafka",
+        "dashboards push --url http://127.0.0.1:SILENT --token abcdefgh",
+    ],
+)
+def test_interrupted_at_the_start(typed: str, silent: int, tmp_path: Path) -> None:
+    environment = os.environ | {
+        "SHADOWTIME_KAFKA_BOOTSTRAP": f"127.0.0.1:{silent}",
+        "SHADOWTIME_REDIS_URL": f"redis://127.0.0.1:{silent}/0",
+        "SHADOWTIME_CONNECT_SECONDS": "900",
+    }
+    command = [sys.executable, "-m", *typed.replace("SILENT", str(silent)).split()]
+    running = [
+        subprocess.Popen(
+            command, cwd=ROOT, env=environment, stdout=subprocess.DEVNULL, stderr=subprocess.PIPE, text=True
+        )
+        for _ in MOMENTS
+    ]
+    for process in running:
+        wait_until(partial(imports, process), "no library")
+    began = time.monotonic()
+    for moment, process in zip(MOMENTS, running, strict=True):
+        time.sleep(max(0.0, began + moment - time.monotonic()))
+        process.send_signal(signal.SIGINT)
+    for process in running:
+        _, told = process.communicate(timeout=PATIENCE)
+        ended = process.returncode
+        if typed == "replayer" and ended == 0:
+            continue  # it was quicker
+        assert told.splitlines() in (["interrupted"], ["interrupted; no result file was written"], QUIET.get(typed))
+        assert ended in (INTERRUPTED, -signal.SIGINT)  # a shell sees the same; Python chooses by where it fell
+
+
+def imports(process: "subprocess.Popen[str]") -> bool:
+    """Return whether a process has begun to import libraries, or has ended."""
+    return process.poll() is not None or "_pydantic_core" in Path(f"/proc/{process.pid}/maps").read_text()

@@ -1,0 +1,42 @@
+"""Where no Docker engine can be had, its tests skip for all to see; where one is promised, they fail."""
+
+import os
+import shutil
+import subprocess
+import sys
+from pathlib import Path
+
+import pytest
+
+from stack.worker import CHECKOUT
+from tests.patience import PATIENCE
+
+TEST = "tests/stack/test_compose_engine.py::test_everything_is_healthy_after_one_command"
+
+
+@pytest.mark.parametrize(
+    ("told", "outcome"),
+    [
+        ({}, "1 skipped"),
+        ({"SHADOWTIME_ENGINE": "own"}, "1 skipped"),
+        ({"CI": "true"}, "1 skipped"),
+        ({"CI": "true", "SHADOWTIME_ENGINE": "own"}, "1 error"),
+        ({"SHADOWTIME_ENGINE": "required"}, "1 error"),
+    ],
+)
+def test_without_an_engine(tmp_path: Path, told: dict[str, str], outcome: str) -> None:
+    for name in ("bash", "dirname", "mkdir", "id", "sed"):  # a machine without docker and without apt-get
+        (tmp_path / name).symlink_to(shutil.which(name) or "")
+    kept = {name: value for name, value in os.environ.items() if name not in ("CI", "SHADOWTIME_ENGINE")}
+    (tmp_path / "env").symlink_to("/usr/bin/env")
+    done = subprocess.run(
+        [sys.executable, "-m", "pytest", "-q", TEST],
+        cwd=CHECKOUT,
+        env=kept | told | {"PATH": str(tmp_path)},
+        capture_output=True,
+        text=True,
+        timeout=PATIENCE,
+        check=False,
+    )
+    assert outcome in done.stdout.splitlines()[-1], done.stdout
+    assert "engine" in done.stdout
