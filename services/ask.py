@@ -57,8 +57,8 @@ async def ask_once(settings: Settings, question: Question) -> Answer:
 
 async def serve(settings: Settings, host: str, port: int, names: Sequence[str] = ()) -> None:
     """Answer over HTTP until SIGTERM or Ctrl-C."""
-    ended = told_to_end()
     async with reading(settings) as reader:
+        ended = told_to_end()
         made = application(Answers(STAGE, reader), partial(reader.wait_for, 0))
         async with listening(made, host, port, names) as server:
             log.info("answering at %sbound", address_of(server))

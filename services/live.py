@@ -63,8 +63,8 @@ async def serve_live(settings: Settings, host: str, port: int, names: Sequence[s
     SettingsError
         If the port is taken, or one of `names` is none.
     """
-    ended = told_to_end()
     await prepare_topics(settings)
+    ended = told_to_end()
     live = LivePage(LiveRuns())
     following = asyncio.create_task(follow(settings, live))
     waiting = asyncio.create_task(ended.wait())

@@ -29,7 +29,6 @@ WRITE_SECONDS, PUSH_SECONDS = 30.0, 3.0
 
 async def run_metrics(settings: Settings) -> None:
     """Feed both until SIGTERM or Ctrl-C; trouble with Grafana never reaches VictoriaMetrics."""
-    ended = told_to_end()
     health = MetricsHealth()
     async with AsyncExitStack() as stack:
         follower = await stack.enter_async_context(GroupFollower(settings, SCORES, "metrics"))
@@ -42,13 +41,15 @@ async def run_metrics(settings: Settings) -> None:
                 settings.victoria_metrics_ca_file,
             )
         )
-        work = [asyncio.create_task(MetricsWriter(follower, store, health).run())]
+        feeding = [MetricsWriter(follower, store, health).run]
         if settings.grafana_url is not None:
             tail = await stack.enter_async_context(TailFollower(settings, DECISIONS))
             grafana = await stack.enter_async_context(
                 session(settings.grafana_url, settings.grafana_username, settings.grafana_password, PUSH_SECONDS)
             )
-            work.append(asyncio.create_task(GrafanaLive(tail, grafana, health).run()))
+            feeding.append(GrafanaLive(tail, grafana, health).run)
+        ended = told_to_end()
+        work = [asyncio.create_task(feed()) for feed in feeding]
         if settings.web_port:
             pages = worker_pages(lambda: (True, {"stage": "metrics", "healthy": True}), health.registry)
             await stack.enter_async_context(

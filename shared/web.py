@@ -38,7 +38,10 @@ class Listening:
 
 
 def told_to_end() -> asyncio.Event:
-    """Return what is set as soon as this process is told to end, by SIGTERM or Ctrl-C."""
+    """Return what is set as soon as this process is told to end, by SIGTERM or Ctrl-C.
+
+    To be called when the servers it needs have answered: until then Python's own way is right, which cancels.
+    """
     ended = asyncio.Event()
     for number in (signal.SIGINT, signal.SIGTERM):
         asyncio.get_running_loop().add_signal_handler(number, ended.set)

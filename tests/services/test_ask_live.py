@@ -20,6 +20,7 @@ from replayer.embedded import EmbeddedReplay
 from replayer.swf import prepare, read_swf
 from services.answers import Answer
 from services.catalogue import canonical, configure
+from services.in_words import duration
 from services.pipeline import STAGES
 from services.wait_bound.handler import WaitBounds
 from shared.events import ClusterOpened, JobSubmitted
@@ -166,7 +167,7 @@ def test_asked_while_workers_work_and_die(kafka: Kafka, tmp_path: Path) -> None:
         table = by_command(redis, embedded.cluster)
         assert table.returncode == 0, table.stderr
         assert "ensemble" in table.stdout
-        assert str(max(each.bound or 0 for each in after.bounds)) in table.stdout
+        assert duration(max(each.bound or 0 for each in after.bounds)) in table.stdout
 
         redis.kill()
         status, said = get(port, f"/bound?{urlencode({'cluster': embedded.cluster, **JOB})}")
