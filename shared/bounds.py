@@ -59,6 +59,9 @@ MOST_FIGURES = 20_000
 MOST_LABELS = 8
 """Labels of one figure."""
 
+MOST_UNPACKED = 2**25
+"""Bytes of a batch of records that came packed, once unpacked."""
+
 LARGEST_LOG = 2**30
 """Bytes of a log, once unpacked."""
 

@@ -23,6 +23,9 @@ from aiokafka.errors import (
 from shared.errors import BusError, reason_of
 from shared.settings import Settings
 from shared.topics import DEAD_LETTERS, FLOW
+from shared.unpacking import bound_unpacking
+
+bound_unpacking()
 
 REFUSALS = (ssl.SSLError, AuthenticationFailedError, SaslAuthenticationFailed, UnsupportedSaslMechanismError)
 """What no patience cures: a certificate that is not trusted, a password that is not right."""

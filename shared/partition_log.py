@@ -2,10 +2,15 @@
 
 from typing import NamedTuple
 
+from shared.bounds import LONGEST_NAME
+
 MAX_BEGINNINGS = 100_000
 """Runs of a partition whose beginnings are remembered; of more, those are forgotten that were found first."""
 
 OPENING = b"ClusterOpened"
+
+LONGEST_KEY = 4 * LONGEST_NAME
+"""Bytes of the name of a run; under a longer key none begins."""
 
 
 class Span(NamedTuple):
@@ -47,7 +52,9 @@ class PartitionLog:
 
     def find(self, offset: int, key: bytes | None, value: bytes | None) -> None:
         """Take note of a record if a run may begin in it; of several the first counts."""
-        if key is None or value is None or OPENING not in value or offset >= self._beginnings.get(key, offset + 1):
+        if key is None or len(key) > LONGEST_KEY or value is None or OPENING not in value:
+            return
+        if offset >= self._beginnings.get(key, offset + 1):
             return
         self._beginnings[key] = offset
         if len(self._beginnings) > MAX_BEGINNINGS:

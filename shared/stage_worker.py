@@ -41,7 +41,7 @@ MAX_HELD = 1_000
 """Runs whose state is held in memory; that of others is loaded when their next event comes."""
 
 MAX_HELD_BYTES = 64_000_000
-"""Bytes of the last snapshots of all runs that are held in memory, which takes several times as much."""
+"""Bytes of the last snapshots, and of the inputs since, of all runs that are held in memory: several times as many."""
 
 MAX_PUT_AWAY = 10_000
 """Runs that are no longer held of which it is known how far their log has been searched, and what was delivered."""
@@ -236,7 +236,7 @@ class StageWorker:
         """Keep a run in memory, and forget those that nothing has come for longest while there are too many."""
         self._runs[run.name] = run
         while len(self._runs) > MAX_HELD or (
-            len(self._runs) > 1 and sum(each.stored for each in self._runs.values()) > MAX_HELD_BYTES
+            len(self._runs) > 1 and sum(each.stored + each.size for each in self._runs.values()) > MAX_HELD_BYTES
         ):
             self._put_aside(self._runs.popitem(last=False)[1])
 

@@ -12,6 +12,7 @@ import faust
 
 from shared import bus
 from shared.kafka_stream import KafkaStream
+from shared.partition_log import LONGEST_KEY
 from shared.redis_store import RedisStore, connect
 from shared.run_slice import SLICE_BYTES
 from shared.settings import Settings
@@ -71,8 +72,9 @@ class WorkerLoop:
         message = event.message
         worker = self._worker
         if worker is not None:
-            item, size = (worker.receive(message), event), len(message.value or b"")
-            self._turns.put(message.key, item, size, known=worker.holds(message.key))
+            item, size = (worker.receive(message), event), len(message.key or b"") + len(message.value or b"")
+            key = None if len(message.key or b"") > LONGEST_KEY else message.key  # whose cost would be remembered
+            self._turns.put(key, item, size, known=worker.holds(key))
         self._last = event
         self._arrived.set()
 

@@ -127,7 +127,7 @@ class Templates(Remembering):
         self._free: list[int] = []  # rows of `sums` without a category
         self._rules = rules_of(templates, keys.history)
         self._jobs = np.zeros((keys.history, 4), np.int64)
-        self._chains = np.full((len(templates), 3, keys.history), NONE)
+        self._chains = np.empty((len(templates), 3, keys.history), np.int64)  # what no job fills takes no memory
         self._sums = np.empty((0, len(EMPTY)), np.int64)
         self._quantiles = t_quantiles(keys.confidence, keys.history)
         self._weightings = [np.array([Weighting(keys.prior, scaled=scaled)]) for scaled in (0.0, 1.0)]

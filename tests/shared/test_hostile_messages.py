@@ -1,6 +1,7 @@
 """What a message may do to a stage worker: hurt its own run, and no other."""
 
 import asyncio
+import json
 import random
 import time
 from collections.abc import Sequence
@@ -10,6 +11,8 @@ import pytest
 
 from shared.errors import Refused
 from shared.events import ClusterOpened, Envelope, Event, JobSubmitted, Rejected, SchedulingPoint
+from shared.incoming import Refuse, admitted
+from shared.partition_log import PartitionLog
 from shared.run_progress import MAX_ATTEMPTS, MAX_FAILURES
 from shared.settings import Settings
 from shared.stage import Stage, StageRun
@@ -370,3 +373,27 @@ def test_embedded_stages_reject_too() -> None:
     assert isinstance(broken.event, Rejected)
     assert broken.event.code == "failed"
     assert run.spoiled
+
+
+def test_runs_without_a_snapshot_count_by_what_they_have_said(monkeypatch: pytest.MonkeyPatch) -> None:
+    """A thousand runs just below their first snapshot would take gigabytes."""
+    monkeypatch.setattr("shared.stage_worker.MAX_HELD_BYTES", 5_000)
+    bench = Bench(log_of(*((f"r{number}", told(f"r{number}", HONEST)) for number in range(8))))
+    bench.handle()
+    assert len(bench.worker._runs) < 8
+    assert all(bench.counts(f"r{number}") == ALONE for number in range(8))
+
+
+def test_a_key_that_no_run_has_is_not_remembered() -> None:
+    """Keys of a megabyte, a hundred thousand to a partition, were kept for ever."""
+    log = PartitionLog()
+    for offset, key in enumerate((b"k" * 1_000_000, b"k" * 801, b"k" * 800)):
+        log.receive(offset, key, b"ClusterOpened")
+    assert [log.beginning(b"k" * size) for size in (1_000_000, 801, 800)] == [None, None, 2]
+
+
+def test_a_message_of_unknown_fields_is_not_told_field_by_field() -> None:
+    """Eight megabytes of them, on a topic that a stage writes, held the event loop for five seconds."""
+    value = json.dumps({"run": "r", "sequence": 0, "event": {}} | {str(number): 0 for number in range(2_000)}).encode()
+    with pytest.raises(Refuse, match="2001 things are wrong"):
+        admitted(Message(value, 0, b"r"), STAGE, 1, 10**9)
