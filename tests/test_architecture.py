@@ -19,6 +19,7 @@ WIRING = {"services/pipeline.py", "services/catalogue.py"}
 BROKER_FILES = {
     "faust": {"shared/faust_runner.py", "shared/worker_loop.py"},
     "aiokafka": {
+        "shared/unpacking.py",
         "shared/bus.py",
         "shared/kafka_follower.py",
         "shared/kafka_stream.py",

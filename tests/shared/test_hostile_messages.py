@@ -377,8 +377,9 @@ def test_embedded_stages_reject_too() -> None:
 
 def test_runs_without_a_snapshot_count_by_what_they_have_said(monkeypatch: pytest.MonkeyPatch) -> None:
     """A thousand runs just below their first snapshot would take gigabytes."""
+    unsaved = SETTINGS.model_copy(update={"snapshot_every": 10_000})
     monkeypatch.setattr("shared.stage_worker.MAX_HELD_BYTES", 5_000)
-    bench = Bench(log_of(*((f"r{number}", told(f"r{number}", HONEST)) for number in range(8))))
+    bench = Bench(log_of(*((f"r{number}", told(f"r{number}", HONEST)) for number in range(8))), settings=unsaved)
     bench.handle()
     assert len(bench.worker._runs) < 8
     assert all(bench.counts(f"r{number}") == ALONE for number in range(8))
