@@ -6,6 +6,7 @@ from itertools import islice
 from typing import Any
 
 from services.in_words import chosen, clock, lines
+from shared.bounds import MOST_JOBS_SHOWN
 from shared.errors import SequenceGap
 from shared.events import (
     ClusterClosed,
@@ -154,6 +155,7 @@ class LiveRuns:
         self.version = 0
         self.behind: Mapping[int, int] = {}
         self._runs: dict[str, StageRun] = {}
+        self._jobs = 0
 
     def __contains__(self, name: str) -> bool:
         """Return whether a run is remembered."""
@@ -162,24 +164,29 @@ class LiveRuns:
     def push(self, envelope: Envelope) -> None:
         """Take in the next envelope of a run; what does not follow the one before it is passed over."""
         if isinstance(envelope.event, ClusterOpened) and envelope.sequence == 0 and envelope.run not in self._runs:
-            self._forget()
+            if len(self._runs) == MOST_RUNS:
+                self._forget()
             self._runs[envelope.run] = StageRun(LIVE)
         run = self._runs.pop(envelope.run, None)
         if run is None:
             return  # its beginning is no longer there, or it was forgotten
-        self._runs[envelope.run] = run
+        before = _jobs(run)
         try:
             run.push(envelope)
         except SequenceGap:
             run.spoiled = True
-        if run.spoiled or run.handler is None:  # what was never opened, too, is nothing to be shown
-            del self._runs[envelope.run]
+        while self._jobs + _jobs(run) - before > MOST_JOBS_SHOWN and self._runs:
+            self._forget()
         self.version += 1
+        if run.spoiled or run.handler is None:  # what was never opened, too, is nothing to be shown
+            self._jobs -= before
+            return
+        self._jobs += _jobs(run) - before
+        self._runs[envelope.run] = run
 
     def _forget(self) -> None:
-        if len(self._runs) >= MOST_RUNS:
-            closed = [name for name in self._runs if self._view(name).closed]
-            del self._runs[(closed or list(self._runs))[0]]
+        closed = (name for name in self._runs if self._view(name).closed)
+        self._jobs -= _jobs(self._runs.pop(next(closed, next(iter(self._runs)))))
 
     def names(self) -> list[str]:
         """Return the runs, those first that go on, and among these the one told of last."""
@@ -204,3 +211,8 @@ class LiveRuns:
         if not isinstance(view, LiveView):
             raise TypeError(f"run {name!r} has not been opened")
         return view
+
+
+def _jobs(run: StageRun) -> int:
+    """Return how many jobs of a run wait or run."""
+    return 0 if run.handler is None else len(run.handler.jobs.waiting) + len(run.handler.jobs.running)

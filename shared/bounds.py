@@ -59,6 +59,9 @@ MOST_FIGURES = 20_000
 MOST_LABELS = 8
 """Labels of one figure."""
 
+MOST_JOBS_SHOWN = 200_000
+"""Jobs that wait or run in all runs of the live page; with more, runs are forgotten, but for the one told of last."""
+
 MOST_UNPACKED = 2**25
 """Bytes of a batch of records that came packed, once unpacked."""
 

@@ -129,7 +129,8 @@ class Templates(Remembering):
         self._jobs = np.zeros((keys.history, 4), np.int64)
         self._chains = np.empty((len(templates), 3, keys.history), np.int64)  # what no job fills takes no memory
         self._sums = np.empty((0, len(EMPTY)), np.int64)
-        self._quantiles = t_quantiles(keys.confidence, keys.history)
+        self._confidence = keys.confidence
+        self._quantiles = t_quantiles(keys.confidence, 0)  # as many as there are jobs, made when they are needed
         self._weightings = [np.array([Weighting(keys.prior, scaled=scaled)]) for scaled in (0.0, 1.0)]
         self._beyond = keys.beyond
         self._everybody = np.zeros(BINS)
@@ -140,6 +141,8 @@ class Templates(Remembering):
 
         The stage asks at submission. The histogram is not conditioned on what has elapsed: its readers do that.
         """
+        if len(self._quantiles) <= len(self.jobs):
+            self._quantiles = t_quantiles(self._confidence, min(2 * len(self.jobs), len(self._jobs)))
         job = remembered(x)
         found = np.array([each.get(key(job), NONE) for each, key in zip(self._categories, self._keys, strict=True)])
         like = np.array(DESCRIBED(job))

@@ -139,3 +139,23 @@ def test_so_many_runs_are_remembered_and_closed_ones_go_first() -> None:
     assert names[0] == f"run {MOST_RUNS + 8}"
     runs.push(Envelope(run="run 0", sequence=1, event=SchedulingPoint(time=0)))
     assert "run 0" not in runs.names()
+
+
+def submitted(number: int) -> JobSubmitted:
+    return JobSubmitted(time=0, job_number=number, requested_processors=1, requested_time=60)
+
+
+def test_runs_make_room_for_jobs_of_others(monkeypatch: pytest.MonkeyPatch) -> None:
+    """Fifty runs of a hundred thousand jobs each would take gigabytes."""
+    monkeypatch.setattr("services.live_view.MOST_JOBS_SHOWN", 5)
+    runs = LiveRuns()
+    for number in range(3):
+        runs.push(opened(f"run {number}"))
+    for sequence in range(1, 4):
+        for run in ("run 2", "run 0"):
+            runs.push(Envelope(run=run, sequence=sequence, event=submitted(sequence)))
+    assert runs.names() == ["run 0"]
+    assert shown(runs)["waiting"] == 3
+    for sequence in range(4, 10):
+        runs.push(Envelope(run="run 0", sequence=sequence, event=submitted(sequence)))
+    assert shown(runs)["waiting"] == 9

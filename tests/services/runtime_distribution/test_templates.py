@@ -1,6 +1,7 @@
 """Templates against a plain recomputation from the whole log at every prefix; sets of them, in SPECs and files."""
 
 import math
+import resource
 from pathlib import Path
 
 import numpy as np
@@ -131,6 +132,20 @@ def predicted(predictor: Templates, job: Ended, elapsed: int = 0) -> RunTimePred
     prediction = predictor.predict_one(job.submitted(), elapsed)
     assert prediction is not None
     return prediction
+
+
+def test_what_no_job_fills_takes_no_memory() -> None:
+    """An opening of 500 bytes took 50 MB, and a worker holds a thousand runs."""
+    keys = TemplatesKeys(set=";".join(f"mean(key=user,processors={2**power})" for power in range(10)), history=200_000)
+    held = [Templates(keys)]
+    before = resident()
+    held += [Templates(keys) for _ in range(20)]
+    assert resident() - before < 20 * 500_000
+
+
+def resident() -> int:
+    """Return the bytes that this process has in memory."""
+    return int(Path("/proc/self/statm").read_text().split()[1]) * resource.getpagesize()
 
 
 def test_nothing_is_left_of_forgotten_jobs() -> None:
