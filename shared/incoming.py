@@ -6,6 +6,7 @@ from shared.bus import partition_of
 from shared.events import Envelope
 from shared.stage import Stage, described
 from shared.stream import Record
+from shared.unpacking import NotUnpacked
 from shared.wording import QUOTED, quoted, shortened
 
 MOST_WRONG = 1_000
@@ -33,6 +34,8 @@ def admitted(record: Record, stage: Stage, partitions: int, max_bytes: int) -> E
     """
     if record.value is None:
         raise Refuse("the message is empty")
+    if isinstance(record.value, NotUnpacked):
+        raise Refuse(record.value.decode())
     if len(record.value) > max_bytes:
         raise Refuse(f"{len(record.value)} bytes; at most {max_bytes} are taken")
     try:

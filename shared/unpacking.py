@@ -1,8 +1,8 @@
 """Batches that a publisher has packed: one that cannot be unpacked within bounds is handed over as one record.
 
 aiokafka unpacks a batch whole, in the event loop: a megabyte of gzip is a gigabyte of zeros, and of a codec whose
-library is not installed it raises for ever at the same offset. A record with a text that is no message takes the place
-of the last one of such a batch, so that readers move on and the dead letters say what it was.
+library is not installed it raises for ever at the same offset. A record that says why takes the place of the last one
+of such a batch, so that readers move on and the dead letters tell of it.
 """
 
 import zlib
@@ -22,12 +22,16 @@ class TooLarge(Exception):
     """A batch is larger than it may be."""
 
 
+class NotUnpacked(bytes):
+    """What stands where a message would: why there is none."""
+
+
 class Unreadable(NamedTuple):
     """What is told in the place of a batch."""
 
     offset: int
     timestamp: int
-    value: bytes
+    value: NotUnpacked
     timestamp_type: int = 0
     key: None = None
     checksum: None = None
@@ -61,7 +65,7 @@ class _Batch:
         except (UnsupportedCodecError, TooLarge, zlib.error) as error:
             first, last = self._batch.base_offset, self._batch.next_offset - 1
             told = f"records {first} to {last} came in a batch that cannot be unpacked: {error}"
-            yield Unreadable(last, self._batch.max_timestamp, told.encode())
+            yield Unreadable(last, self._batch.max_timestamp, NotUnpacked(told.encode()))
 
 
 class _Batches:

@@ -4,12 +4,16 @@ import asyncio
 import json
 import subprocess
 import sys
+import threading
 from collections.abc import Iterator
 from pathlib import Path
 
 import pytest
+from aiokafka import AIOKafkaProducer
+from aiokafka.record._crecords import default_records
 
 from shared import bus
+from shared.bounds import MOST_UNPACKED
 from shared.events import ClusterOpened, Envelope, JobStarted, SchedulingPoint
 from shared.settings import Settings
 from shared.topics import FLOW
@@ -48,6 +52,27 @@ def publish(settings: Settings, topic: str, run: str, values: list[bytes]) -> li
     return asyncio.run(send())
 
 
+def publish_packed(settings: Settings, topic: str, run: str, codec: str, value: bytes) -> None:
+    """Publish one message in a packed batch."""
+
+    async def send() -> None:
+        partition = bus.partition_of(run, await bus.prepare_topics(settings))
+        producer = AIOKafkaProducer(
+            bootstrap_servers=settings.kafka_bootstrap, compression_type=codec, max_request_size=2**30
+        )
+        async with producer:
+            await producer.send_and_wait(topic, value, run.encode(), partition)
+
+    asyncio.run(send())
+
+
+def as_snappy(data: bytes) -> bytes:
+    """Return at most 16 KiB as snappy does, without packing anything."""
+    parts = [bytes(data)[at : at + 60] for at in range(0, len(data), 60)]
+    literals = b"".join(bytes([(len(part) - 1) << 2]) + part for part in parts)
+    return bytes([len(data) & 127 | 128, len(data) >> 7]) + literals
+
+
 def dead_letters(settings: Settings, count: int, **wanted: str) -> list[dict[str, str]]:
     """Wait for the dead letters with these headers or this text in their reason; other tests' are on the same Kafka."""
     command = [sys.executable, "-m", "services", "watch", "dead-letters", "--beginning"]
@@ -55,6 +80,8 @@ def dead_letters(settings: Settings, count: int, **wanted: str) -> list[dict[str
     asked, found = wanted.items(), list[dict[str, str]]()
     process = subprocess.Popen(command, cwd=ROOT, stdout=subprocess.PIPE, text=True)
     assert process.stdout is not None
+    ending = threading.Timer(PATIENCE, process.kill)
+    ending.start()
     try:
         for line in process.stdout:
             letter = json.loads(line)
@@ -63,10 +90,19 @@ def dead_letters(settings: Settings, count: int, **wanted: str) -> list[dict[str
             if len(found) == count:
                 return found
     finally:
+        ending.cancel()
         process.kill()
         process.wait()
         process.stdout.close()
     return found
+
+
+def assert_as_embedded(folder: Path, jobs: int) -> None:
+    """Require of the decision log in a folder that it is that of the embedded pipeline."""
+    embedded = folder / "embedded.jsonl"
+    command = [sys.executable, "-m", "replayer", "--jobs", str(jobs), "--decisions", str(embedded)]
+    subprocess.run(command, cwd=ROOT, check=True)
+    assert (folder / "decisions.jsonl").read_bytes() == embedded.read_bytes()
 
 
 @pytest.mark.parametrize("topic", FLOW[:-1])
@@ -92,10 +128,24 @@ def test_the_stream_goes_on_behind_bad_messages(settings: Settings, workers: Wor
     for topic in FLOW[:-1]:
         publish(settings, topic, run, [b"{", b"\x00" * 100])
     workers.finish(workers.replay(run, tmp_path / "decisions.jsonl", "--jobs", "40"))
-    embedded = tmp_path / "embedded.jsonl"
-    command = [sys.executable, "-m", "replayer", "--jobs", "40", "--decisions", str(embedded)]
-    subprocess.run(command, cwd=ROOT, check=True)
-    assert (tmp_path / "decisions.jsonl").read_bytes() == embedded.read_bytes()
+    assert_as_embedded(tmp_path, 40)
+
+
+def test_the_stream_goes_on_behind_packed_batches(
+    settings: Settings, workers: Workers, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """A codec that no reader knows ended the stage for good; a megabyte that is a gigabyte held it up."""
+    monkeypatch.setitem(AIOKafkaProducer._COMPRESSORS, "snappy", (lambda: True, 2))
+    monkeypatch.setattr("aiokafka.codec.has_snappy", lambda: True)
+    monkeypatch.setattr(default_records, "snappy_encode", as_snappy)
+    run = "after-batches"
+    for topic in FLOW[:-1]:
+        publish_packed(settings, topic, run, "snappy", bytes(200))
+        publish_packed(settings, topic, run, "gzip", bytes(4 * MOST_UNPACKED))
+    workers.finish(workers.replay(run, tmp_path / "decisions.jsonl", "--jobs", "40"))
+    assert_as_embedded(tmp_path, 40)
+    letters = dead_letters(settings, 2 * len(FLOW[:-1]), reason="a batch that cannot be unpacked")
+    assert {letter["topic"] for letter in letters} == set(FLOW[:-1])
 
 
 def test_a_broken_rule_is_rejected_and_the_replay_stops_with_it(
@@ -125,9 +175,6 @@ def test_forged_and_duplicate_sequences_change_nothing(settings: Settings, worke
         forged = [Envelope(run=run, sequence=number, event=point) for number in (1_000_000, 0)]
         publish(settings, topic, run, [envelope.model_dump_json().encode() for envelope in forged])
     workers.finish(process)
-    embedded = tmp_path / "embedded.jsonl"
-    command = [sys.executable, "-m", "replayer", "--jobs", "300", "--decisions", str(embedded)]
-    subprocess.run(command, cwd=ROOT, check=True)
-    assert (tmp_path / "decisions.jsonl").read_bytes() == embedded.read_bytes()
+    assert_as_embedded(tmp_path, 300)
     letters = dead_letters(settings, 2, reason=f"sequence 1000000 of run '{run}'")
     assert {letter["topic"] for letter in letters} == {"jobs", "wait-bounds"}

@@ -62,19 +62,24 @@ def test_interrupted_at_the_start(typed: str, silent: int, tmp_path: Path) -> No
         )
         for _ in MOMENTS
     ]
-    for process in running:
-        wait_until(partial(imports, process), "no library")
-    began = time.monotonic()
-    for moment, process in zip(MOMENTS, running, strict=True):
-        time.sleep(max(0.0, began + moment - time.monotonic()))
-        process.send_signal(signal.SIGINT)
-    for process in running:
-        _, told = process.communicate(timeout=PATIENCE)
-        ended = process.returncode
-        if typed == "replayer" and ended == 0:
-            continue  # it was quicker
-        assert told.splitlines() in (["interrupted"], ["interrupted; no result file was written"], QUIET.get(typed))
-        assert ended in (INTERRUPTED, -signal.SIGINT)  # a shell sees the same; Python chooses by where it fell
+    try:
+        for process in running:
+            wait_until(partial(imports, process), "no library")
+        began = time.monotonic()
+        for moment, process in zip(MOMENTS, running, strict=True):
+            time.sleep(max(0.0, began + moment - time.monotonic()))
+            process.send_signal(signal.SIGINT)
+        for process in running:
+            _, told = process.communicate(timeout=PATIENCE)
+            ended = process.returncode
+            if typed == "replayer" and ended == 0:
+                continue  # it was quicker
+            assert told.splitlines() in (["interrupted"], ["interrupted; no result file was written"], QUIET.get(typed))
+            assert ended in (INTERRUPTED, -signal.SIGINT)  # a shell sees the same; Python chooses by where it fell
+    finally:
+        for process in running:
+            process.kill()
+            process.communicate()
 
 
 def imports(process: "subprocess.Popen[str]") -> bool:
