@@ -23,13 +23,12 @@ from shared.events import (
     ClusterOpened,
     Decided,
     Envelope,
-    Evaluated,
     JobEnded,
     JobStarted,
-    JobSubmitted,
     SchedulingPoint,
 )
 from tests.checks.workloads import TraceRow, workload, workloads
+from tests.services.weighed import WeighedLog
 
 SPEC = "probabilistic:tau=0.3,runtime=empirical,recalibrate=stated"
 
@@ -37,31 +36,21 @@ Row = tuple[int, int, float, bool]
 """When it is told of, number and probability of a candidate, and whether it delays."""
 
 
-class Log:
-    """Remembers a whole run."""
+class Log(WeighedLog):
+    """Remembers when jobs started and passes were, too."""
 
     def __init__(self) -> None:
-        self.sizes: dict[int, int] = {}
-        self.running: dict[int, int] = {}
+        super().__init__()
         self.starts: dict[int, int] = {}
-        self.ends: dict[int, int] = {}
-        self.attempts: list[tuple[int, dict[int, int], Evaluated]] = []
         self.passes: list[int] = []
 
     def __call__(self, envelope: Envelope) -> None:
+        super().__call__(envelope)
         event = envelope.event
-        if isinstance(event, JobSubmitted):
-            self.sizes[event.job_number] = event.requested_processors
-        elif isinstance(event, JobStarted):
-            self.running[event.job_number], self.starts[event.job_number] = event.processors, event.time
-        elif isinstance(event, JobEnded):
-            del self.running[event.job_number]
-            self.ends[event.job_number] = event.time
+        if isinstance(event, JobStarted):
+            self.starts[event.job_number] = event.time
         elif isinstance(event, Decided):
             self.passes.append(event.time)
-            for each in event.evaluated:
-                earlier = {start.job_number: start.processors for start in event.starts[: each.after]}
-                self.attempts.append((event.time, self.running | earlier, each))
 
     def rows(self) -> list[Row]:
         """Return what there is to tell of, at the first pass at which it may be."""
@@ -73,20 +62,13 @@ class Log:
         )
 
     def _outcomes(self) -> Iterator[Row]:
-        for now, running, attempt in self.attempts:
-            released, by_end = 0, sorted({self.ends[number] for number in running})
-            for ready in by_end:
-                released += sum(size for number, size in running.items() if self.ends[number] == ready)
-                if released >= attempt.needed:
-                    break
-            else:
-                continue
+        for now, attempt, ready, released in self.ready():
             for number, probability in zip(attempt.job_numbers, attempt.probabilities, strict=True):
                 if released >= attempt.needed + self.sizes[number]:
                     yield ready, number, probability, False
                 else:
                     due = self.starts[number] + ready - now
-                    yield max(due, ready), number, probability, self.ends[number] > due
+                    yield max(due, ready), number, probability, self.ends[number].time > due
 
 
 def run_of(jobs: Workload, policy: str = SPEC) -> ClusterOpened:

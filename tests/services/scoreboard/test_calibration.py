@@ -22,54 +22,24 @@ from shared.events import (
     Decided,
     Envelope,
     Evaluated,
-    JobEnded,
     JobStarted,
     JobSubmitted,
 )
 from shared.run_time_bins import EDGES, RATIO
 from shared.scores import Reliability
 from tests.checks.workloads import TraceRow, workload, workloads
+from tests.services.weighed import WeighedLog
 
 Row = tuple[float, float, bool, bool]
 """Exact probability, bound, whether it was started, whether it delayed."""
 
 
-class Log:
-    """Remembers a whole run."""
-
-    def __init__(self, *, obeyed: bool) -> None:
-        self.obeyed = obeyed
-        self.sizes: dict[int, int] = {}
-        self.running: dict[int, int] = {}
-        self.ends: dict[int, JobEnded] = {}
-        self.attempts: list[tuple[int, dict[int, int], Evaluated]] = []
-
-    def __call__(self, envelope: Envelope) -> None:
-        event = envelope.event
-        if isinstance(event, JobSubmitted):
-            self.sizes[event.job_number] = event.requested_processors
-        elif isinstance(event, JobStarted):
-            self.running[event.job_number] = event.processors
-        elif isinstance(event, JobEnded):
-            del self.running[event.job_number]
-            self.ends[event.job_number] = event
-        elif isinstance(event, Decided):
-            for each in event.evaluated:
-                if self.obeyed or each.after == 0:
-                    earlier = {start.job_number: start.processors for start in event.starts[: each.after]}
-                    self.attempts.append((event.time, self.running | earlier, each))
+class Log(WeighedLog):
+    """Tells what became of each candidate."""
 
     def outcomes(self) -> list[Row]:
         rows = []
-        for now, running, attempt in self.attempts:
-            released, ready = 0, None
-            for time in sorted({self.ends[number].time for number in running}):
-                released += sum(size for number, size in running.items() if self.ends[number].time == time)
-                if released >= attempt.needed:
-                    ready = time
-                    break
-            if ready is None:
-                continue
+        for now, attempt, ready, released in self.ready():
             for at, number in enumerate(attempt.job_numbers):
                 still_runs = now + self.ends[number].run_time > ready
                 delayed = released < attempt.needed + self.sizes[number] and still_runs
