@@ -11,7 +11,7 @@ from grafana_client.client import GrafanaClientError, GrafanaException, GrafanaU
 from niquests.exceptions import RequestException
 
 from shared.errors import PushError, reason_of
-from shared.http_access import bearer_token, http_url
+from shared.streaming.http_access import bearer_token, http_url
 
 PROVISIONING = Path(__file__).parent / "provisioning"
 FOLDER = "shadowtime"

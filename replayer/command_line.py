@@ -16,7 +16,7 @@ from rich.console import Console
 from rich.progress import BarColumn, MofNCompleteColumn, Progress, TextColumn, TimeRemainingColumn
 from rich.table import Table
 
-from dashboards.report import page
+from dashboards.report.page import page
 from replayer.arguments import (
     configurations,
     parse_capacity,
@@ -43,7 +43,7 @@ from shared.errors import SettingsError
 from shared.events import Envelope, JobEnded
 from shared.logs import start_logging
 from shared.message import LARGEST
-from shared.settings import Settings, read_settings
+from shared.streaming.settings import Settings, read_settings
 
 YesNo = Literal["yes", "no"]
 

@@ -24,7 +24,7 @@ from shared.scores import Scores
 from shared.spec import parse
 
 if TYPE_CHECKING:
-    from shared.settings import Settings
+    from shared.streaming.settings import Settings
 
 SOURCES: dict[str, type[Machine | Recorded]] = {"closed": Machine, "recorded": Recorded}
 

@@ -6,8 +6,8 @@ from rich.markup import escape
 from rich.table import Table
 
 from replayer.comparison import Plan, Result, wait_bound_rows
-from services.in_words import duration, work
 from shared.command_line import one_line
+from shared.formatting import duration, work
 from shared.spec import parse
 
 LONGEST_SPEC = 80

@@ -16,10 +16,10 @@ from aiokafka.errors import KafkaError
 from replayer.embedded import Observer
 from replayer.pace import Pace
 from replayer.source import Source
-from shared import bus
 from shared.errors import ReplayError, reason_of
 from shared.events import ClusterClosed, ClusterOpened, Decided, Envelope, Event, Rejected, SchedulingPoint
-from shared.settings import Settings
+from shared.streaming import bus
+from shared.streaming.settings import Settings
 from shared.topics import DECISIONS, JOBS, SCORES
 
 log = logging.getLogger("shadowtime.replay")

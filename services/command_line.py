@@ -12,26 +12,26 @@ import orjson
 import typer
 from rich.console import Console
 
-from services.answers import Unanswerable, read_question
-from services.ask import answer_table, ask_once, serve
+from services.ask.http import answer_table, ask_once, serve
+from services.ask.questions import Unanswerable, read_question
 from services.asyncapi import document
-from services.live import serve_live
-from services.metrics import run_metrics
+from services.live.page import serve_live
+from services.metrics.run import run_metrics
 from services.pipeline import STAGES
-from services.watch import KINDS, JsonLines, Printer, Rows, Wanted
-from services.watch import watch as watch_topic
+from services.watch.messages import KINDS, JsonLines, Printer, Rows, Wanted
+from services.watch.messages import watch as watch_topic
 from shared import topics
-from shared.bus import prepare_topics
 from shared.command_line import run_app, say
 from shared.errors import SettingsError
-from shared.faust_runner import run_stage
 from shared.logs import start_logging
-from shared.rebuild import rebuild
-from shared.redis_store import RedisStore, connect
-from shared.settings import Settings, read_settings
 from shared.stage import Stage
 from shared.start_up import INTERRUPTED
-from shared.web import require_port
+from shared.streaming.bus import prepare_topics
+from shared.streaming.faust_runner import run_stage
+from shared.streaming.rebuild import rebuild
+from shared.streaming.redis_store import RedisStore, connect
+from shared.streaming.settings import Settings, read_settings
+from shared.streaming.web import require_port
 from shared.wording import quoted
 
 app = typer.Typer(add_completion=False, pretty_exceptions_enable=False, no_args_is_help=True, help=__doc__)

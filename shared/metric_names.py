@@ -1,6 +1,6 @@
 """Every metric there is: its name, its labels beside those of its source, its unit and what it means.
 
-Results of a run bear trace time and the labels `RUN`; the scoreboard samples them, and `services/metrics.py` writes
+Results of a run bear trace time and the labels `RUN`; the scoreboard samples them, and `services/metrics/run.py` writes
 them. Health figures are scraped from the processes and bear the time of the scrape. Whatever draws, alarms or emits
 takes the names from here.
 """

@@ -4,7 +4,7 @@
       secrets/          a password per role and server: kafka-scheduler, redis-scheduler, …
       ca.pem            the authority whose certificates the servers have; its own key is not kept
       server.pem        their certificate, with its key in server.key
-      scheduler.env     settings of a role, while the stack runs (`shared/role_settings.py` finds them)
+      scheduler.env     settings of a role, while the stack runs (`shared/streaming/role_settings.py` finds them)
 
 All files are 0600. No secret is on a command line or in a log.
 """

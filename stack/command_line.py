@@ -14,7 +14,7 @@ from rich.console import Console
 from rich.table import Table
 
 from shared.command_line import run_app
-from shared.role_settings import VARIABLE
+from shared.streaming.role_settings import VARIABLE
 from stack.plan import Plan
 from stack.server import OWNER_ONLY, ServerError, open_log
 from stack.state import State, read_state, supervisor_of

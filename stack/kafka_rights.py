@@ -15,10 +15,10 @@ from aiokafka.errors import SaslAuthenticationFailed
 from aiokafka.protocol.metadata import MetadataRequest
 
 from services.pipeline import STAGES
-from shared import bus
 from shared.command_line import run_app
 from shared.errors import BusError
-from shared.settings import Settings, read_settings
+from shared.streaming import bus
+from shared.streaming.settings import Settings, read_settings
 from stack.kafka_access import grant
 from stack.roles import KAFKA, Binding, kafka_acls, roles
 

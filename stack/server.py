@@ -76,7 +76,7 @@ class Server(ABC):
         """Write the configuration; return the command line of the server."""
 
     def settings_for(self, role: str) -> dict[str, str]:
-        """Return how a process of a role reaches this server: fields of `shared/settings.py`."""
+        """Return how a process of a role reaches this server: fields of `shared/streaming/settings.py`."""
         return {}
 
     @property

@@ -14,9 +14,9 @@ import time
 from collections.abc import Sequence
 from pathlib import Path
 
-from shared.bus import prepare_topics
 from shared.errors import ShadowtimeError
-from shared.settings import Settings
+from shared.streaming.bus import prepare_topics
+from shared.streaming.settings import Settings
 from stack.keeper import Keeper
 from stack.plan import Plan
 from stack.roles import ADMIN

@@ -5,7 +5,7 @@ import os
 import sys
 from pathlib import Path
 
-from shared.role_settings import VARIABLE
+from shared.streaming.role_settings import VARIABLE
 from stack.ports import HOST
 from stack.server import Server
 

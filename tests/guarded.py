@@ -7,8 +7,8 @@ from dataclasses import dataclass
 from pathlib import Path
 
 from services.pipeline import STAGES
-from shared.bus import prepare_topics
-from shared.settings import Settings
+from shared.streaming.bus import prepare_topics
+from shared.streaming.settings import Settings
 from stack.plan import Plan
 from stack.ports import free_port
 from stack.roles import ADMIN, SUBSCRIBER

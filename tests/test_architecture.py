@@ -13,36 +13,22 @@ from shared.stage import Stage
 
 ROOT = Path(__file__).parents[1]
 PRODUCT = ("services", "shared", "replayer")
-SERVICES = sorted(path.parent.name for path in (ROOT / "services").glob("*/__init__.py"))
+SERVICES = sorted(stage.name for stage in STAGES)
 
 WIRING = {"services/pipeline.py", "services/catalogue.py"}
-BROKER_FILES = {
-    "faust": {"shared/faust_runner.py", "shared/worker_loop.py"},
-    "aiokafka": {
-        "shared/unpacking.py",
-        "shared/bus.py",
-        "shared/kafka_follower.py",
-        "shared/kafka_stream.py",
-        "shared/subscribe.py",
-        "replayer/streamed.py",
-    },
-    "redis": {"shared/redis_store.py"},
-}
-CLOCKS_AND_CHANCE = {"time", "datetime", "random", "secrets", "uuid"}
-RUNNERS = {
-    "shared/faust_runner.py",
-    "shared/worker_loop.py",
-    "shared/work_thread.py",
-    "shared/rebuild.py",
-    "shared/kafka_stream.py",
-    "shared/bus.py",
-    "shared/redis_store.py",
-    "shared/web.py",
-    "shared/web_connections.py",
-    "shared/worker_pages.py",
+WORLD = {"aiohttp", "aiokafka", "faust", "redis"}
+"""Libraries that talk to Kafka, Redis or HTTP."""
+MEETS_THE_WORLD = (
+    "shared/streaming/",
+    "services/ask/",
+    "services/live/",
+    "services/metrics/",
+    "services/watch/",
     "services/command_line.py",
-}
-"""Files that meet the world outside, where time passes; no algorithm imports them."""
+    "replayer/streamed.py",
+)
+"""Where time passes and others answer: `shared/streaming/`, the readers of the stream, the entry point."""
+CLOCKS_AND_CHANCE = {"time", "datetime", "random", "secrets", "uuid"}
 
 
 def files(*folders: str) -> list[Path]:
@@ -82,14 +68,16 @@ def test_a_service_never_imports_another(service: str) -> None:
 
 @pytest.mark.parametrize("service", SERVICES)
 def test_algorithms_know_nothing_of_brokers(service: str) -> None:
-    outside = {path.removesuffix(".py").replace("/", ".") for path in RUNNERS.union(*BROKER_FILES.values())}
+    outside = tuple(place.removesuffix(".py").rstrip("/").replace("/", ".") + "." for place in MEETS_THE_WORLD)
     for path in files(f"services/{service}"):
-        found = {each for each in imports(path) if any(f"{each}.".startswith(f"{module}.") for module in outside)}
+        found = {each for each in imports(path) if f"{each}.".startswith(outside)}
         assert not found, f"{name(path)} imports {found}"
 
 
 def test_only_the_wiring_knows_all_services() -> None:
-    for path in (ROOT / "services").glob("*.py"):
+    for path in files("services"):
+        if path.parent.name in SERVICES:
+            continue
         inner = {each.split(".")[1] for each in imports(path) if each.startswith("services.")} & set(SERVICES)
         assert not inner or name(path) in WIRING, f"{name(path)} imports {inner}"
 
@@ -111,15 +99,27 @@ def test_product_imports_no_tests() -> None:
         assert "tests" not in packages(path), name(path)
 
 
-@pytest.mark.parametrize("library", sorted(BROKER_FILES))
-def test_brokers_are_imported_by_their_own_files_only(library: str) -> None:
-    importers = {name(path) for path in files(*PRODUCT, "dashboards") if library in packages(path)}
-    assert importers <= BROKER_FILES[library]
+def test_only_what_meets_the_world_imports_its_libraries() -> None:
+    for path in files(*PRODUCT, "dashboards"):
+        if not name(path).startswith(MEETS_THE_WORLD):
+            found = packages(path) & WORLD
+            assert not found, f"{name(path)} imports {found}"
+
+
+def test_the_report_and_grafana_know_nothing_of_each_other() -> None:
+    for path in files("dashboards"):
+        report = name(path).startswith("dashboards/report/")
+        across = {each for each in imports(path) if each.startswith("dashboards.")}
+        found = {each for each in across if each.startswith("dashboards.report.") != report}
+        assert not found, f"{name(path)} imports {found}"
+    for path in files("replayer"):
+        found = {each for each in imports(path) if each.startswith("dashboards.")}
+        assert all(each.startswith("dashboards.report.") for each in found), f"{name(path)} imports {found}"
 
 
 def test_time_and_chance_are_arguments() -> None:
     for path in files("services", "shared"):
-        if name(path) not in RUNNERS:
+        if not name(path).startswith(MEETS_THE_WORLD):
             found = packages(path) & CLOCKS_AND_CHANCE
             assert not found, f"{name(path)} imports {found}"
 

@@ -14,7 +14,7 @@ import yaml  # type: ignore[import-untyped]
 
 from services.pipeline import STAGES
 from shared.metric_names import SCRAPE_JOB
-from shared.settings import Settings
+from shared.streaming.settings import Settings
 from stack import env
 from stack.credentials import FLOW as STAGE_NAMES
 from stack.credentials import GIVEN, READS, STORE, STORE_READER, STORE_WRITER, TLS, TOKEN, USERS, files, names
@@ -298,7 +298,7 @@ def test_grafana_is_for_this_machine_alone_unless_told_otherwise_finding_08() ->
 
 
 def test_the_live_page_is_for_this_machine_alone_finding_14() -> None:
-    """It has no password; by which names it may be asked for, tests/shared/test_web.py knows."""
+    """It has no password; by which names it may be asked for, tests/shared/streaming/test_web.py knows."""
     each = services()["live"]
     (port,) = each["ports"]
     assert re.fullmatch(r"127\.0\.0\.1:\d+:6080", port)

@@ -7,10 +7,10 @@ import subprocess
 import sys
 from pathlib import Path
 
-from shared import bus
 from shared.events import Decided, Envelope, Start
 from shared.reasons import FitsNow
-from shared.settings import Settings
+from shared.streaming import bus
+from shared.streaming.settings import Settings
 from stack.servers import Kafka
 from tests.real_servers import require
 

@@ -13,7 +13,7 @@ from typing import Annotated, Any, NamedTuple
 
 import typer
 
-from dashboards.report_statistics import undominated
+from dashboards.report.statistics import undominated
 from replayer.comparison import Plan, carry_out
 from replayer.output import result_file
 from services.catalogue import configure

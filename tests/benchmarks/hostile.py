@@ -28,9 +28,9 @@ from replayer.comparison import Plan
 from replayer.records import DecisionLog
 from replayer.swf import BUNDLED, prepare, read_swf
 from services.catalogue import configure
-from shared import bus
-from shared.redis_store import connect
-from shared.settings import Settings
+from shared.streaming import bus
+from shared.streaming.redis_store import connect
+from shared.streaming.settings import Settings
 from shared.topics import DEAD_LETTERS
 from stack.ports import free_port
 from stack.servers import Kafka, Redis

@@ -11,7 +11,7 @@ from typing import Any
 import uvloop
 
 from replayer.streamed import StreamedReplay
-from shared.settings import Settings
+from shared.streaming.settings import Settings
 from stack.ports import HOST
 from stack.servers import Kafka, Redis, VictoriaMetrics
 from tests.benchmarks.logs import require

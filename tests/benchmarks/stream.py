@@ -21,9 +21,9 @@ from replayer.streamed import StreamedReplay
 from replayer.swf import Workload
 from services.catalogue import configure
 from services.pipeline import STAGES
-from shared import bus
 from shared.events import ClusterClosed, Decided, Envelope, Event
-from shared.settings import Settings
+from shared.streaming import bus
+from shared.streaming.settings import Settings
 from shared.topics import FLOW, JOBS
 from stack.roles import ADMIN
 from stack.servers import Kafka, Redis

@@ -20,8 +20,8 @@ from replayer.swf import Workload
 from services.catalogue import configure
 from services.pipeline import STAGES
 from shared.events import Envelope, JobEnded, JobSubmitted
-from shared.redis_store import connect
-from shared.settings import Settings
+from shared.streaming.redis_store import connect
+from shared.streaming.settings import Settings
 from stack.servers import Kafka, Redis
 from tests.benchmarks.logs import log
 from tests.benchmarks.stream import workers

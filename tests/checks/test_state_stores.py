@@ -8,12 +8,12 @@ from pathlib import Path
 import pytest
 
 from shared.errors import Fenced, StoreError
-from shared.redis_store import RedisStore, connect
-from shared.settings import Settings
-from shared.state_store import StateStore, Transaction
+from shared.streaming.redis_store import RedisStore, connect
+from shared.streaming.settings import Settings
+from shared.streaming.state_store import StateStore, Transaction
 from stack.servers import Redis
 from tests.real_servers import require
-from tests.shared.memory_store import MemoryStore
+from tests.shared.streaming.memory_store import MemoryStore
 
 Check = Callable[[StateStore], Awaitable[None]]
 

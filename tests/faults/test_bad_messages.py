@@ -12,10 +12,10 @@ import pytest
 from aiokafka import AIOKafkaProducer
 from aiokafka.record._crecords import default_records
 
-from shared import bus
 from shared.bounds import MOST_UNPACKED
 from shared.events import ClusterOpened, Envelope, JobStarted, SchedulingPoint
-from shared.settings import Settings
+from shared.streaming import bus
+from shared.streaming.settings import Settings
 from shared.topics import FLOW
 from stack.servers import Kafka, Redis
 from tests.parity.workers import ROOT, Workers

@@ -8,7 +8,7 @@ from pathlib import Path
 
 import pytest
 
-from shared.settings import Settings
+from shared.streaming.settings import Settings
 from stack.servers import Kafka, Redis
 from tests.parity.test_parity import assert_complete, embedded
 from tests.parity.workers import Workers

@@ -7,8 +7,8 @@ from pathlib import Path
 import pytest
 from aiokafka import TopicPartition
 
-from shared import bus
-from shared.settings import Settings
+from shared.streaming import bus
+from shared.streaming.settings import Settings
 from shared.topics import FLOW
 from stack.servers import Kafka
 from tests.patience import PATIENCE

@@ -10,9 +10,9 @@ from urllib.request import urlopen
 
 from aiokafka.admin import AIOKafkaAdminClient, NewTopic
 
-from shared import bus
 from shared.events import ClusterOpened, Envelope, SchedulingPoint
-from shared.settings import Settings
+from shared.streaming import bus
+from shared.streaming.settings import Settings
 from shared.topics import DEAD_LETTERS, FLOW
 from stack.ports import free_port
 from stack.servers import Kafka, Redis

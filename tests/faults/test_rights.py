@@ -24,9 +24,9 @@ from aiokafka.errors import KafkaError
 from aiokafka.protocol.admin import ApiVersionRequest
 from aiokafka.protocol.metadata import MetadataRequest
 
-from shared import bus
 from shared.errors import BusError
-from shared.role_settings import VARIABLE
+from shared.streaming import bus
+from shared.streaming.role_settings import VARIABLE
 from shared.topics import DEAD_LETTERS, FLOW
 from stack.roles import (
     ADMIN,
@@ -329,8 +329,8 @@ def test_finding_08_samples_are_written_read_and_deleted_with_keys_only(servers:
 
 SUBSCRIBE = """
 import asyncio
-from shared.settings import read_settings
-from shared.subscribe import subscribe
+from shared.streaming.settings import read_settings
+from shared.streaming.subscribe import subscribe
 async def main():
     async for messages in subscribe(read_settings(role="subscriber"), "decisions", beginning=True):
         for message in messages:

@@ -10,11 +10,11 @@ from pathlib import Path
 import pytest
 
 from services.pipeline import STAGES
-from shared.bus import partition_of
 from shared.events import Envelope, SchedulingPoint
-from shared.redis_store import connect
-from shared.settings import Settings
 from shared.stage import SNAPSHOT_SCHEMA
+from shared.streaming.bus import partition_of
+from shared.streaming.redis_store import connect
+from shared.streaming.settings import Settings
 from stack.servers import Kafka, Redis
 from tests.faults.test_bad_messages import dead_letters, publish
 from tests.parity.test_parity import embedded

@@ -9,18 +9,18 @@ from random import Random
 from services.pipeline import STAGES
 from shared.errors import BusError
 from shared.events import Envelope, Rejected
-from shared.incoming import Refuse, admitted
-from shared.run_slice import SLICE_BYTES
-from shared.settings import Settings
 from shared.stage import Stage, StageRun
-from shared.stage_worker import Received, StageWorker
-from shared.state_store import Transaction
-from shared.stream import Record
+from shared.streaming.incoming import Refuse, admitted
+from shared.streaming.run_slice import SLICE_BYTES
+from shared.streaming.settings import Settings
+from shared.streaming.stage_worker import Received, StageWorker
+from shared.streaming.state_store import Transaction
+from shared.streaming.stream import Record
+from shared.streaming.turns import Turns
+from shared.streaming.worker_metrics import WorkerMetrics
 from shared.topics import FLOW, JOBS
-from shared.turns import Turns
-from shared.worker_metrics import WorkerMetrics
-from tests.shared.memory_store import MemoryStore
-from tests.shared.test_stage_worker import MemoryStream, Message, no_sleep
+from tests.shared.streaming.memory_store import MemoryStore
+from tests.shared.streaming.test_stage_worker import MemoryStream, Message, no_sleep
 
 SETTINGS = Settings(snapshot_every=13, batch_size=16, max_message_bytes=20_000, handler_seconds=30)
 

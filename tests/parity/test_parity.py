@@ -11,8 +11,8 @@ from pathlib import Path
 
 import pytest
 
-from shared.bus import partition_of
-from shared.settings import Settings
+from shared.streaming.bus import partition_of
+from shared.streaming.settings import Settings
 from stack.servers import Kafka, Redis
 from tests.guarded import guarded
 from tests.parity.topic_logs import sequences, without_duplicates

@@ -2,9 +2,9 @@
 
 import asyncio
 
-from shared.bus import prepare_topics, read_log
 from shared.events import Envelope
-from shared.settings import Settings
+from shared.streaming.bus import prepare_topics, read_log
+from shared.streaming.settings import Settings
 from shared.topics import FLOW
 from tests.patience import PATIENCE
 

@@ -10,8 +10,8 @@ from pathlib import Path
 from types import TracebackType
 
 from services.pipeline import STAGES
-from shared.bus import partition_of
-from shared.settings import Settings
+from shared.streaming.bus import partition_of
+from shared.streaming.settings import Settings
 from shared.topics import DECISIONS, SCORES
 from stack.roles import SUBSCRIBER
 from stack.servers import Kafka, Redis

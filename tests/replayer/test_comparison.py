@@ -13,8 +13,8 @@ from replayer.comparison import Plan, Result, as_json, carry_out, run_name
 from replayer.comparison_table import comparison_table, forecast_table, prediction_table
 from replayer.swf import BUNDLED, prepare, read_swf
 from services.catalogue import configure
-from services.in_words import duration, work
 from shared.events import ClusterOpened, Envelope
+from shared.formatting import duration, work
 from shared.scores import CalibrationScores, WaitForecastScores
 from tests.replayer.small_logs import generated, job, plan_of, workload_of
 

@@ -10,7 +10,7 @@ from pydantic import ValidationError
 
 import shared.jobs_in_system
 from services.catalogue import canonical
-from services.grafana_live import live_lines
+from services.metrics.grafana_live import live_lines
 from shared import bounds
 from shared.bounds import LARGEST, LATEST, LONGEST, LONGEST_REASON, LONGEST_SPEC, MOST_PROCESSORS
 from shared.errors import RuleBroken, SettingsError

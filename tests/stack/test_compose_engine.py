@@ -291,8 +291,8 @@ def test_a_worker_is_refused_what_is_another_s(project: Project) -> None:
 import asyncio
 from redis import Redis
 from redis.exceptions import NoPermissionError
-from shared import bus
-from shared.settings import Settings
+from shared.streaming import bus
+from shared.streaming.settings import Settings
 
 async def main():
     settings = Settings()

@@ -14,9 +14,9 @@ import pytest
 import redis
 from aiokafka.errors import TopicAuthorizationFailedError
 
-from shared import bus
 from shared.errors import BusError
-from shared.settings import Settings
+from shared.streaming import bus
+from shared.streaming.settings import Settings
 from stack.credentials import FLOW, GIVEN, files, give, make, names
 from stack.kafka_rights import prepare
 from stack.ports import free_port

@@ -47,7 +47,12 @@ def test_the_context_holds_what_is_copied_and_nothing_else() -> None:
     ]
     sent = context()
     assert {path.split("/")[0] for path in sent} == set(sources)
-    assert {"services/pipeline.py", "replayer/bundled.swf.gz", "shared/settings.py", "requirements.lock"} < set(sent)
+    assert {
+        "services/pipeline.py",
+        "replayer/bundled.swf.gz",
+        "shared/streaming/settings.py",
+        "requirements.lock",
+    } < set(sent)
     assert not [path for path in sent if path.endswith((".pyc", ".nbc", ".nbi", "Dockerfile"))]
 
 

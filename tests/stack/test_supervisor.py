@@ -15,10 +15,10 @@ from pathlib import Path
 import pytest
 
 from services.pipeline import STAGES
-from shared.bus import prepare_topics
 from shared.errors import BusError
 from shared.metric_names import SCRAPE_JOB
-from shared.settings import Settings
+from shared.streaming.bus import prepare_topics
+from shared.streaming.settings import Settings
 from stack.command_line import culprit
 from stack.plan import METRICS, Plan
 from stack.ports import HOST, free_port, is_free

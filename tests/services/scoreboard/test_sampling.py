@@ -7,7 +7,7 @@ import pytest
 from replayer.comparison import Plan
 from replayer.swf import BUNDLED, prepare, read_swf
 from services.catalogue import configure
-from services.import_lines import import_lines
+from services.metrics.import_lines import import_lines
 from services.scoreboard.handler import Scoreboard
 from services.scoreboard.sampling import LANES, MOST_QUEUES, MOST_REASONS, Sampling
 from services.scoreboard.wait_quantiles import WaitQuantiles

@@ -1,0 +1,1 @@
+"""The report of a replay: one page of HTML."""

@@ -1,0 +1,146 @@
+"""What the report works out from when the jobs of its runs ran; times in seconds."""
+
+from collections.abc import Callable, Sequence
+from datetime import UTC, datetime
+from typing import NamedTuple
+
+import numpy as np
+from numpy.typing import NDArray
+
+from dashboards.report.block_bootstrap import Floats, Integers, Interval, mean_of_blocks
+from replayer.run_record import Jobs
+from services.scoreboard.slowdown import RUN_TIME_FLOOR
+
+DAY = 86_400
+MOST_MONTHS = 600
+"""Months that a chart has room for, and a table."""
+
+CALENDAR_ENDS = 253_370_764_800
+"""Unix time of the last year whose dates can be told, 9999."""
+
+SHAPES = ("short narrow", "short wide", "long narrow", "long wide")
+
+
+def slowdowns(jobs: Jobs) -> Floats:
+    """Return the bounded slowdown of each job, over its own run time and clamped at 1 (spec G7, G8)."""
+    response = jobs.end_time - jobs.submit_time
+    found: Floats = np.maximum(response / np.maximum(jobs.own_run_time, RUN_TIME_FLOOR), 1.0)
+    return found
+
+
+class Paired(NamedTuple):
+    """What jobs fared differently from the same jobs in the first run."""
+
+    wait: Interval
+    slowdown: Interval
+    sooner: float
+    later: float
+
+
+def paired(first: Jobs, other: Jobs, key: int) -> Paired:
+    """Return the differences of the jobs of a run from the same jobs in the first one."""
+    _, here, there = np.intersect1d(first.job_number, other.job_number, assume_unique=True, return_indices=True)
+    submit_times = first.submit_time[here]
+    wait = other.wait[there] - first.wait[here]
+    slowdown = slowdowns(other)[there] - slowdowns(first)[here]
+    return Paired(
+        mean_of_blocks(wait.astype(np.float64), submit_times, key),
+        mean_of_blocks(slowdown, submit_times, key),
+        float((wait < 0).mean()),
+        float((wait > 0).mean()),
+    )
+
+
+class Medians(NamedTuple):
+    """What divides short jobs from long ones, in seconds requested, and narrow from wide ones, in processors."""
+
+    requested_time: int
+    processors: int
+
+
+def shape_of(requested_time: Integers, processors: Integers, medians: Medians) -> Integers:
+    """Return the place of each job in `SHAPES`; up to the medians jobs are short, and narrow.
+
+    >>> shape_of(np.array([60, 600, 60, 600]), np.array([1, 1, 8, 8]), Medians(330, 4))
+    array([0, 2, 1, 3])
+
+    References
+    ----------
+    P1, Table 2; short and long by the request, as its text has it ("jobs that are estimated to be long").
+    """
+    return 2 * (requested_time > medians.requested_time) + (processors > medians.processors)
+
+
+class Month(NamedTuple):
+    """A month of the calendar, or of 30 days where the log knows no calendar, and when it ends."""
+
+    name: str
+    end: int
+
+
+def months(first: int, last: int, unix_start_time: int | None) -> list[Month]:
+    """Return the months from one second of the log to another; the calendar is that of UTC.
+
+    Where the log knows no calendar, or goes on for longer than `MOST_MONTHS` or than calendars do, they are of so many
+    days each.
+
+    >>> [month.name for month in months(0, 40 * DAY, 843480031)], [month.name for month in months(0, 40 * DAY, None)]
+    (['Sep 1996', 'Oct 1996', 'Nov 1996'], ['days 1 to 30', 'days 31 to 60'])
+    """
+    too_many = -(-(last - first) // (MOST_MONTHS * 30 * DAY))
+    if unix_start_time is None or too_many > 1 or unix_start_time + last >= CALENDAR_ENDS:
+        days = 30 * max(1, too_many)
+        starts = range(first // (days * DAY) * days, last // DAY + 1, days)
+        return [Month(f"days {start + 1} to {start + days}", (start + days) * DAY) for start in starts]
+    found: list[Month] = []
+    at = datetime.fromtimestamp(unix_start_time + first, UTC)
+    while not found or found[-1].end <= last:
+        after = datetime(at.year + at.month // 12, at.month % 12 + 1, 1, tzinfo=UTC)
+        found.append(Month(f"{at:%b %Y}", int(after.timestamp()) - unix_start_time))
+        at = after
+    return found
+
+
+def month_of(submit_times: Integers, all_months: Sequence[Month]) -> Integers:
+    """Return the place of the month of each submission."""
+    return np.searchsorted([month.end for month in all_months], submit_times, side="right").astype(np.int64)
+
+
+def undominated(points: Sequence[tuple[float, float]]) -> list[bool]:
+    """Return of each point whether no other is better in one figure and at least as good in the other; less is better.
+
+    >>> undominated([(1.0, 3.0), (2.0, 2.0), (2.0, 3.0), (3.0, 1.0), (3.0, 1.0)])
+    [True, True, False, True, True]
+    """
+    return [not any(x <= a and y <= b and (x, y) != (a, b) for x, y in points) for a, b in points]
+
+
+def by_class(values: NDArray[np.generic], classes: Integers, count: int) -> list[float | None]:
+    """Return the mean of the values of each class; None of one that has none.
+
+    >>> by_class(np.array([1.0, 3.0]), np.array([0, 0]), 2)
+    [2.0, None]
+    """
+    sums, jobs = (
+        np.bincount(classes, weights=values.astype(np.float64), minlength=count),
+        np.bincount(classes, minlength=count),
+    )
+    return [float(total / number) if number else None for total, number in zip(sums, jobs, strict=True)]
+
+
+Clock = Callable[[int], str]
+
+
+def clock_of(unix_start_time: int | None) -> Clock:
+    """Return what a second of the log is called: its date, or its day where the log knows no calendar.
+
+    >>> clock_of(843480031)(0), clock_of(None)(3 * DAY)
+    ('1996-09-23', 'day 4')
+    """
+
+    def clock(second: int) -> str:
+        if unix_start_time is None or unix_start_time + second >= CALENDAR_ENDS:
+            return f"day {second // DAY + 1}"
+        return f"{datetime.fromtimestamp(unix_start_time + second, UTC):%Y-%m-%d}"
+
+    return clock

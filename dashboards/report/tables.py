@@ -1,0 +1,195 @@
+"""The tables of the report, from what `--json` gives."""
+
+from collections.abc import Mapping, Sequence
+from typing import Any
+
+from dashboards.report.block_bootstrap import Interval
+from dashboards.report.charts import cell, table
+from dashboards.report.markup import escape
+from dashboards.report.statistics import Paired
+from shared.formatting import duration, work
+
+COLUMNS = (
+    ("mean wait", "mean_wait"),
+    ("geometric mean", "geometric_mean_wait"),
+    ("longest wait", "max_wait"),
+    ("mean response", "mean_response"),
+    ("no wait", "zero_wait_share"),
+    ("bounded slowdown", "mean_bounded_slowdown"),
+    ("utilization", "utilization"),
+)
+WASTE = (("runs in vain", "killed"), ("work wasted", "wasted_processor_seconds"))
+"""Shown where any policy ran jobs in vain."""
+
+SHARES = {"zero_wait_share", "utilization", "coverage"}
+BARS = (
+    ("Mean wait", "mean_wait"),
+    ("Mean bounded slowdown", "mean_bounded_slowdown"),
+    ("Longest wait", "max_wait"),
+)
+Row = Mapping[str, Any]
+
+
+def comparison(rows: Sequence[Row], *, predicting: bool) -> str:
+    """Return the scores of each policy, and what it predicts run times by if it does (`predicting`)."""
+    columns = COLUMNS + (WASTE if any(row["killed"] for row in rows) else ())
+    body = [
+        [
+            escape(row["policy"]) + (f"<br><small>run times: {escape(row['runtime'])}</small>" if predicting else ""),
+            *(cell(row[key], _shown(key, row[key])) for _, key in columns),
+        ]
+        for row in rows
+    ]
+    caption = (
+        "Waits from submission to start. Geometric mean: of waits, each counted as at least 10 s. Slowdown: response "
+        "time over run time, bounded at 10 s."
+    )
+    return table(["policy", *dict(columns)], body, "Scores of each policy", caption)
+
+
+def bars(rows: Sequence[Row]) -> str:
+    """Return the three figures to look at first, as bars."""
+    found = []
+    for title, key in BARS:
+        largest = max((row[key] or 0 for row in rows), default=0) or 1
+        found.append(
+            f'<div><h4>{title}</h4><div class="bars">'
+            + "".join(
+                f"<span>{escape(row['policy'])}</span>"
+                f'<span class="bar" aria-hidden="true" style="width: {100 * (row[key] or 0) / largest:.1f}%"></span>'
+                f"<span>{_shown(key, row[key])}</span>"
+                for row in rows
+            )
+            + "</div></div>"
+        )
+    return f'<div class="at-a-glance">{"".join(found)}</div>'
+
+
+def differences(found: Sequence[tuple[str, Paired]], days: float) -> str:
+    """Return how jobs fared under a policy, compared with the same jobs under another."""
+    body = [
+        [
+            escape(name),
+            _interval(each.wait, _signed_duration),
+            _interval(each.slowdown, lambda value: f"{value:+,.2f}"),
+            cell(each.sooner, f"{each.sooner:.1%}"),
+            cell(each.later, f"{each.later:.1%}"),
+        ]
+        for name, each in found
+    ]
+    length = "a week" if days == 7 else f"{days:.1f} days"
+    caption = (
+        "Each job against itself under the other policy: mean difference, and in brackets where it lies with 95 % "
+        "confidence. "
+        "Jobs that come after one another wait alike, so the intervals are of a bootstrap of whole blocks of "
+        f"{length}, not of single jobs. An interval that spans 0 shows no difference."
+    )
+    head = ["policies", "wait", "bounded slowdown", "jobs that start sooner", "later"]
+    return table(head, body, "Differences, job by job", caption)
+
+
+def _interval(value: Interval, show: Any) -> str:
+    mean = cell(value.mean, show(value.mean))
+    if value.low is None or value.high is None:
+        return f"{mean}<br><small>too few blocks for an interval</small>"
+    return f"{mean}<br><small>[{show(value.low)}, {show(value.high)}]</small>"
+
+
+def _signed_duration(seconds: float) -> str:
+    return f"{'-' if seconds < 0 else '+'}{duration(abs(seconds))}"
+
+
+def run_times(document: Row) -> str:
+    """Return how run-time predictors fared, where there is more than the request to speak of; else nothing."""
+    rows = [row for row in document["run_time_predictions"] if row["predictions"]]
+    if not rows:
+        return ""
+    body = [
+        [
+            escape(row["predictor"]),
+            f"{row['predictions']:,} of {row['jobs']:,}",
+            cell(row["mean_absolute_error"], duration(row["mean_absolute_error"])),
+            cell(row["mean_run_time"], duration(row["mean_run_time"])),
+            cell(row["log_score"], "-" if row["log_score"] is None else f"{row['log_score']:.3f}"),
+            cell(row["crps"], duration(row["crps"])),
+        ]
+        for row in rows
+    ]
+    caption = (
+        "The request stands in where nothing was predicted. Log score in nats and continuous ranked probability score "
+        "(CRPS) are of predicted distributions; less is better."
+    )
+    head = ["run times", "jobs predicted", "mean absolute error", "mean run time", "log score", "CRPS"]
+    return table(head, body, "Run-time predictions", caption)
+
+
+def adjustments(document: Row) -> str:
+    """Return how walltime adjustments fared, where any was asked for; else nothing."""
+    rows = [row for row in document["walltime_adjustments"] if not row["scheme"].startswith("none")]
+    if not rows:
+        return ""
+    keys = ("mean_accuracy_requested", "mean_accuracy", "none", "over", "under", "bad")
+    body = [[escape(row["scheme"]), *(cell(row[key], _share(row[key])) for key in keys)] for row in rows]
+    caption = (
+        "Accuracy: run time over request, or the other way round where that is less. What adjustments turned out to "
+        "be: none, too long, too short, or bad: too short by half an hour."
+    )
+    head = ["scheme", "accuracy of requests", "adjusted", "none", "over", "under", "bad"]
+    return table(head, body, "Walltime adjustments", caption)
+
+
+def forecasts(document: Row) -> str:
+    """Return how forecasts of waits fared, where a policy made any; else nothing."""
+    if not document["wait_forecasts"]:
+        return ""
+    body = [
+        [
+            escape(row["policy"]) + f"<br><small>run times: {escape(row['runtime'])}</small>",
+            f"{row['forecasts']:,} of {row['forecasts'] + row['without']:,}",
+            *(cell(row[key], duration(row[key])) for key in ("mean_forecast", "mean_wait", "mean_absolute_error")),
+            cell(row["error_share"], _share(row["error_share"])),
+        ]
+        for row in document["wait_forecasts"]
+    ]
+    caption = (
+        "Told at submission by running the policy ahead, everybody running as predicted. The last column is the error "
+        "as a share of the mean wait."
+    )
+    head = ["policy", "jobs with one", "mean forecast", "mean wait", "mean absolute error", "share"]
+    return table(head, body, "Forecasts of waits", caption)
+
+
+def wait_bounds(rows: Sequence[Row], several: bool) -> str:
+    """Return how bounds on waits fared."""
+    body = [
+        [
+            escape(" ".join([*([row["policy"]] if several else []), f"queue {row['queue']}", row["grouping"]])),
+            cell(row["coverage"], _share(row["coverage"])),
+            cell(row["over_rms"], duration(row["over_rms"])),
+            cell(row["ratio_to_plain"], "-" if row["ratio_to_plain"] is None else f"{row['ratio_to_plain']:.3f}"),
+            f"{row['predictions']:,} of {row['predictions'] + row['without']:,}",
+        ]
+        for row in rows
+    ]
+    first = rows[0]
+    caption = (
+        f"Bounds that a share of {first['quantile']:g} of waits shall keep, at confidence {first['confidence']:g}. "
+        "Over: root mean square of bound less wait where the bound held. To plain: that of plain bounds divided by it."
+    )
+    return table(["bounds", "covered", "over", "to plain", "jobs with one"], body, "Bounds on waits", caption)
+
+
+def _shown(key: str, value: float | None) -> str:
+    if value is None:
+        return "-"
+    if key in SHARES:
+        return _share(value)
+    if key == "killed":
+        return f"{value:,}"
+    if key == "wasted_processor_seconds":
+        return work(value)
+    return f"{value:,.2f}" if "slowdown" in key else duration(value)
+
+
+def _share(value: float | None) -> str:
+    return "-" if value is None else f"{value:.1%}"

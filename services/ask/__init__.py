@@ -1,0 +1,1 @@
+"""How long would a job wait: questions, and their answers over HTTP."""

@@ -1,0 +1,1 @@
+"""The live page: runs as they go, in a browser."""

@@ -1,0 +1,210 @@
+"""The live page: a run as it goes, in a browser, over server-sent events; a reader of the stream like any other.
+
+What a visitor gets is always the newest state there is, at most twice a second: there is no queue of things to be sent,
+so a slow visitor misses states, and neither holds anything up nor takes memory.
+"""
+
+import asyncio
+import logging
+from collections.abc import Awaitable, Callable, Sequence
+from contextlib import aclosing, suppress
+from pathlib import Path
+
+import orjson
+from aiohttp import web
+
+from services.live.view import LiveRuns
+from shared.events import Envelope
+from shared.streaming.bus import prepare_topics
+from shared.streaming.settings import Settings
+from shared.streaming.subscribe import subscribe
+from shared.streaming.web import address_of, listening, told_to_end
+from shared.topics import SCORES
+
+log = logging.getLogger("shadowtime.live")
+
+PAGE = Path(__file__).with_name("assets")
+FILES = {
+    "/": ("page.html", "text/html"),
+    "/page.css": ("page.css", "text/css"),
+    "/page.js": ("page.js", "text/javascript"),
+    "/icon.svg": ("icon.svg", "image/svg+xml"),
+}
+
+MOST_VISITORS = 32
+STAY_SECONDS = 60.0
+"""For so long nobody has to make room for a new visitor, as long as he reads; a browser comes back by itself."""
+
+REST_SECONDS = 0.5
+ALIVE_SECONDS = 10.0
+"""Between two signs of life while nothing happens."""
+
+ALIVE = b"event: alive\ndata:\n\n"
+EVENTS = "text/event-stream; charset=utf-8"
+GREETING = (b":" + b" " * 1_022 + b"\n") * 256
+"""A comment, which browsers pass over: more than a kernel takes in for a program that does not read."""
+
+SAFE = {
+    "Content-Security-Policy": "default-src 'none'; script-src 'self'; style-src 'self'; connect-src 'self'; "
+    "img-src 'self'; base-uri 'none'; form-action 'none'; frame-ancestors 'none'",
+    "X-Content-Type-Options": "nosniff",
+    "Referrer-Policy": "no-referrer",
+    "Cache-Control": "no-store",
+}
+
+
+async def serve_live(settings: Settings, host: str, port: int, names: Sequence[str] = ()) -> None:
+    """Follow the stream and show it until SIGTERM or Ctrl-C.
+
+    Raises
+    ------
+    BusError
+        If Kafka cannot be used.
+    SettingsError
+        If the port is taken, or one of `names` is none.
+    """
+    await prepare_topics(settings)
+    ended = told_to_end()
+    live = LivePage(LiveRuns())
+    following = asyncio.create_task(follow(settings, live))
+    waiting = asyncio.create_task(ended.wait())
+    try:
+        async with listening(live.application(), host, port, names, cancelling=True) as server:
+            log.info("the live page is at %s", address_of(server))
+            await asyncio.wait({following, waiting}, return_when=asyncio.FIRST_COMPLETED)
+            live.end()
+    finally:
+        waiting.cancel()
+        if not following.done():
+            following.cancel()
+        with suppress(asyncio.CancelledError):
+            await following
+
+
+async def follow(settings: Settings, live: "LivePage") -> None:
+    """Take in the log of every run from its beginning on, for ever."""
+    behind: dict[int, int] = {}
+    async with aclosing(subscribe(settings, SCORES, beginning=True)) as batches:
+        async for batch in batches:
+            for message in batch:
+                behind[message.partition] = message.behind
+                envelope = Envelope.read(message.value)
+                if envelope is not None:
+                    live.runs.push(envelope)
+            live.runs.behind = behind
+            if batch:
+                live.tell()
+            await asyncio.sleep(0)  # visitors have their turn also while there is much to catch up on
+
+
+class LivePage:
+    """The page and its visitors.
+
+    Parameters
+    ----------
+    runs
+        What is shown; whoever changes it calls `tell`.
+    """
+
+    def __init__(self, runs: LiveRuns) -> None:
+        self.runs = runs
+        self._visitors: dict[asyncio.Transport, float] = {}
+        self._news = asyncio.Event()
+        self._ended = False
+        self._encoded: dict[str | None, tuple[int, bytes]] = {}
+
+    @property
+    def visitors(self) -> int:
+        """Return how many there are."""
+        return len(self._visitors)
+
+    def tell(self) -> None:
+        """Let visitors know that there is something new."""
+        self._news.set()
+        self._news = asyncio.Event()
+
+    def end(self) -> None:
+        """Let visitors go."""
+        self._ended = True
+        self.tell()
+
+    def application(self) -> web.Application:
+        """Return what answers over HTTP."""
+        made = web.Application(middlewares=[self._guarded])
+        made.add_routes([web.get(path, _file(*file)) for path, file in FILES.items()])
+        made.add_routes([web.get("/events", self._events), web.get("/health", self._health)])
+        return made
+
+    @web.middleware
+    async def _guarded(
+        self, request: web.Request, handler: Callable[[web.Request], Awaitable[web.StreamResponse]]
+    ) -> web.StreamResponse:
+        try:
+            return await handler(request)
+        except web.HTTPException as error:
+            return web.Response(status=error.status, text=f"{error.reason}\n", headers=SAFE)
+
+    async def _health(self, request: web.Request) -> web.Response:
+        return web.json_response({"healthy": True, "visitors": self.visitors}, headers=SAFE)
+
+    async def _events(self, request: web.Request) -> web.StreamResponse:
+        if request.method == "HEAD" or request.transport is None:
+            return web.Response(headers=SAFE | {"Content-Type": EVENTS})
+        now = asyncio.get_running_loop().time()
+        if not self._has_room(now):
+            text = f"{MOST_VISITORS} visitors are here already\n"
+            return web.Response(status=503, text=text, headers=SAFE | {"Retry-After": "5"})
+        response = web.StreamResponse(headers=SAFE | {"Content-Type": EVENTS})
+        visitor = request.transport
+        self._visitors[visitor] = now
+        with suppress(ConnectionError):  # the visitor has left, or takes nothing in
+            try:
+                await response.prepare(request)
+                await self._send_states(response, request.query.get("run"))
+            finally:
+                self._visitors.pop(visitor, None)
+        return response
+
+    def _has_room(self, now: float) -> bool:
+        """Return whether another visitor may come in; who does not read makes room, then who has been here for long."""
+        if len(self._visitors) < MOST_VISITORS:
+            return True
+        reading_nothing = [each for each in self._visitors if each.get_write_buffer_size()]
+        here_for_long = [each for each, since in self._visitors.items() if now - since > STAY_SECONDS]
+        for visitor in (*reading_nothing, *here_for_long):  # each in the order in which they came
+            del self._visitors[visitor]
+            visitor.abort()
+            return True
+        return False
+
+    async def _send_states(self, response: web.StreamResponse, run: str | None) -> None:
+        sent = -1
+        while not self._ended:
+            news = self._news
+            version, data = self._state(run)
+            await response.write(ALIVE if version == sent else b"data: " + data + b"\n\n")
+            if sent == -1:
+                await response.write(GREETING)
+            sent = version
+            await asyncio.sleep(REST_SECONDS)
+            with suppress(TimeoutError):
+                await asyncio.wait_for(news.wait(), ALIVE_SECONDS)
+
+    def _state(self, run: str | None) -> tuple[int, bytes]:
+        """Return the newest state of a run, made once for all visitors, and its version."""
+        version = self.runs.version
+        if run is not None and run not in self.runs:  # visitors can think of any number of names
+            return version, orjson.dumps(self.runs.state(run))
+        if self._encoded.get(run, (-1,))[0] != version:
+            self._encoded = {each: found for each, found in self._encoded.items() if found[0] == version}
+            self._encoded[run] = version, orjson.dumps(self.runs.state(run))
+        return self._encoded[run]
+
+
+def _file(name: str, kind: str) -> Callable[[web.Request], Awaitable[web.Response]]:
+    body = (PAGE / name).read_bytes()
+
+    async def answer(request: web.Request) -> web.Response:
+        return web.Response(body=body, content_type=kind, charset="utf-8", headers=SAFE)
+
+    return answer

@@ -1,0 +1,1 @@
+"""Samples of the scoreboard to VictoriaMetrics, decisions to Grafana Live."""

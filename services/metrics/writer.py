@@ -1,0 +1,115 @@
+"""From topic `scores` to VictoriaMetrics: every sample arrives, whatever dies meanwhile, and the pipeline never waits.
+
+The rules it keeps:
+
+1. A batch is written again and again until it is taken; then the next one is read. Written twice is written once:
+   a sample has its own time, and the same value each time.
+2. VictoriaMetrics takes a sample into memory first, and a kill loses what has not reached its disk. So a position is
+   stored only when a later one was reached `DURABLE_SECONDS` after it by a server that has not started anew meanwhile;
+   if it has, what lies after the stored position is written again.
+"""
+
+import asyncio
+import logging
+import re
+from collections.abc import Sequence
+from typing import Any
+
+import aiohttp
+
+from services.metrics.health import MetricsHealth
+from services.metrics.import_lines import import_lines
+from shared.errors import reason_of
+from shared.events import Envelope
+from shared.streaming.kafka_follower import GroupFollower, Offsets
+
+log = logging.getLogger("shadowtime.metrics")
+
+MOST = 500
+"""Messages in a batch."""
+
+DURABLE_SECONDS = 15.0
+"""After which VictoriaMetrics has a sample and its index on disk; by itself it takes up to ten."""
+
+LONGEST_PAUSE = 5.0
+STARTED = re.compile(rb"^process_start_time_seconds (\S+)", re.MULTILINE)
+MARK = b'"samples":['
+
+
+class MetricsWriter:
+    """Follows the scoreboard, and writes its samples to one VictoriaMetrics.
+
+    Parameters
+    ----------
+    follower
+        The topic, as a member of the writers' group.
+    session
+        With the URL of VictoriaMetrics as its base, and its user if it has one.
+    """
+
+    def __init__(self, follower: GroupFollower, session: aiohttp.ClientSession, health: MetricsHealth) -> None:
+        self._follower = follower
+        self._session = session
+        self._health = health
+        self._server: bytes | None = None
+        self._reached: Offsets = {}
+        self._since = 0.0
+
+    async def run(self) -> None:
+        """Write until cancelled."""
+        loop = asyncio.get_running_loop()
+        self._server, self._since = await self._started(), loop.time()
+        while True:
+            records = await self._follower.next_batch(MOST, 1.0)
+            await self._write(records)
+            self._health.lag.set(self._follower.lag(await self._follower.positions()))
+            if loop.time() - self._since >= DURABLE_SECONDS:
+                await self._checkpoint()
+                self._since = loop.time()
+
+    async def _checkpoint(self) -> None:
+        """Store what is on disk by now, or go back if the server has lost its memory."""
+        server = await self._started()
+        if server != self._server:
+            log.warning("VictoriaMetrics has started anew; what it may have lost is written again")
+            self._server, self._reached = server, {}
+            await self._follower.go_back()
+            return
+        await self._follower.commit(self._reached)
+        self._reached = await self._follower.positions()
+
+    async def _write(self, records: Sequence[Any]) -> None:
+        envelopes = [Envelope.read(record.value) for record in records if MARK in (record.value or b"")]
+        lines, count = import_lines(envelope for envelope in envelopes if envelope is not None)
+        if not count:
+            return
+        answer = await self._ask("POST", "api/v1/import", (400, 413), lines)
+        if answer is None:
+            self._health.refused.inc(count)
+        else:
+            self._health.written.inc(count)
+
+    async def _started(self) -> bytes | None:
+        """Return what tells one life of the server from the next; None where it does not say."""
+        found = STARTED.search(await self._ask("GET", "metrics", (400, 404)) or b"")
+        return found[1] if found else None
+
+    async def _ask(self, method: str, path: str, final: tuple[int, ...], body: bytes | None = None) -> bytes | None:
+        """Return what the server answers, however long that takes; None if its status is among the `final` ones."""
+        pause = 0.1
+        while True:
+            try:
+                async with self._session.request(method, path, data=body) as response:
+                    text = await response.read()
+                    if response.status < 300:
+                        return text
+                    reason = f"{response.status} {text[:200].decode(errors='replace')}"
+                    if response.status in final:
+                        log.error("VictoriaMetrics refuses %s: %s", path, reason)
+                        return None
+            except (aiohttp.ClientError, OSError, TimeoutError) as error:
+                reason = reason_of(error)
+            log.warning("VictoriaMetrics does not take %s: %s; trying again in %.1f s", path, reason, pause)
+            self._health.retries.inc()
+            await asyncio.sleep(pause)
+            pause = min(2 * pause, LONGEST_PAUSE)

@@ -1,0 +1,1 @@
+"""The messages of a topic as they come, at the terminal."""

@@ -1,0 +1,63 @@
+"""The border of a stage: which records are envelopes that it takes, and why the others are not."""
+
+from pydantic import ValidationError
+
+from shared.events import Envelope
+from shared.stage import Stage, described
+from shared.streaming.bus import partition_of
+from shared.streaming.stream import Record
+from shared.streaming.unpacking import NotUnpacked
+from shared.wording import QUOTED, quoted, shortened
+
+MOST_WRONG = 1_000
+"""Errors of a message, up to which the first is named."""
+
+
+class Refuse(Exception):
+    """A record is no envelope that the stage takes; the message says why."""
+
+
+def admitted(record: Record, stage: Stage, partitions: int, max_bytes: int) -> Envelope:
+    """Return the envelope in a record; O(its bytes).
+
+    Parameters
+    ----------
+    partitions
+        How many the topic has: a run lives where its name says.
+    max_bytes
+        The largest message that is looked at.
+
+    Raises
+    ------
+    Refuse
+        If it is none, or one that may not be here.
+    """
+    if record.value is None:
+        raise Refuse("the message is empty")
+    if isinstance(record.value, NotUnpacked):
+        raise Refuse(record.value.decode())
+    if len(record.value) > max_bytes:
+        raise Refuse(f"{len(record.value)} bytes; at most {max_bytes} are taken")
+    try:
+        envelope = Envelope.from_bytes(record.value)
+    except ValidationError as error:
+        raise Refuse(f"not an envelope of this schema: {_first(error)}") from None
+    except Exception as error:  # whatever a library makes of bytes that nobody has thought of
+        raise Refuse(f"not an envelope of this schema: {described(error)}") from None
+    run = quoted(envelope.run)
+    if record.key != envelope.run.encode(errors="replace"):
+        key = "no key" if record.key is None else f"key {quoted(record.key.decode(errors='replace'))}"
+        raise Refuse(f"run {run} came under {key}")
+    if (home := partition_of(envelope.run, partitions)) != record.partition:
+        raise Refuse(f"run {run} lives on partition {home}")
+    if (intrusion := stage.intrusion(envelope)) is not None:
+        raise Refuse(f"{intrusion!r} is not for anybody before stage {stage.name} to say")
+    return envelope
+
+
+def _first(error: ValidationError) -> str:
+    """Return the first thing that is wrong, and where; names of fields may be anybody's."""
+    if error.error_count() > MOST_WRONG:  # unknown fields: to tell of a million takes seconds
+        return f"message: {error.error_count()} things are wrong with it"
+    first = error.errors(include_input=False, include_url=False)[0]
+    return f"{shortened('.'.join(map(str, first['loc'])), QUOTED) or 'message'}: {shortened(first['msg'], 300)}"

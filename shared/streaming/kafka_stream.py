@@ -1,0 +1,127 @@
+"""What a stage sends to Kafka, and what it reads there again."""
+
+import logging
+import time
+from collections.abc import AsyncIterator, Awaitable, Sequence
+from contextlib import suppress
+from dataclasses import replace
+from typing import Any
+
+from aiokafka.errors import (
+    InvalidProducerIdMapping,
+    InvalidTimestampError,
+    KafkaError,
+    MessageSizeTooLargeError,
+    OutOfOrderSequenceNumber,
+    ProducerFenced,
+    RecordListTooLargeError,
+    RecordTooLargeError,
+)
+
+from shared.errors import BusError, Refused, reason_of
+from shared.stage import Stage
+from shared.streaming import bus
+from shared.streaming.settings import Settings
+from shared.streaming.stream import Record
+from shared.topics import DEAD_LETTERS
+
+log = logging.getLogger("shadowtime.worker")
+
+FINAL = (MessageSizeTooLargeError, RecordTooLargeError, RecordListTooLargeError, InvalidTimestampError)
+"""What Kafka says of a message that it never takes."""
+
+TROUBLE = (KafkaError, OSError, TimeoutError)
+
+RENEWED = (*FINAL, OutOfOrderSequenceNumber, InvalidProducerIdMapping, ProducerFenced)
+"""After these a producer that numbers its messages is of no use any more: the broker waits for one that never comes."""
+
+
+class KafkaStream:
+    """The outputs and the dead letters of a stage; `start` it before use."""
+
+    def __init__(self, stage: Stage, settings: Settings) -> None:
+        self._stage = stage
+        self._producer = bus.producer(settings)
+        self._settings = settings
+        self._reader = bus.LogReader(settings)
+
+    async def start(self) -> None:
+        """Connect the producer."""
+        await self._producer.start()
+
+    async def publish(self, partition: int, run: str, values: Sequence[bytes], times: Sequence[float | None]) -> None:
+        """Deliver outputs in order, each with the time of its input, or of now."""
+        key, topic, now = run.encode(), self._stage.writes, time.time()
+        try:
+            sent = [
+                await self._producer.send(topic, value, key, partition, _milliseconds(when, now))
+                for value, when in zip(values, times, strict=True)
+            ]
+            for delivery in sent:
+                await delivery
+        except RENEWED as error:
+            await self._renew()
+            if not isinstance(error, FINAL):
+                raise BusError(f"Kafka has lost count of our outputs: {reason_of(error)}") from error
+            raise Refused(f"Kafka never takes one of its outputs: {reason_of(error)}") from error
+        except TROUBLE as error:
+            raise BusError(f"Kafka does not take outputs: {reason_of(error)}") from error
+
+    async def bury(self, letters: Sequence[tuple[Record, str]]) -> None:
+        """Deliver records to the dead letters, with where each came from and why in the headers.
+
+        One that Kafka does not take whole is delivered without its body; the headers say how large that was.
+        """
+        try:
+            sent = [await self._send_letter(record, reason, record.value or b"") for record, reason in letters]
+            for (record, reason), delivery in zip(letters, sent, strict=True):
+                try:
+                    await delivery
+                except FINAL:
+                    await self._renew()
+                    await (await self._send_letter(record, reason, b""))
+        except RENEWED as error:
+            await self._renew()
+            raise BusError(f"Kafka does not take dead letters: {reason_of(error)}") from error
+        except TROUBLE as error:
+            raise BusError(f"Kafka does not take dead letters: {reason_of(error)}") from error
+
+    async def reread(self, partition: int, start: int, stop: int | None) -> AsyncIterator[Sequence[Record]]:
+        """Yield the records of the stage's input from offset `start` up to `stop`, in parts."""
+        try:
+            async for part in self._reader.parts(self._stage.reads, partition, start, stop):
+                yield [replace(record, timestamp=record.timestamp / 1000) for record in part]
+        except TROUBLE as error:
+            await self._reader.stop()
+            raise BusError(f"Kafka does not give records: {reason_of(error)}") from error
+
+    async def stop(self) -> None:
+        """Let go of all connections."""
+        await self._reader.stop()
+        await self._producer.stop()
+
+    async def _renew(self) -> None:
+        """Go on with a new producer; what the old one had under way counts as not delivered."""
+        old, self._producer = self._producer, bus.producer(self._settings)
+        with suppress(*TROUBLE):
+            await old.stop()
+        await self._producer.start()
+
+    async def _send_letter(self, record: Record, reason: str, raw: bytes) -> Awaitable[Any]:
+        headers = {
+            "stage": self._stage.name,
+            "topic": record.topic,
+            "partition": str(record.partition),
+            "offset": str(record.offset),
+            "reason": reason,
+            "bytes": str(len(record.value or b"")),
+        }
+        body = raw[: self._settings.max_message_bytes]
+        encoded = [(name, value.encode(errors="replace")) for name, value in headers.items()]
+        sent: Awaitable[Any] = await self._producer.send(DEAD_LETTERS, body, headers=encoded)
+        return sent
+
+
+def _milliseconds(when: float | None, now: float) -> int | None:
+    """Return the time of an output: that of its input, unless somebody dated that into the future."""
+    return None if when is None else round(1000 * min(max(when, 0.0), now))

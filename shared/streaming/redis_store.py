@@ -1,0 +1,177 @@
+"""State of a stage in Redis: every transaction is one Lua script."""
+
+import asyncio
+from collections.abc import Awaitable, Sequence
+from typing import Any, cast
+
+from redis.asyncio import Redis
+from redis.asyncio.retry import Retry
+from redis.backoff import NoBackoff
+from redis.exceptions import AuthenticationError, RedisError
+
+from shared.errors import Fenced, StoreError, reason_of
+from shared.streaming.settings import Settings
+from shared.streaming.state_store import RunState, Transaction
+
+# The shebang makes Redis refuse the whole script when memory is full, instead of stopping it half-way.
+COMMIT = """#!lua
+local state, journal, outbox, read_model, attempts, runs = KEYS[1], KEYS[2], KEYS[3], KEYS[4], KEYS[5], KEYS[6]
+local stored = redis.call('HGET', state, 'sequence') or '-1'
+if stored ~= ARGV[1] then return stored end
+redis.call('HSET', state, 'sequence', ARGV[2], 'offset', ARGV[3], 'partition', ARGV[4])
+redis.call('DEL', attempts)
+redis.call('SADD', runs, ARGV[5])
+local delivered = tonumber(ARGV[6])
+if delivered > 0 then redis.call('LTRIM', outbox, delivered, -1) end
+if ARGV[7] ~= '' then
+  redis.call('HSET', state, 'snapshot', ARGV[7])
+  redis.call('DEL', journal)
+end
+local at = 8
+local function block(command, key)
+  local count = tonumber(ARGV[at])
+  at = at + 1
+  for first = at, at + count - 1, 1000 do
+    redis.call(command, key, unpack(ARGV, first, math.min(first + 999, at + count - 1)))
+  end
+  at = at + count
+end
+block('RPUSH', journal)
+block('RPUSH', outbox)
+block('HSET', read_model)
+block('HDEL', read_model)
+for mark, value in pairs({quarantined = ARGV[at + 1], behind = ARGV[at + 2]}) do
+  if value == '' then redis.call('HDEL', state, mark) else redis.call('HSET', state, mark, value) end
+end
+local expire = tonumber(ARGV[at])
+if expire > 0 then
+  for key = 1, 4 do redis.call('EXPIRE', KEYS[key], expire) end
+end
+return stored
+"""
+
+CLOSED_RUN_SECONDS = 86_400
+"""How long the state of a closed run is kept, and for how long attempts are counted."""
+
+PARTS = ("state", "journal", "outbox", "read-model", "attempts")
+
+
+def connect(settings: Settings) -> Redis:
+    """Return a client; it connects at its first command."""
+    password = settings.redis_password
+    tls: dict[str, Any] = {"ssl_ca_certs": str(settings.redis_ca_file)} if settings.redis_ca_file is not None else {}
+    return Redis.from_url(
+        settings.redis_url,
+        username=settings.redis_username,
+        password=None if password is None else password.get_secret_value(),
+        socket_timeout=5,
+        socket_connect_timeout=5,
+        retry=Retry(NoBackoff(), 0),
+        **tls,
+    )
+
+
+class RedisStore:
+    """The runs of one stage; `retention_seconds` after its last event an open one is forgotten, if they are above 0."""
+
+    def __init__(self, client: Redis, stage: str, retention_seconds: int = 0) -> None:
+        self._client = client
+        self._stage = stage
+        self._retention_seconds = retention_seconds
+        self._commit = client.register_script(COMMIT)
+
+    def _key(self, run: str, part: str) -> str:
+        return f"shadowtime:{self._stage}:{part}:{run}"
+
+    async def runs(self, partition: int) -> Sequence[str]:
+        """Return the runs that have been seen on a partition, in order of name."""
+        members = await self._ask(self._client.smembers(self._key(str(partition), "partition")))
+        return sorted(member.decode() for member in members)
+
+    async def load(self, run: str) -> RunState | None:
+        """Return what is known of a run; None for nothing."""
+        pipeline = self._client.pipeline(transaction=True)
+        pipeline.hgetall(self._key(run, "state"))
+        pipeline.lrange(self._key(run, "journal"), 0, -1)
+        pipeline.lrange(self._key(run, "outbox"), 0, -1)
+        state, journal, outbox = await self._ask(pipeline.execute())
+        if b"sequence" not in state:
+            return None
+        quarantined = state.get(b"quarantined")
+        return RunState(
+            int(state[b"sequence"]),
+            int(state[b"offset"]),
+            int(state[b"partition"]),
+            state.get(b"snapshot"),
+            journal,
+            outbox,
+            None if quarantined is None else quarantined.decode(errors="replace"),
+            b"behind" in state,
+        )
+
+    async def attempt(self, run: str) -> int:
+        """Count a process that begins to work on a run, and return how many have since its last transaction."""
+        key = self._key(run, "attempts")
+        pipeline = self._client.pipeline(transaction=True)
+        pipeline.hincrby(key, "count", 1)
+        pipeline.expire(key, CLOSED_RUN_SECONDS)
+        attempts, _ = await self._ask(pipeline.execute())
+        return int(attempts)
+
+    async def commit(self, transaction: Transaction) -> None:
+        """Apply a transaction as a whole, in O(its size)."""
+        run = transaction.run
+        keys = [self._key(run, part) for part in PARTS]
+        keys.append(self._key(str(transaction.partition), "partition"))
+        inputs = transaction.inputs if transaction.snapshot is None else ()
+        read_model = [part for pair in transaction.read_model.items() for part in pair]
+        arguments: list[Any] = [
+            transaction.expected,
+            transaction.sequence,
+            transaction.offset,
+            transaction.partition,
+            run,
+            transaction.delivered,
+            transaction.snapshot or b"",
+        ]
+        for block in (inputs, transaction.outputs, read_model, transaction.forgotten):
+            arguments += [len(block), *block]
+        arguments.append(CLOSED_RUN_SECONDS if transaction.closed else self._retention_seconds)
+        arguments += [transaction.quarantined or "", "yes" if transaction.behind else ""]
+        stored = int(await self._ask(self._commit(keys=keys, args=arguments)))
+        if stored != transaction.expected:
+            raise Fenced(
+                f"{self._stage}: run {run!r} is at sequence {stored} in Redis, not at {transaction.expected}: "
+                "another worker owns it, or Redis lost its last second"
+            )
+
+    async def forget(self, run: str) -> None:
+        """Delete everything that is known of a run."""
+        state = await self.load(run)
+        await self._ask(self._client.delete(*(self._key(run, part) for part in PARTS)))
+        if state is not None:
+            await self._ask(self._client.srem(self._key(str(state.partition), "partition"), run))
+
+    async def read_model(self, run: str) -> dict[str, bytes]:
+        """Return the read model of a run: the latest prediction for each of its live jobs."""
+        fields = await self._ask(self._client.hgetall(self._key(run, "read-model")))
+        return {name.decode(): value for name, value in fields.items()}
+
+    async def wait_for(self, seconds: float) -> None:
+        """Raise `StoreError` unless Redis answers within `seconds`."""
+        loop = asyncio.get_running_loop()
+        until = loop.time() + seconds
+        while True:
+            try:
+                await self._ask(self._client.ping())
+                return
+            except StoreError as error:
+                if isinstance(error.__cause__, AuthenticationError) or loop.time() + 0.5 > until:
+                    raise
+            await asyncio.sleep(0.5)
+
+    async def _ask(self, answer: Any) -> Any:
+        try:
+            return await cast("Awaitable[Any]", answer)
+        except (RedisError, OSError, TimeoutError) as error:
+            raise StoreError(f"Redis cannot be used: {reason_of(error)}") from error

@@ -1,0 +1,103 @@
+"""Settings that a role has from a file: where its servers are and how to log in, so that a command finds its passwords.
+
+`make stack` writes one for each kind of process. The rules:
+
+1. What the environment or a flag says wins. If it says another server, or another user of it, the file says nothing of
+   that server: no password goes where it does not belong.
+2. The file belongs to the user who runs the command, and nobody else may read it.
+"""
+
+import os
+import stat
+from collections.abc import Mapping
+from pathlib import Path
+from typing import Any
+
+from shared.errors import SettingsError
+
+VARIABLE = "SHADOWTIME_ACCESS"
+"""Names the folder that has a file for each role, or one such file."""
+
+FOLDER = Path(__file__).parents[2] / ".stack" / "access"
+"""Where `make stack` has it, while it runs."""
+
+PREFIX = "SHADOWTIME_"
+SERVERS = ("kafka", "redis", "victoria_metrics", "grafana")
+
+
+def file_of(role: str) -> Path | None:
+    """Return the settings file of a role; None if there is none.
+
+    Raises
+    ------
+    SettingsError
+        If the one that is named is not there, or if others could have written it or may read it.
+    """
+    named = os.environ.get(VARIABLE)
+    place = FOLDER if named is None else Path(named)
+    path = place / f"{role}.env" if place.suffix != ".env" else place
+    try:
+        about = path.stat()
+    except OSError as error:
+        if named is None:
+            return None
+        raise SettingsError(f"{VARIABLE} names {named}, but {path}: {error.strerror}") from None
+    if about.st_uid != os.getuid():
+        raise SettingsError(f"{path} belongs to another user; it is not read")
+    if stat.S_IMODE(about.st_mode) & 0o077:
+        raise SettingsError(f"{path} is open to others; it is read after: chmod 600 {path}")
+    return path
+
+
+def read_file(path: Path) -> dict[str, str]:
+    """Return the settings of a file of lines such as `SHADOWTIME_KAFKA_USERNAME=scheduler`, by their names here.
+
+    Raises
+    ------
+    SettingsError
+        If it cannot be read, or a line is of another kind.
+    """
+    try:
+        lines = path.read_text().splitlines()
+    except (OSError, UnicodeDecodeError) as error:
+        raise SettingsError(f"{path}: {error}") from None
+    found: dict[str, str] = {}
+    for number, line in enumerate(lines, 1):
+        if not line or line.startswith("#"):
+            continue
+        name, equals, value = line.partition("=")
+        if not equals or not name.startswith(PREFIX):
+            raise SettingsError(f"{path}, line {number}: expected {PREFIX}NAME=VALUE")
+        found[name.removeprefix(PREFIX).lower()] = value
+    return found
+
+
+def fitting(found: Mapping[str, str], given: Mapping[str, Any]) -> dict[str, str]:
+    """Return what of a file counts beside what is given: all of a server, or nothing.
+
+    >>> found = {"kafka_bootstrap": "127.0.0.1:9092", "kafka_username": "live", "redis_url": "redis://127.0.0.1:6379/0"}
+    >>> fitting(found, {"kafka_bootstrap": "kafka.example.org:9092"})
+    {'redis_url': 'redis://127.0.0.1:6379/0'}
+    """
+    other = {name for name, value in given.items() if found.get(name) != str(value)}
+    servers = {server for server in SERVERS if any(_of(name, server) for name in other)}
+    return {
+        name: value
+        for name, value in found.items()
+        if name not in given and not any(_of(name, server) for server in servers)
+    }
+
+
+def _of(name: str, server: str) -> bool:
+    return name.startswith(f"{server}_")
+
+
+def read_secret(path: Path) -> str:
+    """Return the secret that a file holds, without the line break at its end; raise `ValueError` if it holds none."""
+    try:
+        secret = path.read_text().removesuffix("\n")
+    except (OSError, UnicodeDecodeError) as error:
+        raise ValueError(f"{path}: {error.strerror if isinstance(error, OSError) else 'no text'}") from None
+    if not secret:
+        raise ValueError(f"{path} is empty")
+    return secret

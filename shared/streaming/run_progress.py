@@ -1,0 +1,247 @@
+"""A run from event to event: loaded, worked on beside the event loop, committed, delivered, or quarantined.
+
+A slice of events is one transaction. What the stage fails at is undone: the state before it is that of the store and
+of the events of the slice before it.
+"""
+
+import logging
+from collections.abc import Callable, Sequence
+
+from shared.errors import Fenced, Refused, SnapshotMismatch
+from shared.events import Envelope
+from shared.stage import Stage, StageRun, described, rejected
+from shared.streaming.run_slice import PutAway, Run, Slice, Work, push_slice
+from shared.streaming.settings import Settings
+from shared.streaming.state_store import StateStore, Transaction
+from shared.streaming.stream import DeadLetters, Record, Stream
+from shared.streaming.work_thread import Overrun, WorkThread
+from shared.streaming.worker_metrics import WorkerMetrics
+from shared.wording import quoted, shortened
+
+log = logging.getLogger("shadowtime.worker")
+
+MAX_ATTEMPTS = 5
+"""Processes that may begin to work on a run without finishing a transaction: each ended, or was ended, before it."""
+
+MAX_FAILURES = 10
+"""Events of a run that the stage may fail at; each costs its undoing."""
+
+JOURNAL_BYTES, JOURNAL_SECONDS = 4_000_000, 5.0
+"""Inputs, and time to work them out, after which a snapshot takes the place of the journal."""
+
+MAX_STATE_BYTES = 64_000_000
+"""The largest snapshot that is stored."""
+
+
+class RunProgress:
+    """Takes the runs of a stage from event to event.
+
+    Parameters
+    ----------
+    thread
+        Where the stage's own work is done.
+    letters
+        Where events go that the stage refuses.
+    clock
+        Seconds, of which only differences count.
+    """
+
+    def __init__(
+        self,
+        stage: Stage,
+        store: StateStore,
+        stream: Stream,
+        settings: Settings,
+        metrics: WorkerMetrics,
+        thread: WorkThread,
+        letters: DeadLetters,
+        clock: Callable[[], float],
+    ) -> None:
+        self.stage = stage
+        self.quarantined: dict[str, str] = {}
+        """Why runs are quarantined, by name."""
+        self._store = store
+        self._stream = stream
+        self._settings = settings
+        self._metrics = metrics
+        self._thread = thread
+        self._letters = letters
+        self._clock = clock
+        self._attempted: set[str] = set()
+
+    async def load(self, name: str, partition: int, put_away: PutAway | None = None) -> Run:
+        """Return a run as it is stored; one that cannot be restored is in trouble."""
+        saved = await self._store.load(name)
+        run = Run(name, partition, StageRun(self.stage))
+        if saved is None:
+            return run
+        run.offset, run.quarantined, run.behind = saved.offset, saved.quarantined, saved.behind
+        if saved.quarantined is not None:
+            self.note_quarantine(name, saved.quarantined)
+            return run
+        began = self._clock()
+        try:
+            await self._thread.run(run.state.replay, saved.snapshot, saved.journal)
+            if run.state.sequence != saved.sequence:
+                raise SnapshotMismatch(f"the journal ends at {run.state.sequence}, its position is {saved.sequence}")
+        except (SnapshotMismatch, Overrun) as error:
+            run.state = StageRun(self.stage)
+            run.state.sequence = saved.sequence
+            run.trouble = f"its state cannot be restored: {described(error)}"
+        run.events, run.size = len(saved.journal), sum(map(len, saved.journal))
+        run.seconds, run.stored = self._clock() - began, len(saved.snapshot or b"")
+        delivered = 0
+        if put_away is not None and put_away.sequence == saved.sequence:
+            delivered, run.searched = put_away.delivered, put_away.searched
+        left = saved.outbox[delivered:]
+        await self._publish(run, left, [None] * len(left))
+        run.delivered += delivered
+        log.info("loaded run", extra={"run": name, "sequence": saved.sequence, "offset": saved.offset})
+        return run
+
+    async def advance(self, run: Run, work: Sequence[Work]) -> int:
+        """Handle a slice of a run's events and settle it; return how many events it was."""
+        last = run.state.sequence
+        old = next((at for at, (_, envelope) in enumerate(work) if envelope.sequence > last), len(work))
+        if old:
+            self._metrics.duplicates.inc(old)
+            return old
+        if work[0][1].sequence > last + 1:
+            return 0
+        done = Slice(last, offset=run.offset)
+        if run.trouble is None and run.name not in self._attempted:
+            if await self._store.attempt(run.name) > MAX_ATTEMPTS:
+                run.trouble = f"{MAX_ATTEMPTS} processes ended while they worked on its next event"
+            self._attempted.add(run.name)
+        if run.trouble is not None:
+            return await self._quarantine(run, done, work[0], run.trouble)
+        began = self._clock()
+        try:
+            await self._thread.run(push_slice, run.state, work, done, self._settings.max_output_bytes, self._clock)
+        except Overrun:
+            limit = self._settings.handler_seconds
+            return await self._quarantine(run, done, work[done.done], f"an event took more than {limit:g} s")
+        self._metrics.duplicates.inc(done.duplicates)
+        trouble = await self._undo(run, done) if run.state.spoiled else None
+        run.seconds += self._clock() - began
+        run.events += len(done.inputs)
+        run.size += sum(map(len, done.inputs))
+        snapshot = None
+        if trouble is None and self._snapshot_due(run, done):
+            snapshot, trouble = await self._snapshot(run)
+        if trouble is not None:
+            return await self._quarantine(run, done, work[done.done - 1], trouble)
+        trouble = await self.settle(run, done, snapshot)
+        if trouble is not None:
+            await self._quarantine_afterwards(run, work[done.done - 1][0], trouble)
+        return done.done
+
+    async def _undo(self, run: Run, done: Slice) -> str | None:
+        """Undo the last event of a slice; return why the run cannot be carried on, if so."""
+        saved = await self._store.load(run.name)
+        if (-1 if saved is None else saved.sequence) != done.started:
+            raise Fenced(f"{self.stage.name}: run {quoted(run.name)} is no longer at sequence {done.started} in Redis")
+        snapshot, journal = (None, ()) if saved is None else (saved.snapshot, saved.journal)
+        done.undone = True
+        try:
+            await self._thread.run(run.state.undo, snapshot, [*journal, *done.inputs[:-1]])
+        except (SnapshotMismatch, Overrun) as error:
+            return f"an event failed and cannot be undone: {described(error)}"
+        if run.state.failures > MAX_FAILURES:
+            return f"more than {MAX_FAILURES} of its events failed; the last: {done.refused[-1][1]}"
+        return None
+
+    def _snapshot_due(self, run: Run, done: Slice) -> bool:
+        """Return whether the journal is not to grow: it is long, or its last event could not be worked out again."""
+        return (
+            done.undone
+            or run.events >= self._settings.snapshot_every
+            or run.size >= JOURNAL_BYTES
+            or run.seconds >= JOURNAL_SECONDS
+        )
+
+    async def _snapshot(self, run: Run) -> tuple[bytes | None, str | None]:
+        """Return the state to store, or why the run cannot be carried on."""
+        try:
+            snapshot = await self._thread.run(run.state.snapshot)
+        except (Exception, Overrun) as error:
+            return None, f"its state cannot be stored: {described(error)}"
+        if len(snapshot) > MAX_STATE_BYTES:
+            return None, f"its state has {len(snapshot)} bytes; at most {MAX_STATE_BYTES} are stored"
+        return snapshot, None
+
+    async def settle(self, run: Run, done: Slice, snapshot: bytes | None = None) -> str | None:
+        """Bury what was refused, commit a slice, deliver what it said; return why the run cannot go on, if so."""
+        for record, reason in done.refused:
+            self._letters.add(record, reason)
+        await self._letters.deliver()  # what lies before its new position is not looked at again
+        await self._store.commit(
+            Transaction(
+                run=run.name,
+                expected=done.started,
+                sequence=done.started + len(done.inputs),
+                offset=done.offset,
+                partition=run.partition,
+                snapshot=snapshot,
+                inputs=done.inputs,
+                outputs=done.outputs,
+                delivered=run.delivered,
+                read_model=done.read_model,
+                forgotten=list(done.forgotten),
+                closed=done.closed,
+                quarantined=run.quarantined,
+                behind=run.behind,
+            )
+        )
+        self._attempted.discard(run.name)
+        run.offset, run.delivered = done.offset, 0
+        run.closed |= done.closed
+        if snapshot is not None:
+            run.events, run.size, run.seconds, run.stored = 0, 0, 0.0, len(snapshot)
+        self._metrics.events.inc(len(done.inputs))
+        await self._publish(run, done.outputs, done.times)
+        return run.trouble
+
+    async def _publish(self, run: Run, outputs: Sequence[bytes], times: Sequence[float | None]) -> None:
+        """Deliver outputs; a run of which Kafka never takes one ends there, and says so in its place."""
+        try:
+            await self._stream.publish(run.partition, run.name, outputs, times)
+        except Refused as refused:
+            run.trouble = str(refused)
+            for output, time in zip(outputs, times, strict=True):
+                try:
+                    await self._stream.publish(run.partition, run.name, [output], [time])
+                except Refused:
+                    last = rejected(Envelope.from_bytes(output), self._told(run, run.trouble), "quarantined")
+                    await self._stream.publish(run.partition, run.name, [last.to_bytes()], [time])
+                    break
+        run.delivered = len(outputs)
+
+    async def _quarantine(self, run: Run, done: Slice, work: Work, reason: str) -> int:
+        """Let a run end with an event; return how many events of the slice are done then."""
+        reason = self._told(run, reason)
+        done.end_with(work, reason)
+        run.quarantined = reason
+        run.state = StageRun(self.stage)
+        run.state.sequence = done.started + len(done.inputs)
+        await self.settle(run, done)
+        self.note_quarantine(run.name, reason)
+        return done.done
+
+    async def _quarantine_afterwards(self, run: Run, record: Record, reason: str) -> None:
+        """Quarantine a run whose last events are committed already."""
+        run.quarantined = reason = self._told(run, reason)
+        self._letters.add(record, reason)
+        await self.settle(run, Slice(run.state.sequence, offset=run.offset))
+        self.note_quarantine(run.name, reason)
+
+    def _told(self, run: Run, reason: str) -> str:
+        return shortened(
+            f"run {quoted(run.name)} is quarantined by stage {self.stage.name}: {reason}; "
+            f"to take it up again: python -m services rebuild {self.stage.name} --run {quoted(run.name)}"
+        )
+
+    def note_quarantine(self, name: str, reason: str) -> None:
+        """Let it be known that a run is quarantined."""
+        self.quarantined[name] = reason
+        self._metrics.quarantined.set(len(self.quarantined))

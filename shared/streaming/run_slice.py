@@ -1,0 +1,183 @@
+"""A slice of a run's events through its stage: computed beside the event loop, settled in one transaction."""
+
+from collections.abc import Callable, Sequence
+from dataclasses import dataclass, field
+from typing import NamedTuple
+
+from shared.errors import SnapshotMismatch
+from shared.events import ClusterClosed, Envelope, JobEnded, JobSubmitted, Rejected
+from shared.stage import StageRun, described, rejected
+from shared.streaming.stream import Record
+
+Work = tuple[Record, Envelope]
+
+SLICE_SECONDS = 0.1
+"""After so long a slice ends, with the event that it is at: others have their turn, and what is done is kept."""
+
+SLICE_BYTES = 4_000_000
+"""Inputs and outputs of a slice; with more it ends, too."""
+
+
+@dataclass
+class Run:
+    """A run that a worker holds.
+
+    Parameters
+    ----------
+    offset
+        That of the last event that was handled; -1 for none.
+    epoch, sure_from
+        In stretch `epoch` of the log, all records of the run from this offset on were handed over.
+    searched
+        Before this offset all that the log has of it has been looked for.
+    delivered
+        Outputs in the store's outbox that have reached Kafka.
+    events, size, seconds
+        Inputs since the last snapshot, their bytes, and what they took.
+    stored
+        Bytes of that snapshot.
+    behind
+        Whether the topic holds more of it than a worker will be handed.
+    trouble
+        Why it cannot be carried on, which its next event will hear.
+    """
+
+    name: str
+    partition: int
+    state: StageRun
+    offset: int = -1
+    epoch: int = 0
+    sure_from: int = 0
+    searched: int = 0
+    delivered: int = 0
+    events: int = 0
+    size: int = 0
+    seconds: float = 0.0
+    stored: int = 0
+    behind: bool = False
+    closed: bool = False
+    trouble: str | None = None
+    quarantined: str | None = None
+
+
+class PutAway(NamedTuple):
+    """What is kept of a run that is no longer held, true as long as it is stored at `sequence`."""
+
+    sequence: int
+    searched: int
+    delivered: int
+
+    @classmethod
+    def of(cls, run: Run) -> "PutAway":
+        """Return what is kept of a run."""
+        return cls(run.state.sequence, run.searched, run.delivered)
+
+
+@dataclass
+class Slice:
+    """What some events have done to one run, not yet committed."""
+
+    started: int
+    done: int = 0
+    """Events that were looked at, duplicates among them."""
+
+    offset: int = -1
+    duplicates: int = 0
+    size: int = 0
+    inputs: list[bytes] = field(default_factory=list)
+    outputs: list[bytes] = field(default_factory=list)
+    times: list[float | None] = field(default_factory=list)
+    refused: list[tuple[Record, str]] = field(default_factory=list)
+    read_model: dict[str, bytes] = field(default_factory=dict)
+    forgotten: dict[str, None] = field(default_factory=dict)
+    closed: bool = False
+    undone: bool = False
+
+    def add(self, record: Record, envelope: Envelope, answer: Envelope, output: bytes) -> None:
+        """Take in an event and its output; a new refusal is noted for the dead letters."""
+        value = record.value or b""
+        self.done += 1
+        self.offset = record.offset
+        self.size += len(value) + len(output)
+        self.inputs.append(value)
+        self.outputs.append(output)
+        self.times.append(record.timestamp)
+        event = answer.event
+        if isinstance(event, Rejected):
+            if not isinstance(envelope.event, Rejected):
+                self.refused.append((record, event.reason))
+        elif isinstance(event, JobSubmitted):
+            name = f"job:{event.job_number}"
+            self.read_model[name] = output
+            self.forgotten.pop(name, None)
+        elif isinstance(event, JobEnded):
+            if not event.requeued:
+                name = f"job:{event.job_number}"
+                self.read_model.pop(name, None)
+                self.forgotten[name] = None
+        elif isinstance(event, ClusterClosed):
+            self.closed = True
+
+    def end_with(self, work: Work, reason: str) -> None:
+        """Let the run end with an event, the one that was added last or the next: it is quarantined."""
+        record, envelope = work
+        if self.offset == record.offset and self.inputs:
+            self.done -= 1
+            for column in (self.inputs, self.outputs, self.times):
+                column.pop()
+            if self.refused and self.refused[-1][0] is record:
+                self.refused.pop()
+        answer = rejected(envelope, reason, "quarantined")
+        self.add(record, envelope, answer, answer.to_bytes())
+
+
+def push_slice(
+    state: StageRun,
+    work: Sequence[Work],
+    done: Slice,
+    max_output_bytes: int,
+    clock: Callable[[], float],
+    seconds: float = SLICE_SECONDS,
+) -> None:
+    """Push events through a stage until one is missing or spoils the run, or time or space is up.
+
+    Parameters
+    ----------
+    state
+        The run; it is at `done.started`.
+    work
+        Records of the run and what is in them.
+    done
+        Where each event is noted as soon as it is done.
+    max_output_bytes
+        An output above it spoils the run, as an error in the stage does.
+    """
+    began = clock()
+    for record, envelope in work:
+        ahead = envelope.sequence - state.sequence
+        if ahead > 1:
+            return
+        if ahead < 1:
+            done.done += 1
+            done.duplicates += 1
+            continue
+        answer = state.push(envelope)
+        if answer is None:
+            raise SnapshotMismatch(f"{state.stage.name}: sequence {envelope.sequence} is not handled")
+        answer, output = _encoded(state, envelope, answer, max_output_bytes)
+        done.add(record, envelope, answer, output)
+        if state.spoiled or clock() - began > seconds or done.size > SLICE_BYTES:
+            return
+
+
+def _encoded(state: StageRun, envelope: Envelope, answer: Envelope, most: int) -> tuple[Envelope, bytes]:
+    """Return the answer and its bytes; one that cannot be sent spoils the run, and a `Rejected` takes its place."""
+    try:
+        output = answer.to_bytes()
+        if len(output) <= most:
+            return answer, output
+        answer = rejected(envelope, f"an output of {len(output)} bytes; at most {most} are sent", "too-large")
+    except Exception as error:
+        answer = rejected(envelope, f"{state.stage.name} failed: {described(error)}", "failed")
+    state.spoiled = True
+    return answer, answer.to_bytes()

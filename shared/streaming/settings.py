@@ -1,0 +1,171 @@
+"""Settings of everything that talks to Kafka or Redis, from the environment or from flags; one model for all."""
+
+from pathlib import Path
+from typing import Annotated, Any, Literal
+from urllib.parse import urlsplit
+
+from pydantic import Field, SecretStr, ValidationError, ValidationInfo, field_validator, model_validator
+from pydantic_settings import BaseSettings, SettingsConfigDict
+from pydantic_settings import SettingsError as SourceError
+
+from shared.bounds import LONGEST
+from shared.errors import SettingsError
+from shared.streaming.http_access import http_url
+from shared.streaming.role_settings import SERVERS, file_of, fitting, read_file, read_secret
+from shared.wording import shortened
+
+
+class Settings(BaseSettings):
+    """Read once, at the start of a process.
+
+    Each field is `--field-name` on the command line of a worker and `SHADOWTIME_FIELD_NAME` in the environment; a flag
+    wins. A password may lie in a file that is named instead. Secrets are hidden wherever settings are shown.
+    """
+
+    model_config = SettingsConfigDict(
+        env_prefix="SHADOWTIME_",
+        frozen=True,
+        extra="forbid",
+        cli_kebab_case=True,
+        cli_prog_name="python -m services STAGE",
+        cli_hide_none_type=True,
+    )
+
+    kafka_bootstrap: str = Field("127.0.0.1:9092", description="brokers, as HOST:PORT,HOST:PORT")
+    kafka_security_protocol: Literal["PLAINTEXT", "SSL", "SASL_PLAINTEXT", "SASL_SSL"] = Field(
+        "PLAINTEXT", description="how to talk to them"
+    )
+    kafka_ca_file: Path | None = Field(None, description="certificate authority of the brokers (PEM)")
+    kafka_certificate_file: Path | None = Field(None, description="our certificate (PEM)")
+    kafka_key_file: Path | None = Field(None, description="its key (PEM)")
+    kafka_sasl_mechanism: Literal["PLAIN", "SCRAM-SHA-256", "SCRAM-SHA-512"] = Field(
+        "SCRAM-SHA-512", description="how to log in under SASL"
+    )
+    kafka_username: str | None = Field(None, description="user under SASL")
+    kafka_password: SecretStr | None = Field(None, description="password under SASL")
+    kafka_password_file: Path | None = Field(None, description="a file that holds it")
+    redis_url: str = Field("redis://127.0.0.1:6379/0", description="rediss:// for TLS; without the password")
+    redis_username: str | None = Field(None, description="user of Redis")
+    redis_password: SecretStr | None = Field(None, description="password of Redis")
+    redis_password_file: Path | None = Field(None, description="a file that holds it")
+    redis_ca_file: Path | None = Field(None, description="certificate authority of Redis (PEM)")
+    partitions: Annotated[int, Field(ge=1, le=10_000)] = Field(8, description="partitions of each new topic")
+    replication_factor: Annotated[int, Field(ge=1)] = Field(1, description="replicas of each new topic")
+    retention_hours: Annotated[int, Field(ge=-1)] = Field(
+        -1, description="hours that new topics keep messages; -1 for ever, as an open run needs its whole log"
+    )
+    max_message_bytes: Annotated[int, Field(ge=1_000)] = Field(
+        1_000_000, description="largest message taken in; a larger one is a dead letter"
+    )
+    handler_seconds: Annotated[float, Field(gt=0)] = Field(
+        60.0, description="processor time after which a run whose event takes longer is quarantined"
+    )
+    run_retention_hours: Annotated[int, Field(ge=-1)] = Field(
+        720, description="hours that an open run is kept for which nothing comes; -1 for ever"
+    )
+    snapshot_every: Annotated[int, Field(ge=1)] = Field(2_000, description="events of a run between two snapshots")
+    batch_size: Annotated[int, Field(ge=1)] = Field(200, description="most events in one transaction")
+    connect_seconds: Annotated[float, Field(gt=0)] = Field(8.0, description="patience with a server at the start")
+    barrier_seconds: Annotated[float, Field(gt=0)] = Field(
+        120.0, description="patience of a replay while nothing is answered"
+    )
+    watchdog_seconds: Annotated[float, Field(gt=0)] = Field(
+        60.0, description="a worker that is behind and makes no progress for so long ends itself"
+    )
+    sample_seconds: Annotated[int, Field(ge=0, le=LONGEST)] = Field(
+        3_600, description="seconds of the log between two samples of the scoreboard's figures; 0 for none"
+    )
+    victoria_metrics_url: str = Field(
+        "http://127.0.0.1:8428", description="where samples are written; no password in it"
+    )
+    victoria_metrics_username: str | None = Field(None, description="user of VictoriaMetrics")
+    victoria_metrics_password: SecretStr | None = Field(None, description="password of VictoriaMetrics")
+    victoria_metrics_password_file: Path | None = Field(None, description="a file that holds it")
+    victoria_metrics_ca_file: Path | None = Field(None, description="certificate authority of VictoriaMetrics (PEM)")
+    grafana_url: str | None = Field(None, description="the Grafana whose Live shows decisions; none for no such stream")
+    grafana_username: str | None = Field(None, description="user of Grafana; none if the password is a token")
+    grafana_password: SecretStr | None = Field(None, description="password of Grafana, or a service account's token")
+    grafana_password_file: Path | None = Field(None, description="a file that holds it")
+    web_host: str = Field("127.0.0.1", description="where /health and /metrics listen")
+    web_port: Annotated[int, Field(ge=0, le=65_535)] = Field(6066, description="their port; 0 for none")
+    web_names: str = Field(
+        "", description="names that they are asked by, as NAME,NAME, besides localhost and the machine's addresses"
+    )
+    log_format: Literal["text", "json"] = Field("text", description="how log lines look")
+
+    @property
+    def max_output_bytes(self) -> int:
+        """The largest output of a stage: a decision may be many times as large as what it answers."""
+        return 8 * self.max_message_bytes
+
+    @property
+    def run_retention_seconds(self) -> int:
+        """How long an open run is kept for which nothing comes; 0 for ever."""
+        return max(0, self.run_retention_hours) * 3_600
+
+    @model_validator(mode="before")
+    @classmethod
+    def _with_passwords_of_files(cls, given: dict[str, Any]) -> dict[str, Any]:
+        read: dict[str, Any] = {}
+        for server in SERVERS:
+            path = given.get(f"{server}_password_file")
+            if path is None:
+                continue
+            if given.get(f"{server}_password") is not None:
+                raise ValueError(f"{server}_password and {server}_password_file cannot both be given")
+            try:
+                read[f"{server}_password"] = read_secret(Path(path))
+            except ValueError as error:
+                raise ValueError(f"{server}_password_file: {error}") from None
+        return given | read
+
+    @field_validator("redis_url", "victoria_metrics_url", "grafana_url")
+    @classmethod
+    def _without_password(cls, url: str | None, field: ValidationInfo) -> str | None:
+        if url is not None and urlsplit(url).password:
+            setting = str(field.field_name).removesuffix("url").replace("_", "-") + "password"
+            raise ValueError(f"leave the password out of the URL; it has a setting of its own, {setting}")
+        return url
+
+    @field_validator("victoria_metrics_url", "grafana_url")
+    @classmethod
+    def _over_http(cls, url: str | None) -> str | None:
+        return url if url is None else http_url(url)
+
+
+def read_settings(flags: list[str] | None = None, role: str | None = None) -> Settings:
+    """Return the settings that environment and `flags` give and, beneath them, the settings file of a role.
+
+    Raises
+    ------
+    SettingsError
+        If a flag is unknown or a value out of range; names it.
+    """
+    path = None if role is None else file_of(role)
+    if path is None:
+        return _made(flags, {})
+    found = read_file(path)
+    if unknown := sorted(found.keys() - Settings.model_fields.keys()):
+        raise SettingsError(f"{path}: there is no setting {', '.join(unknown)}")
+    given = _made(flags, {})
+    values = fitting(found, {name: getattr(given, name) for name in given.model_fields_set})
+    return _made(flags, values)
+
+
+def _made(flags: list[str] | None, values: dict[str, Any]) -> Settings:
+    try:
+        return Settings(_cli_parse_args=flags or False, _cli_exit_on_error=False, **values)
+    except ValidationError as error:
+        first = error.errors(include_input=False)[0]
+        raise SettingsError(f"{_named(first['loc'], flags or [])}: {shortened(first['msg'])}") from None
+    except SourceError as error:
+        raise SettingsError(shortened(str(error).removeprefix("error parsing CLI: "))) from None
+
+
+def _named(place: tuple[int | str, ...], flags: list[str]) -> str:
+    """Return what a user calls a setting: its flag, if he gave that."""
+    if not place:
+        return "settings"
+    flag = f"--{str(place[0]).replace('_', '-')}"
+    given = any(each.partition("=")[0] == flag for each in flags)
+    return flag if given else f"setting {'.'.join(map(str, place))}"

@@ -1,0 +1,206 @@
+"""The loop of a worker: records come in, wait for their run's turn, are handled and acknowledged; its watchdog."""
+
+import asyncio
+import logging
+import os
+import time
+from contextlib import suppress
+from itertools import islice
+from typing import Any
+
+import faust
+
+from shared.stage import Stage
+from shared.streaming import bus
+from shared.streaming.kafka_stream import KafkaStream
+from shared.streaming.partition_log import LONGEST_KEY
+from shared.streaming.redis_store import RedisStore, connect
+from shared.streaming.run_slice import SLICE_BYTES
+from shared.streaming.settings import Settings
+from shared.streaming.stage_worker import Received, StageWorker
+from shared.streaming.turns import Turns
+from shared.streaming.work_thread import Overrun
+from shared.streaming.worker_metrics import WorkerMetrics
+
+log = logging.getLogger("shadowtime.runner")
+
+STALLED = 75
+"""Exit status of a worker that the watchdog ended (EX_TEMPFAIL): start it again."""
+
+UNASSIGNED_SECONDS = 20
+"""How long a worker goes without a partition; so there should not be more workers of a stage than partitions."""
+
+GATHER_SECONDS = 0.02
+"""How long a batch waits for events that Kafka has and faust has not handed over yet."""
+
+WAITING, WAITING_BYTES = 20_000, 64_000_000
+"""Records, and their bytes, that may wait for the turn of their run; with more, faust hands over no others."""
+
+QUARANTINED_SHOWN = 20
+"""Runs that /health names."""
+
+
+class WorkerLoop:
+    """What lies between faust and the stage worker."""
+
+    def __init__(self, app: faust.App, stage: Stage, settings: Settings, metrics: WorkerMetrics) -> None:
+        self._app = app
+        self._stage = stage
+        self._settings = settings
+        self._metrics = metrics
+        self._turns: Turns[tuple[Received, Any]] = Turns(WAITING, WAITING_BYTES)
+        self._worker: StageWorker | None = None
+        self._ready = asyncio.Event()
+        self._new_partitions: set[int] = set()
+        self._arrived = asyncio.Event()
+        self._room = asyncio.Event()
+        self._last: Any = None
+        self._progress = time.monotonic()
+        self._busy = False
+
+    def assigned(self, partitions: Any) -> None:
+        """Note partitions that this worker now owns."""
+        self._new_partitions |= {each.partition for each in partitions if each.topic == self._stage.reads}
+        self._arrived.set()
+
+    async def receive(self, event: Any) -> None:
+        """Let a record wait for its turn; while too many wait, so does whoever brings it."""
+        await self._ready.wait()
+        while self._turns.full:
+            self._room.clear()
+            await self._room.wait()
+        message = event.message
+        worker = self._worker
+        if worker is not None:
+            item, size = (worker.receive(message), event), len(message.key or b"") + len(message.value or b"")
+            key = None if len(message.key or b"") > LONGEST_KEY else message.key  # whose cost would be remembered
+            self._turns.put(key, item, size, known=worker.holds(key))
+        self._last = event
+        self._arrived.set()
+
+    async def process(self) -> None:
+        """Take what has come in, run by run, until the worker stops."""
+        partitions = await bus.prepare_topics(self._settings)
+        client = connect(self._settings)
+        store = RedisStore(client, self._stage.name, self._settings.run_retention_seconds)
+        stream = KafkaStream(self._stage, self._settings)
+        await stream.start()
+        worker = StageWorker(self._stage, store, stream, self._settings, self._metrics, partitions, time.monotonic)
+        self._worker = worker
+        self._ready.set()
+        try:
+            while True:
+                await self._gather()
+                self._busy = True
+                began = time.perf_counter()
+                while self._new_partitions:
+                    await worker.take(self._new_partitions.pop())
+                if len(self._turns):
+                    await self._turn(worker)
+                    self._metrics.batch_seconds.observe(time.perf_counter() - began)
+                self._progress = time.monotonic()
+                self._busy = False
+        except Exception:  # of Kafka or Redis themselves: what a run brings about ends in its turn
+            log.exception("%s cannot go on", self._stage.name)
+            os._exit(1)
+        finally:
+            await stream.stop()
+            await client.aclose()
+            worker.thread.close()
+
+    async def _turn(self, worker: StageWorker) -> None:
+        """Handle the next records of the run whose turn it is, and acknowledge them."""
+        key, items = self._turns.take(self._settings.batch_size, SLICE_BYTES)
+        self._room.set()
+        began = time.perf_counter()
+        try:
+            await worker.handle([received for received, _ in items])
+        except (Exception, Overrun):  # its records lie in the log, and are looked for when its next one comes
+            log.exception("%s cannot handle records", self._stage.name)
+            worker.drop()
+            await asyncio.sleep(1.0)
+        self._turns.charge(key, time.perf_counter() - began)
+        now = time.time()
+        for _, event in items:
+            self._metrics.latency.observe(now - event.message.timestamp)
+            event.ack()
+
+    async def _gather(self) -> None:
+        """Wait for an event, and for those behind it that are known to lie in Kafka.
+
+        Faust hands over one event at a time. Whoever begins with the first splits what was published as one batch, and
+        the next stage splits it again: each part costs a transaction and a delivery in every stage from there on.
+        """
+        while not len(self._turns) and not self._new_partitions:
+            self._arrived.clear()
+            await self._arrived.wait()
+        with suppress(TimeoutError):
+            async with asyncio.timeout(GATHER_SECONDS):
+                while len(self._turns) < self._settings.batch_size and self._has_more():
+                    self._arrived.clear()
+                    await self._arrived.wait()
+
+    def _has_more(self) -> bool:
+        """Return whether more is known to lie behind the record that came last."""
+        if self._last is None:
+            return False
+        high: int | None = self._app.consumer.highwater(self._last.message.tp)
+        return high is not None and self._last.message.offset + 1 < high
+
+    async def watch_progress(self) -> None:
+        """End the process when there is work and nothing moves: the supervisor starts it again.
+
+        A stage at work on an event moves, however long that takes; what takes too long is the thread's to end. Right
+        after the loss of a broker the group's leader may not know the topic, and then gives nobody a partition; only a
+        new member makes it think again. So a worker without any partition ends itself too.
+        """
+        owned = time.monotonic()
+        while True:
+            await asyncio.sleep(1.0)
+            if self._owned():
+                owned = time.monotonic()
+            elif time.monotonic() - owned > UNASSIGNED_SECONDS:
+                log.critical("%s: no partition for %d s; starting anew", self._stage.name, UNASSIGNED_SECONDS)
+                os._exit(STALLED)
+            behind = self._lag()
+            self._metrics.lag.set(behind)
+            idle = time.monotonic() - self._progress
+            if self._at_work() or (not behind and not self._busy):
+                self._progress = time.monotonic()
+            elif idle > self._settings.watchdog_seconds:
+                log.critical("%s: %d messages wait and nothing moved for %.0f s", self._stage.name, behind, idle)
+                os._exit(STALLED)
+
+    def _at_work(self) -> bool:
+        """Return whether the stage itself is at work."""
+        return self._worker is not None and self._worker.thread.busy_seconds > 0
+
+    def _owned(self) -> list[Any]:
+        """Return the partitions of the stage's topic that this worker owns."""
+        consumer = self._app.consumer
+        return [place for place in (consumer.assignment() if consumer else ()) if place.topic == self._stage.reads]
+
+    def _lag(self) -> int:
+        waiting = len(self._turns)
+        for place in self._owned():
+            high, read = self._app.consumer.highwater(place), self._app.monitor.tp_read_offsets.get(place)
+            if high and read is not None:
+                waiting += max(0, high - 1 - read)
+        return waiting
+
+    def health(self) -> tuple[bool, dict[str, Any]]:
+        """Return whether the worker has begun and moves, or has nothing to do; and what /health tells."""
+        worker = self._worker
+        quarantined = {} if worker is None else worker.quarantined
+        idle = time.monotonic() - self._progress
+        healthy = worker is not None and idle < self._settings.watchdog_seconds / 2
+        return healthy, {
+            "stage": self._stage.name,
+            "healthy": healthy,
+            "state": "starting" if worker is None else "running",
+            "seconds_since_progress": round(idle, 1),
+            "seconds_at_work": 0.0 if worker is None else round(worker.thread.busy_seconds, 1),
+            "waiting": len(self._turns),
+            "quarantined_runs": len(quarantined),
+            "quarantined": dict(islice(quarantined.items(), QUARANTINED_SHOWN)),
+        }

@@ -1,0 +1,98 @@
+"""The day of the report: no processor twice, no job lost, and the right day."""
+
+from itertools import pairwise
+
+import numpy as np
+from hypothesis import given
+from hypothesis import strategies as st
+
+from dashboards.report.day import MOST_BARS, choose, day_that_most_waited, gantt, processor_bars
+from dashboards.report.statistics import DAY
+from replayer.run_record import Jobs, RunRecord
+from tests.dashboards.recorded_runs import replayed
+from tests.replayer.small_logs import job, plan_of, workload_of
+
+JOBS = st.lists(st.tuples(st.integers(0, 50), st.integers(1, 30), st.integers(1, 9)), min_size=1, max_size=30)
+
+
+@given(JOBS)
+def test_jobs_get_their_processors_and_share_none(jobs: list[tuple[int, int, int]]) -> None:
+    starts, lengths, processors = map(np.array, zip(*jobs, strict=True))
+    ends = starts + lengths
+    bars = processor_bars(starts, ends, processors)
+    for number, wanted in enumerate(processors.tolist()):
+        assert sum(bar.high - bar.low for bar in bars if bar.job == number) == wanted
+    for at in range(81):
+        held = sorted((bar.low, bar.high) for bar in bars if starts[bar.job] <= at < ends[bar.job])
+        assert all(before[1] <= after[0] for before, after in pairwise(held))
+
+
+@given(JOBS)
+def test_no_more_rows_than_the_most_processors_at_once(jobs: list[tuple[int, int, int]]) -> None:
+    starts, lengths, processors = map(np.array, zip(*jobs, strict=True))
+    ends = starts + lengths
+    most = max(int(processors[(starts <= at) & (at < ends)].sum()) for at in range(81))
+    assert max(bar.high for bar in processor_bars(starts, ends, processors)) == most
+
+
+def waits_of(*waits: tuple[int, int]) -> Jobs:
+    """Return jobs that were submitted and started at these seconds."""
+    table = np.array([[number, a, b, b + 1, 1, 1] for number, (a, b) in enumerate(waits)], dtype=np.int64)
+    plan = plan_of(workload_of(*(job(number, a) for number, (a, _) in enumerate(waits))))
+    return Jobs(plan, table)
+
+
+def test_the_day_is_that_on_which_most_was_waited() -> None:
+    jobs = waits_of((0, DAY + 5), (DAY, 2 * DAY + 7), (DAY + 1, 3 * DAY - 1), (4 * DAY, 4 * DAY + 50))
+    seconds = [
+        sum(
+            max(0, min(b, (day + 1) * DAY) - max(a, day * DAY))
+            for a, b in zip(jobs.submit_time, jobs.start_time, strict=True)
+        )
+        for day in range(5)
+    ]
+    assert day_that_most_waited(jobs, 0) == int(np.argmax(seconds)) * DAY
+    assert day_that_most_waited(jobs, -500) % DAY == DAY - 500
+
+
+WAITS = st.tuples(st.integers(0, 20 * DAY), st.integers(0, 9 * DAY)).map(lambda each: (each[0], sum(each)))
+
+
+@given(st.lists(WAITS, min_size=1, max_size=8), st.integers(-DAY, DAY))
+def test_days_between_events_are_told_apart_by_their_first(waits: list[tuple[int, int]], midnight: int) -> None:
+    edges = [midnight + day * DAY for day in range(-6, 32)]
+    waited = [sum(max(0, min(b, edge + DAY) - max(a, edge)) for a, b in waits) for edge in edges]
+    if any(waited):
+        assert day_that_most_waited(waits_of(*waits), midnight) == edges[int(np.argmax(waited))]
+
+
+def test_a_log_with_a_leap_in_time_has_a_day_that_is_as_soon_found() -> None:
+    leap = 9 * 10**15
+    assert day_that_most_waited(waits_of((0, 5), (leap, leap + 9)), 0) == leap // DAY * DAY
+
+
+def drawn(record: RunRecord) -> str:
+    return gantt(record, choose(record))
+
+
+def test_every_job_of_the_day_is_drawn_and_listed() -> None:
+    jobs = [job(number, 0, processors=2, run_time=600, requested_time=700) for number in range(1, 21)]
+    _, (record,) = replayed([plan_of(workload_of(*jobs))])
+    html = drawn(record)
+    assert "20 jobs ran." in html
+    assert html.count('<th scope="row">') == 20
+    assert html.count('<rect class="job') == 20
+
+
+def test_a_day_of_many_jobs_on_a_large_machine_stays_small() -> None:
+    chance = np.random.default_rng(1)
+    drawn_at_random = np.column_stack([np.sort(chance.integers(0, DAY, 4_000)), chance.integers(60, 9_000, (4_000, 2))])
+    jobs = [
+        job(number, submit_time, processors=1 + wide % 400, run_time=long, requested_time=long)
+        for number, (submit_time, wide, long) in enumerate(drawn_at_random.tolist())
+    ]
+    _, (record,) = replayed([plan_of(workload_of(*jobs, processors=20_000))])
+    html = drawn(record)
+    assert 0 < html.count('<rect class="job') <= MOST_BARS
+    assert "with least work are not drawn" in html
+    assert len(html) < 700_000

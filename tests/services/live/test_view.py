@@ -1,0 +1,161 @@
+"""What the live page shows is what the log says, of any run and at any point, in bounded memory."""
+
+from typing import Any
+
+import pytest
+
+from services.live.view import DECISIONS, INSTANTS, MOST_RUNS, QUEUE_SHOWN, LiveRuns
+from shared.events import (
+    ClusterClosed,
+    ClusterOpened,
+    Decided,
+    Envelope,
+    JobEnded,
+    JobStarted,
+    JobSubmitted,
+    SchedulingPoint,
+)
+from tests.services.live.live_logs import log_of
+
+
+def shown(runs: LiveRuns, run: str | None = None) -> dict[str, Any]:
+    state = runs.state(run)["shown"]
+    assert state is not None
+    found: dict[str, Any] = state
+    return found
+
+
+@pytest.fixture(scope="module")
+def log() -> list[Envelope]:
+    return log_of()
+
+
+def test_it_agrees_with_the_log_at_every_point(log: list[Envelope]) -> None:
+    runs = LiveRuns()
+    waiting: dict[int, JobSubmitted] = {}
+    running: dict[int, JobStarted] = {}
+    waits: list[int] = []
+    for envelope in log:
+        runs.push(envelope)
+        event = envelope.event
+        if isinstance(event, JobSubmitted):
+            waiting[event.job_number] = event
+        elif isinstance(event, JobStarted):
+            waits.append(event.time - waiting.pop(event.job_number).time)
+            running[event.job_number] = event
+        elif isinstance(event, JobEnded):
+            del running[event.job_number]
+        state = shown(runs)
+        assert state["busy"] == sum(each.processors for each in running.values())
+        assert (state["waiting"], state["running"]) == (len(waiting), len(running))
+        assert [each["job"] for each in state["queue"]] == list(waiting)[:QUEUE_SHOWN]
+        assert state["history"][-1] == (event.time, state["busy"], state["waiting"], 16)
+        if waits:
+            assert state["mean_wait"] == pytest.approx(sum(waits) / len(waits))
+    assert state["closed"]
+    assert log[-1].scores is not None
+    assert state["scores"] == log[-1].scores.policy.model_dump()
+    assert state["mean_wait"] == pytest.approx(state["scores"]["mean_wait"])
+    assert state["longest_wait"] == state["scores"]["max_wait"]
+
+
+def test_the_last_decisions_come_first_with_their_reasons(log: list[Envelope]) -> None:
+    runs = LiveRuns()
+    for envelope in log:
+        runs.push(envelope)
+    starts = [start.job_number for each in log if isinstance(each.event, Decided) for start in each.event.starts]
+    state = shown(runs)
+    assert [each["job"] for each in state["decisions"]] == starts[::-1][:DECISIONS]
+    assert all(each["why"] for each in state["decisions"])
+    assert len(state["history"]) == INSTANTS + 1
+
+
+def test_bounds_are_shown_with_their_coverage(log: list[Envelope]) -> None:
+    runs = LiveRuns()
+    for envelope in log:
+        runs.push(envelope)
+    (bound,) = shown(runs)["bounds"]
+    last = [each for envelope in log for each in envelope.coverage if each.queue is None][-1]
+    assert (bound["grouping"], bound["covered"], bound["revealed"]) == ("plain", last.covered, last.revealed)
+    assert any(each["bound"] is not None for each in shown_midway(log)["queue"])
+
+
+def shown_midway(log: list[Envelope]) -> dict[str, Any]:
+    runs = LiveRuns()
+    deepest: dict[str, Any] = {}
+    for envelope in log:
+        runs.push(envelope)
+        if len(shown(runs)["queue"]) >= len(deepest.get("queue", ())):
+            deepest = shown(runs)
+    return deepest
+
+
+def opened(run: str, cluster: str = "kth") -> Envelope:
+    return Envelope(run=run, cluster=cluster, sequence=0, event=ClusterOpened(time=0, cluster=cluster, processors=4))
+
+
+def test_duplicates_change_nothing_and_gaps_end_it(log: list[Envelope]) -> None:
+    runs = LiveRuns()
+    for envelope in log[:50]:
+        runs.push(envelope)
+        runs.push(envelope)
+    runs.push(log[0])
+    before = shown(runs)
+    once = LiveRuns()
+    for envelope in log[:50]:
+        once.push(envelope)
+    assert before == shown(once)
+    runs.push(log[60])
+    assert runs.names() == []
+
+
+def test_a_run_whose_beginning_is_gone_is_not_shown(log: list[Envelope]) -> None:
+    runs = LiveRuns()
+    runs.push(log[7])
+    assert runs.state(None) == {"runs": [], "behind": 0, "shown": None}
+
+
+def test_the_run_that_goes_on_comes_first() -> None:
+    runs = LiveRuns()
+    for name in ("a", "b", "c"):
+        runs.push(opened(name, f"cluster {name}"))
+    runs.push(Envelope(run="c", sequence=1, event=ClusterClosed(time=0)))
+    runs.push(Envelope(run="a", sequence=1, event=SchedulingPoint(time=0)))
+    assert runs.names() == ["a", "b", "c"]
+    assert shown(runs)["run"] == "a"
+    assert shown(runs, "c")["cluster"] == "cluster c"
+    assert runs.state("d")["shown"] is None
+
+
+def test_so_many_runs_are_remembered_and_closed_ones_go_first() -> None:
+    runs = LiveRuns()
+    runs.push(opened("over"))
+    runs.push(Envelope(run="over", sequence=1, event=ClusterClosed(time=0)))
+    for number in range(MOST_RUNS + 9):
+        runs.push(opened(f"run {number}"))
+    names = runs.names()
+    assert len(names) == MOST_RUNS
+    assert "over" not in names
+    assert names[0] == f"run {MOST_RUNS + 8}"
+    runs.push(Envelope(run="run 0", sequence=1, event=SchedulingPoint(time=0)))
+    assert "run 0" not in runs.names()
+
+
+def submitted(number: int) -> JobSubmitted:
+    return JobSubmitted(time=0, job_number=number, requested_processors=1, requested_time=60)
+
+
+def test_runs_make_room_for_jobs_of_others(monkeypatch: pytest.MonkeyPatch) -> None:
+    """Fifty runs of a hundred thousand jobs each would take gigabytes."""
+    monkeypatch.setattr("services.live.view.MOST_JOBS_SHOWN", 5)
+    runs = LiveRuns()
+    for number in range(3):
+        runs.push(opened(f"run {number}"))
+    for sequence in range(1, 4):
+        for run in ("run 2", "run 0"):
+            runs.push(Envelope(run=run, sequence=sequence, event=submitted(sequence)))
+    assert runs.names() == ["run 0"]
+    assert shown(runs)["waiting"] == 3
+    for sequence in range(4, 10):
+        runs.push(Envelope(run="run 0", sequence=sequence, event=submitted(sequence)))
+    assert shown(runs)["waiting"] == 9

@@ -1,0 +1,27 @@
+"""Settings that cannot work are told of at the start, by name, and secrets never."""
+
+import pytest
+from pydantic import SecretStr
+
+from services.metrics.run import session
+from shared.errors import SettingsError
+from shared.streaming.settings import read_settings
+
+
+@pytest.mark.parametrize("name", ["victoria-metrics-url", "grafana-url"])
+@pytest.mark.parametrize("url", ["127.0.0.1:8428", "http://", "ftp://host", "http://host:99999", "http://[", "", "x y"])
+def test_what_is_no_url_of_a_server_is_named(name: str, url: str) -> None:
+    with pytest.raises(SettingsError, match=f"^--{name}: .*(is no URL of a server|IPv6)"):
+        read_settings([f"--{name}={url}"])
+
+
+@pytest.mark.parametrize("url", ["http://127.0.0.1:8428", "https://grafana.example.org/below/", "http://[::1]:3000"])
+def test_urls_of_servers_are_taken(url: str) -> None:
+    assert read_settings([f"--grafana-url={url}"]).grafana_url == url
+
+
+@pytest.mark.parametrize("token", ["glsa_secret\nHost: evil", "glsa_secretü", "glsa_secret of mine", "\n"])
+def test_a_token_that_no_header_can_bear_is_told_of_and_not_shown(token: str) -> None:
+    with pytest.raises(SettingsError, match="is no token") as caught:
+        session("http://127.0.0.1:3000", None, SecretStr(token), 1.0)
+    assert "glsa_secret" not in str(caught.value)

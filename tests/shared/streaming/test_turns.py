@@ -1,0 +1,100 @@
+"""Turns: order within a run, and nobody waits for a run that costs more."""
+
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+
+from shared.streaming.turns import Turns
+
+
+@given(st.lists(st.tuples(st.sampled_from([b"a", b"b", b"c"]), st.floats(0.0, 5.0)), max_size=60))
+def test_the_items_of_a_key_keep_their_order(puts: list[tuple[bytes, float]]) -> None:
+    turns = Turns[int](100, 10_000)
+    for number, (key, _) in enumerate(puts):
+        turns.put(key, number, 1)
+    taken: dict[bytes | None, list[int]] = {}
+    while len(turns):
+        whose, items = turns.take(3, 10)
+        taken.setdefault(whose, []).extend(items)
+        turns.charge(whose, puts[items[0]][1])
+    assert taken == {
+        key: [number for number, (each, _) in enumerate(puts) if each == key] for key in {key for key, _ in puts}
+    }
+
+
+def test_who_costs_a_second_an_event_waits_for_those_who_cost_a_millisecond() -> None:
+    turns = Turns[int](10_000, 10_000)
+    for number in range(1_000):
+        turns.put(b"dear", number, 1)
+        turns.put(b"cheap", number, 1)
+    order = []
+    while len(turns):
+        key, _ = turns.take(1, 10)
+        order.append(key)
+        turns.charge(key, 1.0 if key == b"dear" else 0.001)
+    assert order[:1_002].count(b"dear") <= 2
+
+
+def test_who_was_away_has_saved_up_nothing() -> None:
+    turns = Turns[int](10_000, 10_000)
+    for number in range(100):
+        turns.put(b"busy", number, 1)
+    for _ in range(50):
+        key, _ = turns.take(1, 10)
+        turns.charge(key, 1.0)
+    for number in range(100):
+        turns.put(b"late", number, 1)
+    seen = []
+    for _ in range(20):
+        key, _ = turns.take(1, 10)
+        seen.append(key)
+        turns.charge(key, 1.0)
+    assert seen.count(b"busy") == 10
+
+
+def test_what_comes_while_its_key_is_served_waits_behind_it() -> None:
+    turns = Turns[str](10, 100)
+    turns.put(b"a", "first", 1)
+    key, _ = turns.take(1, 10)
+    turns.put(b"a", "second", 1)
+    turns.put(b"b", "other", 1)
+    turns.charge(key, 9.0)
+    assert turns.take(1, 10) == (b"b", ["other"])
+    turns.charge(b"b", 0.1)
+    assert turns.take(1, 10) == (b"a", ["second"])
+
+
+def test_bounds() -> None:
+    turns = Turns[int](3, 100)
+    turns.put(b"a", 1, 99)
+    assert [turns.full, turns.put(b"a", 2, 1), turns.full] == [False, None, True]  # type: ignore[func-returns-value]
+    key, items = turns.take(10, 50)
+    assert items == [1]  # one at least, however large
+    turns.charge(key, 0.0)
+    assert not turns.full
+    with pytest.raises(IndexError):
+        Turns[int](1, 1).take(1, 1)
+
+
+def test_strangers_have_one_turn_together_and_nobody_waits_for_them_all() -> None:
+    turns = Turns[int](10_000, 1_000_000)
+    for number in range(5_000):
+        turns.put(b"new %d" % number, number, 1, known=False)
+    turns.put(b"old", -1, 1)
+    order = []
+    for _ in range(4):
+        key, items = turns.take(100, 1_000)
+        order.append((key, len(items)))
+        turns.charge(key, 0.1)
+    assert order == [(None, 100), (b"old", 1), (None, 100), (None, 100)]
+
+
+def test_a_stranger_who_is_known_by_now_waits_behind_what_he_brought_before() -> None:
+    turns = Turns[int](10, 100)
+    turns.put(b"a", 0, 1, known=False)
+    turns.put(b"a", 1, 1, known=True)
+    assert turns.take(10, 100) == (None, [0, 1])
+    turns.charge(None, 0.1)
+    turns.put(b"a", 2, 1, known=True)
+    turns.put(b"a", 3, 1, known=False)  # no longer held, while something of it waits
+    assert turns.take(10, 100) == (b"a", [2, 3])

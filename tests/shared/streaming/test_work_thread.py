@@ -1,0 +1,92 @@
+"""Work beside the event loop: the loop goes on, and what takes too long ends."""
+
+import asyncio
+import time
+
+import pytest
+
+from shared.kernel import kernel
+from shared.streaming import work_thread
+from shared.streaming.work_thread import Overrun, WorkThread
+
+
+def for_ever() -> None:
+    while True:
+        pass
+
+
+def busy(seconds: float) -> str:
+    until = time.thread_time() + seconds
+    while time.thread_time() < until:
+        pass
+    return "done"
+
+
+@kernel("int64(int64)")
+def counted(most: int) -> int:
+    total = 0
+    for number in range(most):
+        total = total % 1_000_003 * 31 + number  # each step waits for the one before
+    return total
+
+
+def test_the_loop_goes_on_meanwhile() -> None:
+    async def work() -> int:
+        thread = WorkThread("test", 60.0)
+        task = asyncio.create_task(thread.run(busy, 0.5))
+        beats = 0
+        while not task.done():
+            await asyncio.sleep(0.02)
+            beats += 1
+        assert task.result() == "done"
+        assert thread.busy_seconds == 0
+        thread.close()
+        return beats
+
+    assert asyncio.run(work()) > 5
+
+
+def test_what_takes_too_long_is_ended_and_the_next_work_is_done() -> None:
+    async def work() -> None:
+        thread = WorkThread("test", 0.2)
+        for _ in range(3):
+            with pytest.raises(Overrun):
+                await thread.run(for_ever)
+            assert await thread.run(busy, 0.01) == "done"
+        thread.close()
+
+    asyncio.run(work())
+
+
+def test_work_that_hears_nothing_is_left_to_itself(monkeypatch: pytest.MonkeyPatch) -> None:
+    """Compiled code has no ear for exceptions: the next work has a thread of its own."""
+    counted(1)
+    monkeypatch.setattr(work_thread, "GRACE_SECONDS", 0.1)
+
+    async def work() -> None:
+        thread = WorkThread("test", 0.2)
+        with pytest.raises(Overrun):
+            await thread.run(counted, 2_000_000_000)
+        assert await thread.run(busy, 0.01) == "done"
+        thread.close()
+
+    asyncio.run(work())
+
+
+def test_standing_still_does_not_count() -> None:
+    async def work() -> None:
+        thread = WorkThread("test", 0.2)
+        await thread.run(time.sleep, 0.7)
+        thread.close()
+
+    asyncio.run(work())
+
+
+def test_errors_are_those_of_the_work() -> None:
+    async def work() -> None:
+        thread = WorkThread("test", 1.0)
+        with pytest.raises(ZeroDivisionError):
+            await thread.run(lambda: 1 // 0)
+        thread.close()
+
+    asyncio.run(work())

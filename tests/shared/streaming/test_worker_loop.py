@@ -1,0 +1,15 @@
+"""A worker is healthy once it has begun."""
+
+from typing import Any, cast
+
+from services.pipeline import STAGES
+from shared.streaming.settings import Settings
+from shared.streaming.worker_loop import WorkerLoop
+from shared.streaming.worker_metrics import WorkerMetrics
+
+
+def test_a_worker_that_has_not_begun_is_starting_and_not_healthy() -> None:
+    stage = STAGES[0]
+    loop = WorkerLoop(cast("Any", None), stage, Settings(), WorkerMetrics(stage.name))
+    healthy, told = loop.health()
+    assert (healthy, told["healthy"], told["state"]) == (False, False, "starting")

@@ -1,0 +1,151 @@
+"""Whatever happens can be told in words, and the words do nothing to a terminal."""
+
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+
+from shared.events import (
+    ClusterOpened,
+    Decided,
+    Envelope,
+    JobEnded,
+    JobStarted,
+    JobSubmitted,
+    Rejected,
+    SchedulingPoint,
+    Start,
+)
+from shared.formatting import because, bounded, chosen, lines
+from shared.predictions import ChangePoint, Coverage, RunTimePrediction, WaitBound, WaitForecast, WalltimeAdjustment
+from shared.reasons import Backfilled, FitsNow, ProbablyHarmless, Reason, Reserved, Speculated
+from tests.shared.made_events import EVENT_TYPES, envelopes
+
+
+@given(st.sampled_from(EVENT_TYPES).flatmap(envelopes))
+def test_every_envelope_has_words_that_a_terminal_does_not_obey(envelope: Envelope) -> None:
+    for line in lines(envelope):
+        assert line.words.isprintable()
+
+
+@pytest.mark.parametrize(
+    ("reason", "words"),
+    [
+        (FitsNow(), "fits now"),
+        (Backfilled(head=2, extra_processors=3, ends_by_shadow_time=True), "which cannot start however long is waited"),
+        (Backfilled(head=2, shadow_time=60, extra_processors=3, ends_by_shadow_time=True), "ends by its shadow time"),
+        (Backfilled(head=2, shadow_time=60, extra_processors=1, ends_by_shadow_time=False), "1 processor extra at"),
+        (
+            ProbablyHarmless(head=2, criterion="exact", probability=0.01234, bound=0, tau=0.05, budget_left=0.75),
+            "ahead of job 2, delays it with probability 0.0123, budget left 0.75",
+        ),
+        (
+            ProbablyHarmless(
+                head=2, criterion="gain", probability=0.06, recalibrated=0.284, bound=0, tau=1, budget_left=1
+            ),
+            "ahead of job 2, delays it with probability 0.284 (raw 0.06)",
+        ),
+        (Reserved(), "its place in the plan has come"),
+        (Reserved(guaranteed_start=60), "guaranteed by 0 d 00:01:00"),
+        (Speculated(attempt=2, hole=600, test_run=False), "attempt 2 in a hole of the plan of 10.0 min"),
+        (Speculated(attempt=1, test_run=True), "test run in a hole of the plan"),
+    ],
+)
+def test_reasons(reason: Reason, words: str) -> None:
+    assert words in because(reason)
+
+
+def test_a_submission_tells_what_is_predicted_of_it() -> None:
+    bounds = [
+        WaitBound(grouping="plain", quantile=0.95, confidence=0.95, bound=7200),
+        WaitBound(grouping="static", quantile=0.95, confidence=0.95, bound=3600),
+        WaitBound(grouping="plain", queue=1, quantile=0.95, confidence=0.95, bound=60),
+        WaitBound(grouping="nodes", quantile=0.95, confidence=0.95, reason="too few waits"),
+    ]
+    envelope = Envelope(
+        run="r",
+        sequence=1,
+        event=JobSubmitted(time=0, job_number=7, requested_processors=4, requested_time=3600),
+        run_time=RunTimePrediction(point=90.0, observations=3),
+        adjustment=WalltimeAdjustment(adjusted_time=1800, observations=4, key="user"),
+        wait_bounds=tuple(bounds),
+    )
+    (line,) = lines(envelope)
+    assert line.words == (
+        "4 processors, asks for 1.0 h; expected to run 1.5 min; adjusted to 30.0 min; waits at most 2.0 h (plain, 95 %)"
+    )
+    assert bounded(bounds[3]) == "no bound (nodes: too few waits)"
+
+
+@pytest.mark.parametrize(
+    ("forecast", "words"),
+    [
+        (WaitForecast(wait=7200), "4 processors; forecast to wait 2.0 h"),
+        (WaitForecast(wait=0), "4 processors; forecast to wait 0 s"),
+        (WaitForecast(reason="too small\x1b"), "4 processors; no forecast (too small\ufffd)"),
+    ],
+)
+def test_a_submission_tells_its_forecast(forecast: WaitForecast, words: str) -> None:
+    event = JobSubmitted(time=0, job_number=7, requested_processors=4)
+    (line,) = lines(Envelope(run="r", sequence=1, event=event, forecast=forecast))
+    assert line.words == words
+
+
+def test_starts_and_ends_tell_how_predictions_fared() -> None:
+    def words(event: JobStarted | JobEnded, **told: object) -> str:
+        (line,) = lines(Envelope(run="r", sequence=1, event=event).model_copy(update=told))
+        return line.words
+
+    started = JobStarted(time=0, job_number=7, processors=4)
+    ended = JobEnded(time=90, job_number=7, run_time=90)
+    told = Coverage(grouping="plain", quantile=0.95, revealed=1000, covered=0.95, low=0.929, high=0.971)
+    low = told.model_copy(update={"grouping": "nodes", "queue": 2, "covered": 0.9})
+    point = ChangePoint(grouping="static\x1b", misses=3, kept=59)
+    assert words(started, coverage=(told, low), change_points=(point,)) == (
+        "4 processors; waits within bounds: plain 95.0 %, nodes of queue 2 90.0 % (not 92.9 to 97.1 %); "
+        "change point of static\ufffd: 3 misses in a row, 59 waits kept"
+    )
+    assert words(ended, coverage=(told,)) == "completed after 1.5 min; waits within bounds: plain 95.0 %"
+    for outcome, tail in {
+        None: "",
+        "none": "; not adjusted",
+        "over": "; adjusted to 30.0 min, which was enough",
+        "under": "; adjusted to 30.0 min, too short",
+        "bad": "; adjusted to 30.0 min, too short by half an hour or more",
+    }.items():
+        adjustment = WalltimeAdjustment(adjusted_time=1800, observations=4, outcome=outcome)
+        assert words(ended, adjustment=adjustment) == f"completed after 1.5 min{tail}"
+
+
+def test_a_submission_tells_why_it_has_no_bound() -> None:
+    none = WaitBound(grouping="plain", quantile=0.95, confidence=0.95, reason="fewer than 59 waits")
+    event = JobSubmitted(time=0, job_number=7, requested_processors=4)
+    (line,) = lines(Envelope(run="r", sequence=1, event=event, wait_bounds=(none,)))
+    assert line.words == "4 processors; no bound (plain: fewer than 59 waits)"
+
+
+def test_the_bound_that_is_named_is_the_ensemble_or_the_first_not_the_lowest() -> None:
+    def bound(grouping: str, seconds: int | None, queue: int | None = None) -> WaitBound:
+        return WaitBound(grouping=grouping, queue=queue, quantile=0.95, confidence=0.95, bound=seconds)
+
+    few = [bound("plain", None), bound("static", 90), bound("nodes", 60), bound("nodes", 5, queue=1)]
+    assert chosen(few) == few[1]
+    assert chosen([*few, ensemble := bound("ensemble", 80)]) == ensemble
+    assert chosen([bound("plain", None), bound("plain", 5, queue=1)]) is None
+
+
+def test_what_is_nothing_has_no_line() -> None:
+    for event in (Decided(time=0), SchedulingPoint(time=0)):
+        assert not list(lines(Envelope(run="r", sequence=1, event=event)))
+
+
+def test_each_start_of_a_decision_has_a_line() -> None:
+    starts = tuple(Start(job_number=number, processors=1, reason=FitsNow()) for number in (3, 5))
+    found = list(lines(Envelope(run="r", sequence=1, event=Decided(time=0, starts=starts))))
+    assert [line.job for line in found] == [3, 5]
+
+
+def test_names_lose_what_a_terminal_obeys() -> None:
+    opened = ClusterOpened(time=0, cluster="x", processors=1, policy="easy\x1b[2J")
+    for event in (opened, Rejected(time=0, reason="job\n\x9b1m")):
+        (line,) = lines(Envelope(run="r", sequence=0, event=event))
+        assert line.words.isprintable()
