@@ -18,7 +18,7 @@ $(READY): requirements-dev.lock
 	@echo "installing what requirements-dev.lock names into $(VENV), once …"
 	$(PYTHON) -m venv $(VENV)
 	$(PIP) $(WHEELS) --require-hashes -r requirements-dev.lock
-	$(BIN)/python -c "import services.pipeline"  # compiles the kernels once, into their cache
+	$(BIN)/python -c "import shadowtime.services.pipeline"  # compiles the kernels once, into their cache
 	touch $@
 
 run: $(READY)

@@ -6,8 +6,8 @@ from grafana_foundation_sdk.builders import alerting, expr, prometheus
 from grafana_foundation_sdk.models.alerting import RelativeTimeRange, Rule
 from grafana_foundation_sdk.models.dashboard import Dashboard
 
-from dashboards.parts import STORE
-from shared import metric_names as names
+from shadowtime.dashboards.parts import STORE
+from shadowtime.shared import metric_names as names
 
 FOLDER = "shadowtime"
 GROUP = "Shadowtime"

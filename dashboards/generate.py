@@ -6,7 +6,7 @@ from typing import Any
 
 from grafana_foundation_sdk.cog.encoder import JSONEncoder
 
-from dashboards import (
+from shadowtime.dashboards import (
     health,
     policies,
     runtime_distribution,
@@ -15,7 +15,7 @@ from dashboards import (
     wait_bound,
     walltime_adjustment,
 )
-from dashboards.alerts import ALERTS, provisioned, rule
+from shadowtime.dashboards.alerts import ALERTS, provisioned, rule
 
 PROVISIONING = Path(__file__).parent / "provisioning"
 ALERTING = "alerting/alerts.json"

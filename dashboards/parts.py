@@ -13,7 +13,7 @@ from grafana_foundation_sdk.models import dashboard as model
 from grafana_foundation_sdk.models.common import GraphDrawStyle, LegendPlacement, StackingMode, VisibilityMode
 from grafana_foundation_sdk.models.prometheus import PromQueryFormat
 
-from shared.metric_names import Metric
+from shadowtime.shared.metric_names import Metric
 
 STORE = model.DataSourceRef(type_val="prometheus", uid="victoria-metrics")
 GRAFANA = model.DataSourceRef(type_val="datasource", uid="grafana")
@@ -49,7 +49,7 @@ class Query(NamedTuple):
 def of(metric: Metric, **labels: str) -> str:
     """Return the selector of a result of the chosen runs; the value of a label is a regular expression.
 
-    >>> from shared.metric_names import QUEUED_JOBS
+    >>> from shadowtime.shared.metric_names import QUEUED_JOBS
     >>> of(QUEUED_JOBS, queue="$queue")
     'shadowtime_queued_jobs{cluster="$cluster",policy=~"$policy",run=~"$run",queue=~"$queue"}'
     """

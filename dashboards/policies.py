@@ -3,8 +3,8 @@
 from grafana_foundation_sdk.builders.dashboard import Dashboard
 from grafana_foundation_sdk.models.dashboard import DynamicConfigValue
 
-from dashboards.parts import Query, board, last, rows
-from shared import metric_names as names
+from shadowtime.dashboards.parts import Query, board, last, rows
+from shadowtime.shared import metric_names as names
 
 FIGURES = (
     ("ended", names.JOBS),

@@ -10,8 +10,8 @@ from grafana_client.api import GrafanaApi
 from grafana_client.client import GrafanaClientError, GrafanaException, GrafanaUnauthorizedError
 from niquests.exceptions import RequestException
 
-from shared.errors import PushError, reason_of
-from shared.streaming.http_access import bearer_token, http_url
+from shadowtime.shared.errors import PushError, reason_of
+from shadowtime.shared.streaming.http_access import bearer_token, http_url
 
 PROVISIONING = Path(__file__).parent / "provisioning"
 FOLDER = "shadowtime"

@@ -2,8 +2,8 @@
 
 from grafana_foundation_sdk.builders.dashboard import Dashboard
 
-from dashboards.parts import Query, bars, board, chart, grown, lanes, last, live, number, of
-from shared import metric_names as names
+from shadowtime.dashboards.parts import Query, bars, board, chart, grown, lanes, last, live, number, of
+from shadowtime.shared import metric_names as names
 
 PROBABILISTIC = "Empty for policies that weigh no probabilities."
 FOLLOWED = f"Candidates are followed to their outcomes in batches of a thousand. {PROBABILISTIC}"

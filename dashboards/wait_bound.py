@@ -2,8 +2,8 @@
 
 from grafana_foundation_sdk.builders.dashboard import Dashboard
 
-from dashboards.parts import Query, annotation, board, chart, dots, number, of
-from shared import metric_names as names
+from shadowtime.dashboards.parts import Query, annotation, board, chart, dots, number, of
+from shadowtime.shared import metric_names as names
 
 BOUNDED = "Empty for runs without bounds (`--wait-bound`)."
 FORECAST = "Empty for policies that do not forecast (`forecast=yes`)."

@@ -2,8 +2,8 @@
 
 from grafana_foundation_sdk.builders.dashboard import Dashboard
 
-from dashboards.parts import Query, board, chart, grown, number, of
-from shared import metric_names as names
+from shadowtime.dashboards.parts import Query, board, chart, grown, number, of
+from shadowtime.shared import metric_names as names
 
 
 def dashboard() -> Dashboard:

@@ -1,6 +1,6 @@
 """Replay traces: `python -m replayer`."""
 
-from shared.start_up import run
+from shadowtime.shared.start_up import run
 
 if __name__ == "__main__":
-    run("replayer.command_line")
+    run("shadowtime.replayer.command_line")

@@ -8,14 +8,14 @@ from typing import NamedTuple
 
 from pydantic import TypeAdapter, ValidationError
 
-from replayer.pace import SLOWEST
-from replayer.swf import Oversized, Requests, Workload, prepare, read_swf
-from services.catalogue import Configuration, canonical, configure
-from shared.errors import SettingsError
-from shared.events import CapacityChanged
-from shared.spec import Spec, parse
-from shared.speedup import SpeedUp
-from shared.wording import quoted
+from shadowtime.replayer.pace import SLOWEST
+from shadowtime.replayer.swf import Oversized, Requests, Workload, prepare, read_swf
+from shadowtime.services.catalogue import Configuration, canonical, configure
+from shadowtime.shared.errors import SettingsError
+from shadowtime.shared.events import CapacityChanged
+from shadowtime.shared.spec import Spec, parse
+from shadowtime.shared.speedup import SpeedUp
+from shadowtime.shared.wording import quoted
 
 SPEEDUPS: TypeAdapter[SpeedUp] = TypeAdapter(SpeedUp)
 

@@ -16,8 +16,8 @@ from rich.console import Console
 from rich.progress import BarColumn, MofNCompleteColumn, Progress, TextColumn, TimeRemainingColumn
 from rich.table import Table
 
-from dashboards.report.page import page
-from replayer.arguments import (
+from shadowtime.dashboards.report.page import page
+from shadowtime.replayer.arguments import (
     configurations,
     parse_capacity,
     parse_factor,
@@ -27,23 +27,23 @@ from replayer.arguments import (
     require_different,
     split_size,
 )
-from replayer.comparison import Plan, Result, as_json, carry_out, carry_out_paced, carry_out_streamed, run_name
-from replayer.comparison_table import comparison_table, forecast_table, prediction_table, wait_bound_table
-from replayer.embedded import Observer
-from replayer.interruption import Interruption
-from replayer.output import STANDARD_OUTPUT, result_file
-from replayer.pace import Pace
-from replayer.records import DecisionLog, Schedule
-from replayer.run_record import RunRecord
-from replayer.source import Marks
-from replayer.swf import BUNDLED, Oversized, Requests
-from services.catalogue import entries
-from shared.command_line import application, messages, one_line, run_app, say
-from shared.errors import SettingsError
-from shared.events import Envelope, JobEnded
-from shared.logs import start_logging
-from shared.message import LARGEST
-from shared.streaming.settings import Settings, read_settings
+from shadowtime.replayer.comparison import Plan, Result, as_json, carry_out, carry_out_paced, carry_out_streamed, run_name
+from shadowtime.replayer.comparison_table import comparison_table, forecast_table, prediction_table, wait_bound_table
+from shadowtime.replayer.embedded import Observer
+from shadowtime.replayer.interruption import Interruption
+from shadowtime.replayer.output import STANDARD_OUTPUT, result_file
+from shadowtime.replayer.pace import Pace
+from shadowtime.replayer.records import DecisionLog, Schedule
+from shadowtime.replayer.run_record import RunRecord
+from shadowtime.replayer.source import Marks
+from shadowtime.replayer.swf import BUNDLED, Oversized, Requests
+from shadowtime.services.catalogue import entries
+from shadowtime.shared.command_line import application, messages, one_line, run_app, say
+from shadowtime.shared.errors import SettingsError
+from shadowtime.shared.events import Envelope, JobEnded
+from shadowtime.shared.logs import start_logging
+from shadowtime.shared.message import LARGEST
+from shadowtime.shared.streaming.settings import Settings, read_settings
 
 YesNo = Literal["yes", "no"]
 

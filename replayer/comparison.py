@@ -7,24 +7,24 @@ from hashlib import sha256
 from typing import TYPE_CHECKING, Any, Literal, NamedTuple
 from uuid import uuid4
 
-from replayer.embedded import EmbeddedReplay, Observer
-from replayer.machine import Machine
-from replayer.pace import Pace
-from replayer.recorded import Recorded
-from replayer.source import UNMARKED, Marks, Source
-from replayer.stopwatch import Stopwatch
-from replayer.swf import YEAR_2000, Workload
-from services.catalogue import Configuration
-from services.pipeline import STAGES
-from services.scheduler.policies import POLICIES
-from shared.bounds import LONGEST_NAME
-from shared.errors import ReplayError
-from shared.events import CapacityChanged, ClusterOpened, Envelope
-from shared.scores import Scores
-from shared.spec import parse
+from shadowtime.replayer.embedded import EmbeddedReplay, Observer
+from shadowtime.replayer.machine import Machine
+from shadowtime.replayer.pace import Pace
+from shadowtime.replayer.recorded import Recorded
+from shadowtime.replayer.source import UNMARKED, Marks, Source
+from shadowtime.replayer.stopwatch import Stopwatch
+from shadowtime.replayer.swf import YEAR_2000, Workload
+from shadowtime.services.catalogue import Configuration
+from shadowtime.services.pipeline import STAGES
+from shadowtime.services.scheduler.policies import POLICIES
+from shadowtime.shared.bounds import LONGEST_NAME
+from shadowtime.shared.errors import ReplayError
+from shadowtime.shared.events import CapacityChanged, ClusterOpened, Envelope
+from shadowtime.shared.scores import Scores
+from shadowtime.shared.spec import parse
 
 if TYPE_CHECKING:
-    from shared.streaming.settings import Settings
+    from shadowtime.shared.streaming.settings import Settings
 
 SOURCES: dict[str, type[Machine | Recorded]] = {"closed": Machine, "recorded": Recorded}
 
@@ -132,7 +132,7 @@ async def carry_out_streamed(
     observers: Callable[[Plan], Sequence[Observer]],
 ) -> list[Result]:
     """Replay several plans over Kafka, side by side; `run` names the runs, and resumes those that are known."""
-    from replayer.streamed import StreamedReplay  # here, so that an embedded replay does not load the Kafka client
+    from shadowtime.replayer.streamed import StreamedReplay  # here, so that an embedded replay does not load the Kafka client
 
     names = [run_name(plan.cluster, plan.label, uuid4().hex[:8]) if run is None else run for plan in plans]
     if run is not None and len(plans) > 1:

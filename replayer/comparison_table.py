@@ -5,10 +5,10 @@ from collections.abc import Sequence
 from rich.markup import escape
 from rich.table import Table
 
-from replayer.comparison import Plan, Result, wait_bound_rows
-from shared.command_line import one_line
-from shared.formatting import duration, work
-from shared.spec import parse
+from shadowtime.replayer.comparison import Plan, Result, wait_bound_rows
+from shadowtime.shared.command_line import one_line
+from shadowtime.shared.formatting import duration, work
+from shadowtime.shared.spec import parse
 
 LONGEST_SPEC = 80
 """Characters; `--json` has the whole."""

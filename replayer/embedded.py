@@ -7,11 +7,11 @@ from typing import Any
 import orjson
 from pydantic import TypeAdapter, ValidationError
 
-from replayer.source import Source
-from services.pipeline import STAGES
-from shared.errors import ReplayError, SnapshotMismatch, first_of
-from shared.events import ClusterClosed, ClusterOpened, Decided, Envelope, Event, Rejected
-from shared.stage import Stage, StageRun, fingerprint, read_snapshot
+from shadowtime.replayer.source import Source
+from shadowtime.services.pipeline import STAGES
+from shadowtime.shared.errors import ReplayError, SnapshotMismatch, first_of
+from shadowtime.shared.events import ClusterClosed, ClusterOpened, Decided, Envelope, Event, Rejected
+from shadowtime.shared.stage import Stage, StageRun, fingerprint, read_snapshot
 
 Observer = Callable[[Envelope], None]
 

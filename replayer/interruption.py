@@ -4,7 +4,7 @@ import signal
 import time
 from types import FrameType, TracebackType
 
-from shared.events import Envelope
+from shadowtime.shared.events import Envelope
 
 
 class Interruption:

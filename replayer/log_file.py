@@ -6,8 +6,8 @@ from collections.abc import Iterator
 from pathlib import Path
 from typing import BinaryIO
 
-from shared.bounds import LARGEST_LOG, LONGEST_LINE, MOST_LINES
-from shared.errors import TraceError
+from shadowtime.shared.bounds import LARGEST_LOG, LONGEST_LINE, MOST_LINES
+from shadowtime.shared.errors import TraceError
 
 PIECE = 1 << 20
 """Bytes that are unpacked at a time: what is held of a log at once, beside what is kept of it."""

@@ -20,12 +20,12 @@ from numpy.random import PCG64, Generator
 from numpy.typing import NDArray
 from scipy.special import gammainc
 
-from replayer.population import draw_jobs, populate, queue_of
-from replayer.swf_text import FIELDS, write_swf
-from replayer.waits import easy_waits
-from shared.bounds import LATEST
-from shared.command_line import application, run_app
-from shared.errors import SettingsError
+from shadowtime.replayer.population import draw_jobs, populate, queue_of
+from shadowtime.replayer.swf_text import FIELDS, write_swf
+from shadowtime.replayer.waits import easy_waits
+from shadowtime.shared.bounds import LATEST
+from shadowtime.shared.command_line import application, run_app
+from shadowtime.shared.errors import SettingsError
 
 SERIAL_SHARE = 0.244
 POWER_OF_TWO_SHARE = 0.576
@@ -260,10 +260,10 @@ def main(
     write_swf(output, header, table)
 
 
-def command_line() -> None:
+def main() -> None:
     """Run the command line."""
     run_app(application(main))
 
 
 if __name__ == "__main__":
-    command_line()
+    main()

@@ -9,12 +9,12 @@ from dataclasses import dataclass
 from heapq import heapify, heappop, heappush
 from typing import Any
 
-from replayer.source import OUTCOMES, UNMARKED, Marks, submission
-from replayer.swf import Job, Workload
-from shared.bounds import LATEST
-from shared.errors import ReplayError
-from shared.events import CapacityChanged, Decided, Event, JobEnded, JobStarted, SchedulingPoint, Start
-from shared.speedup import ratio, reshaped_time
+from shadowtime.replayer.source import OUTCOMES, UNMARKED, Marks, submission
+from shadowtime.replayer.swf import Job, Workload
+from shadowtime.shared.bounds import LATEST
+from shadowtime.shared.errors import ReplayError
+from shadowtime.shared.events import CapacityChanged, Decided, Event, JobEnded, JobStarted, SchedulingPoint, Start
+from shadowtime.shared.speedup import ratio, reshaped_time
 
 
 @dataclass(frozen=True, slots=True)

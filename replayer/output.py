@@ -7,7 +7,7 @@ from contextlib import contextmanager
 from pathlib import Path
 from typing import BinaryIO
 
-from shared.errors import OutputError
+from shadowtime.shared.errors import OutputError
 
 STANDARD_OUTPUT = "-"
 

@@ -3,7 +3,7 @@
 import time
 from collections.abc import Callable
 
-from shared.errors import SettingsError
+from shadowtime.shared.errors import SettingsError
 
 SLOWEST = 1e-3
 

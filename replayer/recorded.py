@@ -5,11 +5,11 @@ from typing import Any
 
 import numpy as np
 
-from replayer.source import OUTCOMES, UNMARKED, Marks, submission
-from replayer.swf import Workload
-from shared.bounds import LATEST
-from shared.errors import TraceError
-from shared.events import CapacityChanged, Decided, Event, JobEnded, JobStarted, SchedulingPoint
+from shadowtime.replayer.source import OUTCOMES, UNMARKED, Marks, submission
+from shadowtime.replayer.swf import Workload
+from shadowtime.shared.bounds import LATEST
+from shadowtime.shared.errors import TraceError
+from shadowtime.shared.events import CapacityChanged, Decided, Event, JobEnded, JobStarted, SchedulingPoint
 
 _END, _CAPACITY, _ARRIVAL, _START = range(4)
 

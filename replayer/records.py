@@ -7,8 +7,8 @@ import numpy as np
 import orjson
 from numpy.typing import NDArray
 
-from replayer.source import OUTCOMES
-from shared.events import ClusterOpened, Decided, Envelope, JobEnded, JobStarted, JobSubmitted, Outcome
+from shadowtime.replayer.source import OUTCOMES
+from shadowtime.shared.events import ClusterOpened, Decided, Envelope, JobEnded, JobStarted, JobSubmitted, Outcome
 
 STATUSES: dict[Outcome, int] = {outcome: status for status, outcome in OUTCOMES.items() if status is not None} | {
     "limit": 0,

@@ -8,9 +8,9 @@ from hashlib import sha256
 import numpy as np
 from numpy.typing import NDArray
 
-from replayer.comparison import Plan
-from replayer.records import DecisionLog, Schedule
-from shared.events import Envelope, JobEnded, JobStarted, JobSubmitted
+from shadowtime.replayer.comparison import Plan
+from shadowtime.replayer.records import DecisionLog, Schedule
+from shadowtime.shared.events import Envelope, JobEnded, JobStarted, JobSubmitted
 
 Integers = NDArray[np.int64]
 

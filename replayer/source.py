@@ -3,9 +3,9 @@
 from collections.abc import Sequence
 from typing import Any, NamedTuple, Protocol
 
-from replayer.swf import Job
-from shared.events import Decided, Event, JobSubmitted, Outcome
-from shared.speedup import SpeedUp
+from shadowtime.replayer.swf import Job
+from shadowtime.shared.events import Decided, Event, JobSubmitted, Outcome
+from shadowtime.shared.speedup import SpeedUp
 
 OUTCOMES: dict[int | None, Outcome] = {0: "failed", 1: "completed", 5: "cancelled"}
 """What a status of the Standard Workload Format says of the end; any other says nothing against completion."""

@@ -3,9 +3,9 @@
 from time import perf_counter  # far cheaper than `process_time`, and it is read twice per event
 from typing import Any
 
-from shared.events import ClusterOpened, Envelope
-from shared.stage import Stage
-from shared.stage_handler import StageHandler
+from shadowtime.shared.events import ClusterOpened, Envelope
+from shadowtime.shared.stage import Stage
+from shadowtime.shared.stage_handler import StageHandler
 
 
 class Stopwatch:

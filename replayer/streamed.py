@@ -13,14 +13,14 @@ from typing import TypeVar
 from aiokafka import AIOKafkaConsumer, TopicPartition
 from aiokafka.errors import KafkaError
 
-from replayer.embedded import Observer
-from replayer.pace import Pace
-from replayer.source import Source
-from shared.errors import ReplayError, reason_of
-from shared.events import ClusterClosed, ClusterOpened, Decided, Envelope, Event, Rejected, SchedulingPoint
-from shared.streaming import bus
-from shared.streaming.settings import Settings
-from shared.topics import DECISIONS, JOBS, SCORES
+from shadowtime.replayer.embedded import Observer
+from shadowtime.replayer.pace import Pace
+from shadowtime.replayer.source import Source
+from shadowtime.shared.errors import ReplayError, reason_of
+from shadowtime.shared.events import ClusterClosed, ClusterOpened, Decided, Envelope, Event, Rejected, SchedulingPoint
+from shadowtime.shared.streaming import bus
+from shadowtime.shared.streaming.settings import Settings
+from shadowtime.shared.topics import DECISIONS, JOBS, SCORES
 
 log = logging.getLogger("shadowtime.replay")
 

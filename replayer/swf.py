@@ -11,9 +11,9 @@ from typing import Literal, get_args
 import numpy as np
 from numpy.typing import NDArray
 
-from replayer.swf_text import FIELDS, read_text, write_swf
-from shared.errors import SettingsError, TraceError
-from shared.message import LONGEST
+from shadowtime.replayer.swf_text import FIELDS, read_text, write_swf
+from shadowtime.shared.errors import SettingsError, TraceError
+from shadowtime.shared.message import LONGEST
 
 __all__ = [
     "BUNDLED",

@@ -11,10 +11,10 @@ from typing import NoReturn
 import numpy as np
 from numpy.typing import NDArray
 
-from replayer.log_file import lines_of
-from replayer.output import result_file
-from shared.bounds import LARGEST, LARGEST_HEADER, LATEST
-from shared.errors import TraceError
+from shadowtime.replayer.log_file import lines_of
+from shadowtime.replayer.output import result_file
+from shadowtime.shared.bounds import LARGEST, LARGEST_HEADER, LATEST
+from shadowtime.shared.errors import TraceError
 
 FIELDS = (
     "job_number",

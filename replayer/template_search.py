@@ -10,19 +10,19 @@ from typing import Annotated
 import typer
 from rich.progress import BarColumn, MofNCompleteColumn, Progress, TextColumn, TimeRemainingColumn
 
-from replayer.arguments import read_cluster
-from replayer.output import result_file
-from replayer.recorded import Recorded
-from replayer.source import submission
-from replayer.swf import Workload
-from services.runtime_distribution.remembered_jobs import remembered
-from services.runtime_distribution.template_errors import ENDED, SUBMITTED, TemplateErrors
-from services.runtime_distribution.template_genes import Genes
-from services.runtime_distribution.template_search import ELITE, search
-from services.runtime_distribution.templates import TemplatesKeys
-from shared.command_line import application, messages, run_app, say
-from shared.errors import SettingsError, TraceError
-from shared.events import JobEnded, JobSubmitted
+from shadowtime.replayer.arguments import read_cluster
+from shadowtime.replayer.output import result_file
+from shadowtime.replayer.recorded import Recorded
+from shadowtime.replayer.source import submission
+from shadowtime.replayer.swf import Workload
+from shadowtime.services.runtime_distribution.remembered_jobs import remembered
+from shadowtime.services.runtime_distribution.template_errors import ENDED, SUBMITTED, TemplateErrors
+from shadowtime.services.runtime_distribution.template_genes import Genes
+from shadowtime.services.runtime_distribution.template_search import ELITE, search
+from shadowtime.services.runtime_distribution.templates import TemplatesKeys
+from shadowtime.shared.command_line import application, messages, run_app, say
+from shadowtime.shared.errors import SettingsError, TraceError
+from shadowtime.shared.events import JobEnded, JobSubmitted
 
 FEWEST = 100
 """Jobs; of fewer, too few end before others are submitted."""
@@ -97,10 +97,10 @@ def main(
     say(f"{cluster.name}: error {best.error:.1%} of the mean run time, {len(best.templates)} templates")
 
 
-def command_line() -> None:
+def main() -> None:
     """Run the command line."""
     run_app(application(main), "interrupted; no result file was written")
 
 
 if __name__ == "__main__":
-    command_line()
+    main()

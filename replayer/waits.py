@@ -9,10 +9,10 @@ from collections.abc import Mapping
 import numpy as np
 from numpy.typing import NDArray
 
-from replayer.comparison import Plan, carry_out
-from replayer.swf import FIELDS, Trace, prepare
-from services.catalogue import configure
-from shared.events import Envelope, JobStarted
+from shadowtime.replayer.comparison import Plan, carry_out
+from shadowtime.replayer.swf import FIELDS, Trace, prepare
+from shadowtime.services.catalogue import configure
+from shadowtime.shared.events import Envelope, JobStarted
 
 
 def easy_waits(header: Mapping[str, str], table: NDArray[np.int64]) -> NDArray[np.int64]:

@@ -1,6 +1,6 @@
 """Workers and what goes with them: `python -m services`."""
 
-from shared.start_up import run
+from shadowtime.shared.start_up import run
 
 if __name__ == "__main__":
-    run("services.command_line")
+    run("shadowtime.services.command_line")

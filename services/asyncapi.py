@@ -2,9 +2,9 @@
 
 from typing import Any
 
-from services.pipeline import STAGES
-from shared.events import SCHEMA_VERSION, Envelope
-from shared.topics import DEAD_LETTERS, FLOW, JOBS
+from shadowtime.services.pipeline import STAGES
+from shadowtime.shared.events import SCHEMA_VERSION, Envelope
+from shadowtime.shared.topics import DEAD_LETTERS, FLOW, JOBS
 
 TEMPLATE = "#/components/schemas/{model}"
 

@@ -3,11 +3,11 @@
 from collections.abc import Iterator
 from typing import NamedTuple
 
-from services.runtime_distribution.handler import PREDICTORS
-from services.scheduler.policies import BEST, POLICIES
-from services.wait_bound.handler import BOUNDERS
-from services.walltime_adjustment.handler import ADJUSTERS
-from shared.spec import Registry, Spec, as_text, parse
+from shadowtime.services.runtime_distribution.handler import PREDICTORS
+from shadowtime.services.scheduler.policies import BEST, POLICIES
+from shadowtime.services.wait_bound.handler import BOUNDERS
+from shadowtime.services.walltime_adjustment.handler import ADJUSTERS
+from shadowtime.shared.spec import Registry, Spec, as_text, parse
 
 REGISTRIES: dict[str, Registry[object]] = {  # by the name of the option that takes their SPECs
     "policy": POLICIES,

@@ -12,27 +12,27 @@ import orjson
 import typer
 from rich.console import Console
 
-from services.ask.http import answer_table, ask_once, serve
-from services.ask.questions import Unanswerable, read_question
-from services.asyncapi import document
-from services.live.page import serve_live
-from services.metrics.run import run_metrics
-from services.pipeline import STAGES
-from services.watch.messages import KINDS, JsonLines, Printer, Rows, Wanted
-from services.watch.messages import watch as watch_topic
-from shared import topics
-from shared.command_line import run_app, say
-from shared.errors import SettingsError
-from shared.logs import start_logging
-from shared.stage import Stage
-from shared.start_up import INTERRUPTED
-from shared.streaming.bus import prepare_topics
-from shared.streaming.faust_runner import run_stage
-from shared.streaming.rebuild import rebuild
-from shared.streaming.redis_store import RedisStore, connect
-from shared.streaming.settings import Settings, read_settings
-from shared.streaming.web import require_port
-from shared.wording import quoted
+from shadowtime.services.ask.http import answer_table, ask_once, serve
+from shadowtime.services.ask.questions import Unanswerable, read_question
+from shadowtime.services.asyncapi import document
+from shadowtime.services.live.page import serve_live
+from shadowtime.services.metrics.run import run_metrics
+from shadowtime.services.pipeline import STAGES
+from shadowtime.services.watch.messages import KINDS, JsonLines, Printer, Rows, Wanted
+from shadowtime.services.watch.messages import watch as watch_topic
+from shadowtime.shared import topics
+from shadowtime.shared.command_line import run_app, say
+from shadowtime.shared.errors import SettingsError
+from shadowtime.shared.logs import start_logging
+from shadowtime.shared.stage import Stage
+from shadowtime.shared.start_up import INTERRUPTED
+from shadowtime.shared.streaming.bus import prepare_topics
+from shadowtime.shared.streaming.faust_runner import run_stage
+from shadowtime.shared.streaming.rebuild import rebuild
+from shadowtime.shared.streaming.redis_store import RedisStore, connect
+from shadowtime.shared.streaming.settings import Settings, read_settings
+from shadowtime.shared.streaming.web import require_port
+from shadowtime.shared.wording import quoted
 
 app = typer.Typer(add_completion=False, pretty_exceptions_enable=False, no_args_is_help=True, help=__doc__)
 

@@ -1,12 +1,12 @@
 """The data flow: one line per stage, in the order in which an event passes them."""
 
-from services.runtime_distribution.handler import RuntimeDistribution
-from services.scheduler.handler import Scheduler
-from services.scoreboard.handler import Scoreboard
-from services.wait_bound.handler import WaitBounds
-from services.walltime_adjustment.handler import WalltimeAdjustments
-from shared import topics
-from shared.stage import Stage, in_order
+from shadowtime.services.runtime_distribution.handler import RuntimeDistribution
+from shadowtime.services.scheduler.handler import Scheduler
+from shadowtime.services.scoreboard.handler import Scoreboard
+from shadowtime.services.wait_bound.handler import WaitBounds
+from shadowtime.services.walltime_adjustment.handler import WalltimeAdjustments
+from shadowtime.shared import topics
+from shadowtime.shared.stage import Stage, in_order
 
 STAGES = in_order(
     Stage("runtime_distribution", topics.JOBS, topics.RUNTIME_DISTRIBUTIONS, RuntimeDistribution, ("run_time",)),

@@ -10,8 +10,8 @@ import typer
 from pydantic import ValidationError
 from rich.console import Console
 
-from shared.errors import ShadowtimeError, first_of
-from shared.start_up import INTERRUPTED
+from shadowtime.shared.errors import ShadowtimeError, first_of
+from shadowtime.shared.start_up import INTERRUPTED
 
 USAGE_ERROR: Any = typer.BadParameter.__base__
 """What typer raises for words that it does not understand; it has no public name for that."""
@@ -55,7 +55,7 @@ def run_app(app: Callable[[], object], interrupted: str = "interrupted") -> None
     Exit codes are 2 after an error, 130 after Ctrl-C, 0 where nobody reads standard output any more.
     """
     try:
-        ended = app(standalone_mode=False) if isinstance(app, typer.Typer) else app()
+        ended = app(standalone_mode=False, prog_name=_program()) if isinstance(app, typer.Typer) else app()
         if ended == INTERRUPTED:  # what typer makes of Ctrl-C
             raise KeyboardInterrupt
         sys.exit(ended if isinstance(ended, int) else 0)
@@ -78,6 +78,11 @@ def run_app(app: Callable[[], object], interrupted: str = "interrupted") -> None
             sys.exit(0)
         say(f"error: standard output cannot be written: {error.strerror}")
         sys.exit(2)
+
+
+def _program() -> str | None:
+    """Return what a user called, if that was `shadowtime` with a sub-command."""
+    return sys.argv[0] if sys.argv[0].split(" ")[0] == "shadowtime" else None
 
 
 def _fail(reason: str) -> NoReturn:

@@ -22,7 +22,7 @@ that the project raises on purpose reaches a user.
 
 from pydantic import ValidationError
 
-from shared.wording import shortened
+from shadowtime.shared.wording import shortened
 
 
 class ShadowtimeError(Exception):
@@ -80,7 +80,7 @@ class ReplayError(ShadowtimeError):
 def first_of(error: ValidationError) -> str:
     """Return the first thing that is wrong with a message or a setting, on one line: where, and what.
 
-    >>> from shared.events import SchedulingPoint
+    >>> from shadowtime.shared.events import SchedulingPoint
     >>> try:
     ...     SchedulingPoint(time=2**60)
     ... except ValidationError as error:

@@ -14,9 +14,9 @@ from typing import Annotated, Final, Literal
 
 from pydantic import Field, ValidationError, model_validator
 
-from shared.bounds import LATEST, MOST_BOUNDS, MOST_LIVE_JOBS, MOST_PROCESSORS, MOST_SAMPLES
-from shared.message import AtMost, Count, Frozen, Instant, Name, Processors, Reasons, Request, Seconds, SpecText, Whole
-from shared.predictions import (
+from shadowtime.shared.bounds import LATEST, MOST_BOUNDS, MOST_LIVE_JOBS, MOST_PROCESSORS, MOST_SAMPLES
+from shadowtime.shared.message import AtMost, Count, Frozen, Instant, Name, Processors, Reasons, Request, Seconds, SpecText, Whole
+from shadowtime.shared.predictions import (
     ChangePoint,
     Coverage,
     Probability,
@@ -25,10 +25,10 @@ from shared.predictions import (
     WaitForecast,
     WalltimeAdjustment,
 )
-from shared.reasons import Reason
-from shared.samples import Sample
-from shared.scores import Scores
-from shared.speedup import SpeedUp
+from shadowtime.shared.reasons import Reason
+from shadowtime.shared.samples import Sample
+from shadowtime.shared.scores import Scores
+from shadowtime.shared.speedup import SpeedUp
 
 SCHEMA_VERSION: Final = 1
 

@@ -6,8 +6,8 @@ What people named (clusters, runs) may be anything: it is passed on without char
 from collections.abc import Iterator, Sequence
 from typing import NamedTuple
 
-from shared.command_line import plain
-from shared.events import (
+from shadowtime.shared.command_line import plain
+from shadowtime.shared.events import (
     CapacityChanged,
     ClusterClosed,
     ClusterOpened,
@@ -19,8 +19,8 @@ from shared.events import (
     JobSubmitted,
     Rejected,
 )
-from shared.predictions import ChangePoint, Coverage, WaitBound
-from shared.reasons import Backfilled, FitsNow, ProbablyHarmless, Reason, Reserved, Speculated
+from shadowtime.shared.predictions import ChangePoint, Coverage, WaitBound
+from shadowtime.shared.reasons import Backfilled, FitsNow, ProbablyHarmless, Reason, Reserved, Speculated
 
 DAY = 86_400
 OUTCOMES = {"over": "which was enough", "under": "too short", "bad": "too short by half an hour or more"}

@@ -2,9 +2,9 @@
 
 from typing import Any, NamedTuple
 
-from shared.bounds import MOST_LIVE_JOBS
-from shared.errors import RuleBroken
-from shared.events import JobEnded, JobStarted, JobSubmitted
+from shadowtime.shared.bounds import MOST_LIVE_JOBS
+from shadowtime.shared.errors import RuleBroken
+from shadowtime.shared.events import JobEnded, JobStarted, JobSubmitted
 
 
 class RunningJob(NamedTuple):

@@ -2,9 +2,9 @@
 
 from typing import Any, ClassVar
 
-from shared.events import ClusterOpened, Envelope, JobSubmitted, Rejected
-from shared.predictor import Predictor, Silent
-from shared.stage_handler import StageHandler
+from shadowtime.shared.events import ClusterOpened, Envelope, JobSubmitted, Rejected
+from shadowtime.shared.predictor import Predictor, Silent
+from shadowtime.shared.stage_handler import StageHandler
 
 
 class PredictingStage(StageHandler):

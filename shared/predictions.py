@@ -5,10 +5,10 @@ from typing import Annotated
 
 from pydantic import AfterValidator, Field
 
-from shared.bounds import LONGEST, MOST_QUANTILES
-from shared.message import AtMost, Count, Frozen, Name, Reasons, Request, Seconds, Whole
-from shared.run_time_bins import BINS, Masses, mean_run_time
-from shared.walltime_accuracy import AdjustmentClass
+from shadowtime.shared.bounds import LONGEST, MOST_QUANTILES
+from shadowtime.shared.message import AtMost, Count, Frozen, Name, Reasons, Request, Seconds, Whole
+from shadowtime.shared.run_time_bins import BINS, Masses, mean_run_time
+from shadowtime.shared.walltime_accuracy import AdjustmentClass
 
 Probability = Annotated[float, Field(ge=0, le=1, allow_inf_nan=False)]
 Time = Annotated[float, Field(ge=0, le=LONGEST, allow_inf_nan=False)]

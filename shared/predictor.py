@@ -2,8 +2,8 @@
 
 from typing import Any, ClassVar, Protocol, TypeVar
 
-from shared.events import Event
-from shared.spec import SpecKeys
+from shadowtime.shared.events import Event
+from shadowtime.shared.spec import SpecKeys
 
 X = TypeVar("X", contravariant=True)
 Y = TypeVar("Y", contravariant=True)

@@ -4,9 +4,9 @@ from typing import Annotated, Literal
 
 from pydantic import Field
 
-from shared.bounds import LARGEST, MOST_RISKS
-from shared.message import AtMost, Count, Frozen, Whole
-from shared.predictions import Probability
+from shadowtime.shared.bounds import LARGEST, MOST_RISKS
+from shadowtime.shared.message import AtMost, Count, Frozen, Whole
+from shadowtime.shared.predictions import Probability
 
 
 class FitsNow(Frozen):

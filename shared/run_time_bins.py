@@ -9,8 +9,8 @@ from typing import Final
 import numpy as np
 import numpy.typing as npt
 
-from shared.kernel import kernel
-from shared.message import LONGEST
+from shadowtime.shared.kernel import kernel
+from shadowtime.shared.message import LONGEST
 
 RATIO: Final = 1.8
 BINS: Final = 1 + math.ceil(math.log(LONGEST) / math.log(RATIO))

@@ -9,8 +9,8 @@ import math
 
 import numpy as np
 
-from shared.kernel import kernel
-from shared.run_time_bins import EDGES, Masses, bin_of
+from shadowtime.shared.kernel import kernel
+from shadowtime.shared.run_time_bins import EDGES, Masses, bin_of
 
 
 @kernel("float64(float64, float64)")

@@ -3,8 +3,8 @@
 from hashlib import sha256
 from typing import Annotated
 
-from shared.bounds import LONGEST_NAME, MOST_FIGURES, MOST_LABELS
-from shared.message import AtMost, Finite, Frozen, Name, Whole
+from shadowtime.shared.bounds import LONGEST_NAME, MOST_FIGURES, MOST_LABELS
+from shadowtime.shared.message import AtMost, Finite, Frozen, Name, Whole
 
 Figure = tuple[Name, Annotated[tuple[Name, ...], AtMost(MOST_LABELS)], Finite]
 """Name of a metric of `shared.metric_names`, the values of its labels in their order, and a number."""

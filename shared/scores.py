@@ -2,8 +2,8 @@
 
 from typing import Annotated
 
-from shared.bounds import MOST_KINDS
-from shared.message import AtMost, Count, Finite, Frozen, Name, Whole
+from shadowtime.shared.bounds import MOST_KINDS
+from shadowtime.shared.message import AtMost, Count, Finite, Frozen, Name, Whole
 
 TENTHS = 10
 """Bins of shares in 0 to 1."""

@@ -11,9 +11,9 @@ from typing import Any, ClassVar, Generic, Protocol, TypeVar
 
 from pydantic import BaseModel, ConfigDict, ValidationError
 
-from shared.bounds import DEEPEST_SPEC, LONGEST_SPEC, MOST_KEYS
-from shared.errors import SettingsError
-from shared.wording import QUOTED, quoted, shortened
+from shadowtime.shared.bounds import DEEPEST_SPEC, LONGEST_SPEC, MOST_KEYS
+from shadowtime.shared.errors import SettingsError
+from shadowtime.shared.wording import QUOTED, quoted, shortened
 
 _NAME = re.compile(r"[A-Za-z][A-Za-z0-9_/-]*\Z")
 

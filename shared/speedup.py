@@ -4,7 +4,7 @@ from typing import Annotated, Literal
 
 from pydantic import Field
 
-from shared.message import LONGEST, Frozen
+from shadowtime.shared.message import LONGEST, Frozen
 
 EXACT = 1 << 20
 """Ratios of larger whole numbers, and those of real ones, are rounded to this denominator."""

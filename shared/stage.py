@@ -17,10 +17,10 @@ from typing import Any
 
 import orjson
 
-from shared.errors import RuleBroken, SequenceGap, SettingsError, SnapshotMismatch
-from shared.events import ClusterOpened, Envelope, Refusal, Rejected
-from shared.stage_handler import StageHandler
-from shared.wording import shortened
+from shadowtime.shared.errors import RuleBroken, SequenceGap, SettingsError, SnapshotMismatch
+from shadowtime.shared.events import ClusterOpened, Envelope, Refusal, Rejected
+from shadowtime.shared.stage_handler import StageHandler
+from shadowtime.shared.wording import shortened
 
 SNAPSHOT_SCHEMA = 7
 

@@ -3,8 +3,8 @@
 from collections.abc import Callable
 from typing import Any
 
-from shared.errors import RuleBroken
-from shared.events import (
+from shadowtime.shared.errors import RuleBroken
+from shadowtime.shared.events import (
     CapacityChanged,
     ClusterClosed,
     ClusterOpened,
@@ -16,7 +16,7 @@ from shared.events import (
     Rejected,
     SchedulingPoint,
 )
-from shared.jobs_in_system import JobsInSystem, RunningJob
+from shadowtime.shared.jobs_in_system import JobsInSystem, RunningJob
 
 
 class StageHandler:

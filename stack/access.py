@@ -17,11 +17,11 @@ from collections.abc import Iterable, Mapping
 from dataclasses import dataclass
 from pathlib import Path
 
-from stack.certificates import certify
-from stack.ports import HOST
-from stack.private_file import write_private
-from stack.roles import Role, secret_names
-from stack.server import ServerError
+from shadowtime.stack.certificates import certify
+from shadowtime.stack.ports import HOST
+from shadowtime.stack.private_file import write_private
+from shadowtime.stack.roles import Role, secret_names
+from shadowtime.stack.server import ServerError
 
 
 @dataclass(frozen=True)

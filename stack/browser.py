@@ -12,8 +12,8 @@ import tarfile
 import tempfile
 from pathlib import Path
 
-from stack.checksums import sha256
-from stack.server import ServerError
+from shadowtime.stack.checksums import sha256
+from shadowtime.stack.server import ServerError
 
 CHROMIUM = "chromium"
 AXE = "axe-core"

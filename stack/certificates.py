@@ -9,8 +9,8 @@ import tempfile
 from collections.abc import Sequence
 from pathlib import Path
 
-from stack.ports import HOST
-from stack.server import ServerError
+from shadowtime.stack.ports import HOST
+from shadowtime.stack.server import ServerError
 
 DAYS = 825
 RENEW_SECONDS = 30 * 86_400

@@ -5,7 +5,7 @@ import re
 from hashlib import file_digest
 from pathlib import Path
 
-from stack.server import ServerError
+from shadowtime.stack.server import ServerError
 
 LINE = re.compile(r"([0-9a-f]{64}) [ *]([^/\0]+)")
 

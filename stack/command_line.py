@@ -13,12 +13,12 @@ import typer
 from rich.console import Console
 from rich.table import Table
 
-from shared.command_line import run_app
-from shared.streaming.role_settings import VARIABLE
-from stack.plan import Plan
-from stack.server import OWNER_ONLY, ServerError, open_log
-from stack.state import State, read_state, supervisor_of
-from stack.worker import CHECKOUT
+from shadowtime.shared.command_line import run_app
+from shadowtime.shared.streaming.role_settings import VARIABLE
+from shadowtime.stack.plan import Plan
+from shadowtime.stack.server import OWNER_ONLY, ServerError, open_log
+from shadowtime.stack.state import State, read_state, supervisor_of
+from shadowtime.stack.worker import CHECKOUT
 
 console = Console(highlight=False, soft_wrap=True)
 app = typer.Typer(add_completion=False, pretty_exceptions_enable=False, no_args_is_help=True, help=__doc__)
@@ -57,7 +57,7 @@ def up(
         console.print(f"the stack runs already (supervisor {pid}); end it with: python -m stack down")
         tell_addresses(Plan.read(folder))
         return
-    from services.pipeline import STAGES  # takes a second, which `status` and `down` need not
+    from shadowtime.services.pipeline import STAGES  # takes a second, which `status` and `down` need not
 
     stages = tuple(stage.name for stage in STAGES)
     ports = (kafka_port, redis_port, victoria_metrics_port, web_port, live_port)
@@ -70,7 +70,7 @@ def up(
         began = time.monotonic()
         with open_log(folder / "supervisor.log") as log:
             supervisor = subprocess.Popen(  # noqa: S603
-                [sys.executable, "-m", "stack.supervisor", str(folder)],
+                [sys.executable, "-m", "shadowtime.stack.supervisor", str(folder)],
                 cwd=CHECKOUT,
                 stdin=subprocess.DEVNULL,
                 stdout=log,

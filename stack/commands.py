@@ -3,7 +3,7 @@
 import os
 import subprocess
 
-from stack.server import ServerError
+from shadowtime.stack.server import ServerError
 
 SECONDS = 900.0
 

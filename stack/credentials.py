@@ -13,12 +13,12 @@ from base64 import b64encode
 from collections.abc import Mapping, Sequence
 from pathlib import Path
 
-from services.pipeline import STAGES
-from shared.command_line import run_app
-from shared.errors import SettingsError
-from stack.certificates import certify
-from stack.private_file import give_to, write_private
-from stack.roles import ADMIN, ASK, HEALTH, KAFKA, LIVE, METRICS, REDIS, REPLAYER, SUBSCRIBER, Role, redis_acl, roles
+from shadowtime.services.pipeline import STAGES
+from shadowtime.shared.command_line import run_app
+from shadowtime.shared.errors import SettingsError
+from shadowtime.stack.certificates import certify
+from shadowtime.stack.private_file import give_to, write_private
+from shadowtime.stack.roles import ADMIN, ASK, HEALTH, KAFKA, LIVE, METRICS, REDIS, REPLAYER, SUBSCRIBER, Role, redis_acl, roles
 
 MADE, GIVEN = Path("/secrets"), Path("/run/secrets")
 

@@ -17,9 +17,9 @@ from urllib.request import Request, urlopen
 
 import orjson
 
-from shared.command_line import run_app, say
-from shared.errors import PushError
-from stack.private_file import write_private
+from shadowtime.shared.command_line import run_app, say
+from shadowtime.shared.errors import PushError
+from shadowtime.stack.private_file import write_private
 
 ACCOUNT = "shadowtime-live"
 SECONDS, START_SECONDS = 10.0, 90.0

@@ -4,8 +4,8 @@ import re
 from dataclasses import dataclass
 from pathlib import Path
 
-from stack.server import ServerError
-from stack.worker import CHECKOUT
+from shadowtime.stack.server import ServerError
+from shadowtime.stack.worker import CHECKOUT
 
 OURS = "shadowtime"
 """What the names of images begin with that are built here."""

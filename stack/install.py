@@ -17,15 +17,15 @@ from collections.abc import Callable, Sequence
 from functools import partial
 from pathlib import Path
 
-from shared.command_line import run_app
-from stack.browser import AXE, AXE_VERSION, CHROMIUM, axe_is_there, unpack_axe
-from stack.commands import run
-from stack.jars import fetch_jars
-from stack.kafka_server import Kafka, jar_folder
-from stack.packages import consent, install_packages
-from stack.redis_server import Redis
-from stack.server import Server, ServerError
-from stack.victoria_metrics import VictoriaMetrics
+from shadowtime.shared.command_line import run_app
+from shadowtime.stack.browser import AXE, AXE_VERSION, CHROMIUM, axe_is_there, unpack_axe
+from shadowtime.stack.commands import run
+from shadowtime.stack.jars import fetch_jars
+from shadowtime.stack.kafka_server import Kafka, jar_folder
+from shadowtime.stack.packages import consent, install_packages
+from shadowtime.stack.redis_server import Redis
+from shadowtime.stack.server import Server, ServerError
+from shadowtime.stack.victoria_metrics import VictoriaMetrics
 
 # What each server needs on PATH: the command, and the package of Debian and Ubuntu that brings it.
 PACKAGES: dict[type[Server], dict[str, str]] = {

@@ -10,11 +10,11 @@ from collections.abc import Sequence
 from pathlib import Path
 from tempfile import TemporaryDirectory
 
-from shared.command_line import run_app
-from stack.checksums import read_sums, sha256
-from stack.commands import run
-from stack.kafka_server import POM, SUMS, jar_faults, kafka_version
-from stack.server import ServerError
+from shadowtime.shared.command_line import run_app
+from shadowtime.stack.checksums import read_sums, sha256
+from shadowtime.stack.commands import run
+from shadowtime.stack.kafka_server import POM, SUMS, jar_faults, kafka_version
+from shadowtime.stack.server import ServerError
 
 HEAD = "# The jars of pom.xml for `sha256sum --check`, each below its coordinates; made by python -m stack.jars\n"
 

@@ -15,8 +15,8 @@ from aiokafka.protocol.admin import CreateAclsRequest_v1, DeleteAclsRequest_v1, 
 from aiokafka.protocol.api import Request, RequestStruct, Response
 from aiokafka.protocol.types import CompactArray, CompactBytes, CompactString, Int8, Int16, Int32, Schema, TaggedFields
 
-from stack.roles import Binding
-from stack.server import ServerError
+from shadowtime.stack.roles import Binding
+from shadowtime.stack.server import ServerError
 
 ITERATIONS = 4_096
 """Kafka's least. Passwords here are 256 random bits: more rounds would protect nothing."""

@@ -14,13 +14,13 @@ from aiokafka.conn import create_conn
 from aiokafka.errors import SaslAuthenticationFailed
 from aiokafka.protocol.metadata import MetadataRequest
 
-from services.pipeline import STAGES
-from shared.command_line import run_app
-from shared.errors import BusError
-from shared.streaming import bus
-from shared.streaming.settings import Settings, read_settings
-from stack.kafka_access import grant
-from stack.roles import KAFKA, Binding, kafka_acls, roles
+from shadowtime.services.pipeline import STAGES
+from shadowtime.shared.command_line import run_app
+from shadowtime.shared.errors import BusError
+from shadowtime.shared.streaming import bus
+from shadowtime.shared.streaming.settings import Settings, read_settings
+from shadowtime.stack.kafka_access import grant
+from shadowtime.stack.roles import KAFKA, Binding, kafka_acls, roles
 
 SCRAM = "SCRAM-SHA-512"
 

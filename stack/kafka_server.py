@@ -13,13 +13,13 @@ import uuid
 from pathlib import Path
 from typing import Any
 
-from stack.access import Access, connect
-from stack.checksums import faults, read_sums
-from stack.kafka_access import grant
-from stack.ports import HOST, free_port
-from stack.private_file import write_private
-from stack.roles import ADMIN, KAFKA, kafka_acls
-from stack.server import OWNER_ONLY, Server, ServerError, Settings, open_log
+from shadowtime.stack.access import Access, connect
+from shadowtime.stack.checksums import faults, read_sums
+from shadowtime.stack.kafka_access import grant
+from shadowtime.stack.ports import HOST, free_port
+from shadowtime.stack.private_file import write_private
+from shadowtime.stack.roles import ADMIN, KAFKA, kafka_acls
+from shadowtime.stack.server import OWNER_ONLY, Server, ServerError, Settings, open_log
 
 SOURCE = Path(__file__).with_name("kafka")
 POM = SOURCE / "pom.xml"

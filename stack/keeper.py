@@ -5,7 +5,7 @@ import threading
 import time
 from contextlib import suppress
 
-from stack.server import Server, ServerError
+from shadowtime.stack.server import Server, ServerError
 
 log = logging.getLogger("stack")
 

@@ -6,7 +6,7 @@ from pathlib import Path
 
 from packaging.requirements import InvalidRequirement, Requirement
 
-from stack.server import ServerError
+from shadowtime.stack.server import ServerError
 
 HASH = re.compile(r"\s+--hash=sha256:([0-9a-f]{64})(?: \\)?")
 ASKER = re.compile(r"\s+#(?: via|  )(?: (?P<name>[\w.-]+)(?: \(.*\))?)?", re.ASCII)

@@ -12,8 +12,8 @@ import sys
 from collections.abc import Mapping
 from pathlib import Path
 
-from stack.commands import run
-from stack.server import ServerError
+from shadowtime.stack.commands import run
+from shadowtime.stack.server import ServerError
 
 VARIABLE = "SHADOWTIME_APT"
 APT = ["--yes", "--quiet", "--no-install-recommends", "-o", "DPkg::Lock::Timeout=120"]

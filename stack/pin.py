@@ -14,11 +14,11 @@ from collections.abc import Sequence
 from pathlib import Path
 from tempfile import NamedTemporaryFile
 
-from shared.command_line import one_line, run_app
-from shared.errors import ShadowtimeError
-from stack.images import Image, read_images
-from stack.registry import DOCKER_HUB, digest_of
-from stack.worker import CHECKOUT
+from shadowtime.shared.command_line import one_line, run_app
+from shadowtime.shared.errors import ShadowtimeError
+from shadowtime.stack.images import Image, read_images
+from shadowtime.stack.registry import DOCKER_HUB, digest_of
+from shadowtime.stack.worker import CHECKOUT
 
 
 def main(arguments: Sequence[str] | None = None) -> int:

@@ -5,13 +5,13 @@ from dataclasses import asdict, dataclass
 from itertools import count
 from pathlib import Path
 
-from shared.metric_names import SCRAPE_JOB
-from stack.access import Access
-from stack.ports import is_free
-from stack.roles import KAFKA, REDIS, VICTORIA_METRICS, roles
-from stack.server import Server, ServerError
-from stack.servers import Kafka, Redis, VictoriaMetrics
-from stack.worker import LivePage, Worker
+from shadowtime.shared.metric_names import SCRAPE_JOB
+from shadowtime.stack.access import Access
+from shadowtime.stack.ports import is_free
+from shadowtime.stack.roles import KAFKA, REDIS, VICTORIA_METRICS, roles
+from shadowtime.stack.server import Server, ServerError
+from shadowtime.stack.servers import Kafka, Redis, VictoriaMetrics
+from shadowtime.stack.worker import LivePage, Worker
 
 METRICS = "metrics"
 """The process beside the stages that writes their results to VictoriaMetrics."""

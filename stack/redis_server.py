@@ -5,11 +5,11 @@ from pathlib import Path
 from typing import Literal
 from urllib.parse import quote
 
-from stack.access import Access, connect
-from stack.ports import HOST
-from stack.private_file import write_private
-from stack.roles import HEALTH, REDIS, redis_acl
-from stack.server import Server, Settings
+from shadowtime.stack.access import Access, connect
+from shadowtime.stack.ports import HOST
+from shadowtime.stack.private_file import write_private
+from shadowtime.stack.roles import HEALTH, REDIS, redis_acl
+from shadowtime.stack.server import Server, Settings
 
 BINARY = "redis-server"
 

@@ -9,7 +9,7 @@ from urllib.error import HTTPError
 from urllib.parse import urlencode, urlsplit
 from urllib.request import Request, urlopen
 
-from shared.errors import ShadowtimeError
+from shadowtime.shared.errors import ShadowtimeError
 
 DOCKER_HUB = "https://registry-1.docker.io"
 SECONDS = 20.0

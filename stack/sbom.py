@@ -22,12 +22,12 @@ from cyclonedx.model.component import Component, ComponentType
 from cyclonedx.output.json import JsonV1Dot6
 from packageurl import PackageURL
 
-from shared.command_line import run_app
-from stack.images import Image, read_images
-from stack.kafka_server import SUMS
-from stack.lock_file import Package, read_lock
-from stack.server import ServerError
-from stack.worker import CHECKOUT
+from shadowtime.shared.command_line import run_app
+from shadowtime.stack.images import Image, read_images
+from shadowtime.stack.kafka_server import SUMS
+from shadowtime.stack.lock_file import Package, read_lock
+from shadowtime.stack.server import ServerError
+from shadowtime.stack.worker import CHECKOUT
 
 NAMESPACE = uuid.UUID("9b1c5b9e-6a0e-4c1c-8f0a-6d8f1a2f0c15")
 JAR = re.compile(r"^# (\S+):(\S+):(\S+)\n([0-9a-f]{64})  \S+$", re.MULTILINE)

@@ -18,9 +18,9 @@ from pathlib import Path
 from types import TracebackType
 from typing import BinaryIO, ClassVar, Self
 
-from shared.errors import ShadowtimeError
-from stack.leash import Leash
-from stack.ports import HOST, free_port, is_free
+from shadowtime.shared.errors import ShadowtimeError
+from shadowtime.stack.leash import Leash
+from shadowtime.stack.ports import HOST, free_port, is_free
 
 Settings = Mapping[str, str | int]
 

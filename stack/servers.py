@@ -4,10 +4,10 @@
 ['kafka', 'redis', 'victoria-metrics']
 """
 
-from stack.kafka_server import Kafka
-from stack.redis_server import Redis
-from stack.server import Server, ServerError
-from stack.victoria_metrics import VictoriaMetrics
+from shadowtime.stack.kafka_server import Kafka
+from shadowtime.stack.redis_server import Redis
+from shadowtime.stack.server import Server, ServerError
+from shadowtime.stack.victoria_metrics import VictoriaMetrics
 
 SERVERS: tuple[type[Server], ...] = (Kafka, Redis, VictoriaMetrics)
 

@@ -9,7 +9,7 @@ from contextlib import contextmanager
 from dataclasses import asdict, dataclass
 from pathlib import Path
 
-from stack.server import ServerError
+from shadowtime.stack.server import ServerError
 
 LOOK_SECONDS = 1.0
 """Patience with a lock that someone only looks at."""

@@ -14,16 +14,16 @@ import time
 from collections.abc import Sequence
 from pathlib import Path
 
-from shared.errors import ShadowtimeError
-from shared.streaming.bus import prepare_topics
-from shared.streaming.settings import Settings
-from stack.keeper import Keeper
-from stack.plan import Plan
-from stack.roles import ADMIN
-from stack.server import OWNER_ONLY, Server, ServerError
-from stack.servers import Kafka
-from stack.state import Process, State, hold_lock, write_state
-from stack.worker import OURS
+from shadowtime.shared.errors import ShadowtimeError
+from shadowtime.shared.streaming.bus import prepare_topics
+from shadowtime.shared.streaming.settings import Settings
+from shadowtime.stack.keeper import Keeper
+from shadowtime.stack.plan import Plan
+from shadowtime.stack.roles import ADMIN
+from shadowtime.stack.server import OWNER_ONLY, Server, ServerError
+from shadowtime.stack.servers import Kafka
+from shadowtime.stack.state import Process, State, hold_lock, write_state
+from shadowtime.stack.worker import OURS
 
 log = logging.getLogger("stack")
 

@@ -7,10 +7,10 @@ import shutil
 from pathlib import Path
 from urllib.parse import urlencode
 
-from stack.access import Access
-from stack.ports import HOST
-from stack.roles import ADMIN, METRICS, VICTORIA_METRICS
-from stack.server import Server, ServerError, Settings
+from shadowtime.stack.access import Access
+from shadowtime.stack.ports import HOST
+from shadowtime.stack.roles import ADMIN, METRICS, VICTORIA_METRICS
+from shadowtime.stack.server import Server, ServerError, Settings
 
 BINARY = "victoria-metrics"
 HEALTH_PAGE = "/health"

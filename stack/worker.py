@@ -5,9 +5,9 @@ import os
 import sys
 from pathlib import Path
 
-from shared.streaming.role_settings import VARIABLE
-from stack.ports import HOST
-from stack.server import Server
+from shadowtime.shared.streaming.role_settings import VARIABLE
+from shadowtime.stack.ports import HOST
+from shadowtime.stack.server import Server
 
 CHECKOUT = Path(__file__).parents[1]
 

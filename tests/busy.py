@@ -10,8 +10,8 @@ import sys
 from collections.abc import Iterator
 from contextlib import ExitStack, contextmanager
 
-from shared.command_line import run_app
-from stack.leash import Leash
+from shadowtime.shared.command_line import run_app
+from shadowtime.stack.leash import Leash
 from tests.parity.workers import ROOT
 
 LOOP = [sys.executable, "-c", "while True: pass"]

@@ -4,12 +4,12 @@ from collections.abc import Mapping
 
 import numpy as np
 
-from replayer.swf import Workload
-from services.pipeline import STAGES
-from shared.events import ClusterOpened, Envelope, JobSubmitted
-from shared.predictions import RunTimePrediction
-from shared.stage import Stage
-from shared.stage_handler import StageHandler
+from shadowtime.replayer.swf import Workload
+from shadowtime.services.pipeline import STAGES
+from shadowtime.shared.events import ClusterOpened, Envelope, JobSubmitted
+from shadowtime.shared.predictions import RunTimePrediction
+from shadowtime.shared.stage import Stage
+from shadowtime.shared.stage_handler import StageHandler
 
 
 class Clairvoyant(StageHandler):

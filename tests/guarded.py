@@ -6,13 +6,13 @@ from contextlib import contextmanager
 from dataclasses import dataclass
 from pathlib import Path
 
-from services.pipeline import STAGES
-from shared.streaming.bus import prepare_topics
-from shared.streaming.settings import Settings
-from stack.plan import Plan
-from stack.ports import free_port
-from stack.roles import ADMIN, SUBSCRIBER
-from stack.servers import SERVERS, Kafka, Redis, VictoriaMetrics
+from shadowtime.services.pipeline import STAGES
+from shadowtime.shared.streaming.bus import prepare_topics
+from shadowtime.shared.streaming.settings import Settings
+from shadowtime.stack.plan import Plan
+from shadowtime.stack.ports import free_port
+from shadowtime.stack.roles import ADMIN, SUBSCRIBER
+from shadowtime.stack.servers import SERVERS, Kafka, Redis, VictoriaMetrics
 from tests.patience import PATIENCE
 from tests.real_servers import require
 

@@ -7,9 +7,9 @@ from pathlib import Path
 
 import pytest
 
-from services.pipeline import STAGES
-from shared import topics
-from shared.stage import Stage
+from shadowtime.services.pipeline import STAGES
+from shadowtime.shared import topics
+from shadowtime.shared.stage import Stage
 
 ROOT = Path(__file__).parents[1]
 PRODUCT = ("services", "shared", "replayer")

@@ -12,15 +12,15 @@ from typing import Any
 import pytest
 import yaml  # type: ignore[import-untyped]
 
-from services.pipeline import STAGES
-from shared.metric_names import SCRAPE_JOB
-from shared.streaming.settings import Settings
-from stack import env
-from stack.credentials import FLOW as STAGE_NAMES
-from stack.credentials import GIVEN, READS, STORE, STORE_READER, STORE_WRITER, TLS, TOKEN, USERS, files, names
-from stack.kafka_server import kafka_version
-from stack.roles import ADMIN, roles
-from stack.worker import CHECKOUT
+from shadowtime.services.pipeline import STAGES
+from shadowtime.shared.metric_names import SCRAPE_JOB
+from shadowtime.shared.streaming.settings import Settings
+from shadowtime.stack import env
+from shadowtime.stack.credentials import FLOW as STAGE_NAMES
+from shadowtime.stack.credentials import GIVEN, READS, STORE, STORE_READER, STORE_WRITER, TLS, TOKEN, USERS, files, names
+from shadowtime.stack.kafka_server import kafka_version
+from shadowtime.stack.roles import ADMIN, roles
+from shadowtime.stack.worker import CHECKOUT
 from tests.patience import PATIENCE
 from tests.stack.compose import EXAMPLE, FILE, dockerfile, raw, resolved, services, variables
 
@@ -79,7 +79,7 @@ def test_one_block_per_stage_in_the_order_of_the_flow() -> None:
 
 @stage
 def test_a_stage_runs_its_own_worker(name: str) -> None:
-    assert services()[name]["command"] == ["services", name]
+    assert services()[name]["command"] == ["shadowtime", "serve", name]
     assert services()[name]["image"] == services()["replayer"]["image"]
 
 
@@ -204,7 +204,7 @@ def test_nobody_may_write_kernels_finding_07() -> None:
     (given_up,) = [at for at, (name, _) in enumerate(lines) if name == "USER"]
     assert compiled < given_up
     (settings,) = [rest for name, rest in lines if name == "ENV"]
-    assert {"NUMBA_CPU_NAME=generic", "NUMBA_CACHE_LOCATOR_CLASSES=shared.kernel.CompiledBefore"} < set(
+    assert {"NUMBA_CPU_NAME=generic", "NUMBA_CACHE_LOCATOR_CLASSES=shadowtime.shared.kernel.CompiledBefore"} < set(
         settings.split()
     )
 
@@ -238,13 +238,13 @@ def test_results_are_written_where_vmauth_listens() -> None:
     assert given["victoria_metrics_username"] == STORE_WRITER
     assert "-httpListenAddr=:8427" in services()["vmauth"]["command"]
     assert given["grafana_url"] in services()["token"]["command"]
-    assert services()[METRICS]["command"] == ["services", METRICS]
+    assert services()[METRICS]["command"] == ["shadowtime", METRICS]
 
 
 @pytest.mark.parametrize("name", [*FLOW, METRICS])
 def test_health_is_asked_at_the_web_port(name: str) -> None:
     port = settings_of(name)["web_port"]
-    check = ["CMD", "python", "-m", "stack.health", f"http://127.0.0.1:{port}/health"]
+    check = ["CMD", "python", "-m", "shadowtime.stack.health", f"http://127.0.0.1:{port}/health"]
     assert services()[name]["healthcheck"]["test"] == check
 
 
@@ -302,7 +302,7 @@ def test_the_live_page_is_for_this_machine_alone_finding_14() -> None:
     each = services()["live"]
     (port,) = each["ports"]
     assert re.fullmatch(r"127\.0\.0\.1:\d+:6080", port)
-    assert each["command"] == ["services", "live", "--host", "0.0.0.0", "--port", "6080"]
+    assert each["command"] == ["shadowtime", "live", "--host", "0.0.0.0", "--port", "6080"]
     assert each["healthcheck"]["test"][-1] == "http://127.0.0.1:6080/health"
 
 

@@ -7,7 +7,7 @@ from pathlib import Path
 
 import pytest
 
-from stack.ports import free_port
+from shadowtime.stack.ports import free_port
 from tests.replayer.small_logs import job, write_log
 
 MISTAKES = {  # LOG stands for a small log, GONE for a port where nobody listens, TAKEN for one where somebody does

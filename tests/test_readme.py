@@ -7,11 +7,11 @@ import subprocess
 import sys
 from pathlib import Path
 
-from shared.events import Decided, Envelope, Start
-from shared.reasons import FitsNow
-from shared.streaming import bus
-from shared.streaming.settings import Settings
-from stack.servers import Kafka
+from shadowtime.shared.events import Decided, Envelope, Start
+from shadowtime.shared.reasons import FitsNow
+from shadowtime.shared.streaming import bus
+from shadowtime.shared.streaming.settings import Settings
+from shadowtime.stack.servers import Kafka
 from tests.real_servers import require
 
 ROOT = Path(__file__).parents[1]

@@ -11,8 +11,8 @@ from pathlib import Path
 
 import pytest
 
-from stack.lock_file import read_lock
-from stack.server import ServerError
+from shadowtime.stack.lock_file import read_lock
+from shadowtime.stack.server import ServerError
 from tests.patience import PATIENCE
 from tests.test_architecture import PRODUCT, ROOT, files, name
 

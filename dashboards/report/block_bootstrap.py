@@ -5,7 +5,7 @@ from typing import NamedTuple
 import numpy as np
 from numpy.typing import NDArray
 
-from shared.chance import uniform
+from shadowtime.shared.chance import uniform
 
 Integers = NDArray[np.int64]
 Floats = NDArray[np.float64]

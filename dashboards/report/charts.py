@@ -8,7 +8,7 @@ import math
 from collections.abc import Callable, Iterable, Sequence
 from typing import NamedTuple
 
-from dashboards.report.markup import escape
+from shadowtime.dashboards.report.markup import escape
 
 COLOURS = 8
 """Series that differ in colour and dashes, as `style.css` has them; a ninth looks like the first."""

@@ -6,12 +6,12 @@ from typing import NamedTuple
 
 import numpy as np
 
-from dashboards.report.block_bootstrap import Integers
-from dashboards.report.charts import Axis, Chart, cell, figure, legend, linear, round_marks, table
-from dashboards.report.markup import escape
-from dashboards.report.statistics import DAY, clock_of
-from replayer.run_record import Jobs, RunRecord
-from shared.formatting import duration
+from shadowtime.dashboards.report.block_bootstrap import Integers
+from shadowtime.dashboards.report.charts import Axis, Chart, cell, figure, legend, linear, round_marks, table
+from shadowtime.dashboards.report.markup import escape
+from shadowtime.dashboards.report.statistics import DAY, clock_of
+from shadowtime.replayer.run_record import Jobs, RunRecord
+from shadowtime.shared.formatting import duration
 
 MOST_BARS = 2_000
 """Bars of a chart; of a day with more, the jobs with most work on that day are drawn, the others counted only."""

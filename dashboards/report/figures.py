@@ -5,7 +5,7 @@ from typing import Any
 
 import numpy as np
 
-from dashboards.report.charts import (
+from shadowtime.dashboards.report.charts import (
     Axis,
     Chart,
     cell,
@@ -19,8 +19,8 @@ from dashboards.report.charts import (
     table,
     time_marks,
 )
-from dashboards.report.markup import escape
-from dashboards.report.statistics import (
+from shadowtime.dashboards.report.markup import escape
+from shadowtime.dashboards.report.statistics import (
     SHAPES,
     Medians,
     by_class,
@@ -31,8 +31,8 @@ from dashboards.report.statistics import (
     slowdowns,
     undominated,
 )
-from replayer.run_record import Integers, RunRecord
-from shared.formatting import duration
+from shadowtime.replayer.run_record import Integers, RunRecord
+from shadowtime.shared.formatting import duration
 
 QUANTILES = (0.05, 0.25, 0.5, 0.75, 0.9, 0.95, 0.99, 1.0)
 MOST_DOTS = 1_500

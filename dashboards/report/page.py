@@ -10,13 +10,13 @@ from itertools import combinations
 from pathlib import Path
 from typing import Any
 
-from dashboards.report.block_bootstrap import block_length
-from dashboards.report.charts import table
-from dashboards.report.markup import escape
-from dashboards.report.page import day, figures, tables
-from dashboards.report.statistics import DAY, paired
-from replayer.run_record import RunRecord
-from shared.chance import key_of
+from shadowtime.dashboards.report.block_bootstrap import block_length
+from shadowtime.dashboards.report.charts import table
+from shadowtime.dashboards.report.markup import escape
+from shadowtime.dashboards.report.page import day, figures, tables
+from shadowtime.dashboards.report.statistics import DAY, paired
+from shadowtime.replayer.run_record import RunRecord
+from shadowtime.shared.chance import key_of
 
 STYLE = Path(__file__).with_name("style.css").read_text()
 PROJECT = Path(__file__).parents[2] / "pyproject.toml"

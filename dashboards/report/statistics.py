@@ -7,9 +7,9 @@ from typing import NamedTuple
 import numpy as np
 from numpy.typing import NDArray
 
-from dashboards.report.block_bootstrap import Floats, Integers, Interval, mean_of_blocks
-from replayer.run_record import Jobs
-from services.scoreboard.slowdown import RUN_TIME_FLOOR
+from shadowtime.dashboards.report.block_bootstrap import Floats, Integers, Interval, mean_of_blocks
+from shadowtime.replayer.run_record import Jobs
+from shadowtime.services.scoreboard.slowdown import RUN_TIME_FLOOR
 
 DAY = 86_400
 MOST_MONTHS = 600

@@ -3,11 +3,11 @@
 from collections.abc import Mapping, Sequence
 from typing import Any
 
-from dashboards.report.block_bootstrap import Interval
-from dashboards.report.charts import cell, table
-from dashboards.report.markup import escape
-from dashboards.report.statistics import Paired
-from shared.formatting import duration, work
+from shadowtime.dashboards.report.block_bootstrap import Interval
+from shadowtime.dashboards.report.charts import cell, table
+from shadowtime.dashboards.report.markup import escape
+from shadowtime.dashboards.report.statistics import Paired
+from shadowtime.shared.formatting import duration, work
 
 COLUMNS = (
     ("mean wait", "mean_wait"),

@@ -13,18 +13,18 @@ from aiohttp import web
 from pydantic import BaseModel
 from rich.table import Table
 
-from services.ask.questions import Answer, Answers, Problem, Question, Unanswerable, read_question
-from services.pipeline import STAGES
-from shared.command_line import one_line
-from shared.errors import ShadowtimeError, StoreError
-from shared.formatting import clock, duration
-from shared.logs import FewAMinute
-from shared.predictions import WaitBound
-from shared.streaming.redis_store import connect
-from shared.streaming.run_follower import RedisReader
-from shared.streaming.settings import Settings
-from shared.streaming.web import address_of, listening, told_to_end
-from shared.wording import quoted
+from shadowtime.services.ask.questions import Answer, Answers, Problem, Question, Unanswerable, read_question
+from shadowtime.services.pipeline import STAGES
+from shadowtime.shared.command_line import one_line
+from shadowtime.shared.errors import ShadowtimeError, StoreError
+from shadowtime.shared.formatting import clock, duration
+from shadowtime.shared.logs import FewAMinute
+from shadowtime.shared.predictions import WaitBound
+from shadowtime.shared.streaming.redis_store import connect
+from shadowtime.shared.streaming.run_follower import RedisReader
+from shadowtime.shared.streaming.settings import Settings
+from shadowtime.shared.streaming.web import address_of, listening, told_to_end
+from shadowtime.shared.wording import quoted
 
 log = logging.getLogger("shadowtime.ask")
 log.addFilter(FewAMinute())

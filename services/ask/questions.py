@@ -8,13 +8,13 @@ from typing import Annotated, NamedTuple, Protocol, cast
 
 from pydantic import Field, ValidationError
 
-from shared.errors import ShadowtimeError, SnapshotMismatch
-from shared.events import Envelope, JobSubmitted, Rejected
-from shared.message import Count, Frozen, Processors, Request, Whole
-from shared.predictions import WaitBound
-from shared.stage import Stage, StageRun
-from shared.streaming.run_follower import Position, RunFollower, RunReader
-from shared.wording import quoted
+from shadowtime.shared.errors import ShadowtimeError, SnapshotMismatch
+from shadowtime.shared.events import Envelope, JobSubmitted, Rejected
+from shadowtime.shared.message import Count, Frozen, Processors, Request, Whole
+from shadowtime.shared.predictions import WaitBound
+from shadowtime.shared.stage import Stage, StageRun
+from shadowtime.shared.streaming.run_follower import Position, RunFollower, RunReader
+from shadowtime.shared.wording import quoted
 
 log = logging.getLogger("shadowtime.ask")
 

@@ -13,13 +13,13 @@ from pathlib import Path
 import orjson
 from aiohttp import web
 
-from services.live.view import LiveRuns
-from shared.events import Envelope
-from shared.streaming.bus import prepare_topics
-from shared.streaming.settings import Settings
-from shared.streaming.subscribe import subscribe
-from shared.streaming.web import address_of, listening, told_to_end
-from shared.topics import SCORES
+from shadowtime.services.live.view import LiveRuns
+from shadowtime.shared.events import Envelope
+from shadowtime.shared.streaming.bus import prepare_topics
+from shadowtime.shared.streaming.settings import Settings
+from shadowtime.shared.streaming.subscribe import subscribe
+from shadowtime.shared.streaming.web import address_of, listening, told_to_end
+from shadowtime.shared.topics import SCORES
 
 log = logging.getLogger("shadowtime.live")
 

@@ -5,9 +5,9 @@ from collections.abc import Mapping
 from itertools import islice
 from typing import Any
 
-from shared.bounds import MOST_JOBS_SHOWN
-from shared.errors import SequenceGap
-from shared.events import (
+from shadowtime.shared.bounds import MOST_JOBS_SHOWN
+from shadowtime.shared.errors import SequenceGap
+from shadowtime.shared.events import (
     ClusterClosed,
     ClusterOpened,
     Decided,
@@ -17,13 +17,13 @@ from shared.events import (
     JobSubmitted,
     Rejected,
 )
-from shared.formatting import chosen, clock, lines
-from shared.jobs_in_system import RunningJob
-from shared.predictions import Coverage, WaitBound
-from shared.scores import PolicyScores
-from shared.stage import Stage, StageRun
-from shared.stage_handler import StageHandler
-from shared.topics import SCORES
+from shadowtime.shared.formatting import chosen, clock, lines
+from shadowtime.shared.jobs_in_system import RunningJob
+from shadowtime.shared.predictions import Coverage, WaitBound
+from shadowtime.shared.scores import PolicyScores
+from shadowtime.shared.stage import Stage, StageRun
+from shadowtime.shared.stage_handler import StageHandler
+from shadowtime.shared.topics import SCORES
 
 MOST_RUNS = 50
 """Runs that are remembered; of more, those are forgotten that were told of longest ago, closed ones first."""

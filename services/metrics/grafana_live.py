@@ -10,12 +10,12 @@ from collections.abc import Iterator
 
 import aiohttp
 
-from services.metrics.health import MetricsHealth
-from shared.bounds import SIXTY_FOUR_BITS, saturated
-from shared.errors import reason_of
-from shared.events import ClusterOpened, Decided, Envelope, JobSubmitted
-from shared.samples import label
-from shared.streaming.kafka_follower import TailFollower
+from shadowtime.services.metrics.health import MetricsHealth
+from shadowtime.shared.bounds import SIXTY_FOUR_BITS, saturated
+from shadowtime.shared.errors import reason_of
+from shadowtime.shared.events import ClusterOpened, Decided, Envelope, JobSubmitted
+from shadowtime.shared.samples import label
+from shadowtime.shared.streaming.kafka_follower import TailFollower
 
 log = logging.getLogger("shadowtime.live")
 
@@ -88,8 +88,8 @@ class GrafanaLive:
 def live_lines(envelope: Envelope, unix_start: int) -> Iterator[str]:
     r"""Yield what there is to show of an event, one line each; what is not known is -1, as fields must not change.
 
-    >>> from shared.events import Start
-    >>> from shared.reasons import FitsNow
+    >>> from shadowtime.shared.events import Start
+    >>> from shadowtime.shared.reasons import FitsNow
     >>> decided = Decided(time=5, starts=(Start(job_number=7, processors=2, reason=FitsNow()),))
     >>> list(live_lines(Envelope(run="r 1", cluster="k", sequence=1, event=decided), 0))
     ['decision,cluster=k,run=r\\ 1 job=7i,kind="start",reason="fits-now",processors=2i,probability=-1.0 5000000000']

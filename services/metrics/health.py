@@ -2,7 +2,7 @@
 
 from prometheus_client import CollectorRegistry, Counter, Gauge
 
-from shared import metric_names as names
+from shadowtime.shared import metric_names as names
 
 
 class MetricsHealth:

@@ -4,9 +4,9 @@ from collections.abc import Iterable
 
 import orjson
 
-from shared.events import Envelope
-from shared.metric_names import RESULTS, RUN
-from shared.samples import name_label
+from shadowtime.shared.events import Envelope
+from shadowtime.shared.metric_names import RESULTS, RUN
+from shadowtime.shared.samples import name_label
 
 LABELS = {metric.name: metric.labels for metric in RESULTS}
 
@@ -17,8 +17,8 @@ def import_lines(envelopes: Iterable[Envelope]) -> tuple[bytes, int]:
     Times are Unix milliseconds. Figures whose metric or labels are not known here are left out: they come from a
     scoreboard of another version.
 
-    >>> from shared.events import SchedulingPoint
-    >>> from shared.samples import Sample
+    >>> from shadowtime.shared.events import SchedulingPoint
+    >>> from shadowtime.shared.samples import Sample
     >>> sample = Sample(time=60, cluster='k"}', policy="easy", figures=(("shadowtime_running_jobs", (), 3),))
     >>> lines, count = import_lines([Envelope(run="r", sequence=1, event=SchedulingPoint(time=61), samples=(sample,))])
     >>> orjson.loads(lines)["metric"]["cluster"], orjson.loads(lines)["timestamps"], count

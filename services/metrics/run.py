@@ -9,17 +9,17 @@ from pathlib import Path
 import aiohttp
 from pydantic import SecretStr
 
-from services.metrics.grafana_live import GrafanaLive
-from services.metrics.health import MetricsHealth
-from services.metrics.writer import MetricsWriter
-from shared.errors import SettingsError
-from shared.streaming.http_access import bearer_token
-from shared.streaming.kafka_follower import GroupFollower, TailFollower
-from shared.streaming.settings import Settings
-from shared.streaming.web import listening, told_to_end
-from shared.streaming.web_names import split_names
-from shared.streaming.worker_pages import worker_pages
-from shared.topics import DECISIONS, SCORES
+from shadowtime.services.metrics.grafana_live import GrafanaLive
+from shadowtime.services.metrics.health import MetricsHealth
+from shadowtime.services.metrics.writer import MetricsWriter
+from shadowtime.shared.errors import SettingsError
+from shadowtime.shared.streaming.http_access import bearer_token
+from shadowtime.shared.streaming.kafka_follower import GroupFollower, TailFollower
+from shadowtime.shared.streaming.settings import Settings
+from shadowtime.shared.streaming.web import listening, told_to_end
+from shadowtime.shared.streaming.web_names import split_names
+from shadowtime.shared.streaming.worker_pages import worker_pages
+from shadowtime.shared.topics import DECISIONS, SCORES
 
 log = logging.getLogger("shadowtime.metrics")
 

@@ -17,11 +17,11 @@ from typing import Any
 
 import aiohttp
 
-from services.metrics.health import MetricsHealth
-from services.metrics.import_lines import import_lines
-from shared.errors import reason_of
-from shared.events import Envelope
-from shared.streaming.kafka_follower import GroupFollower, Offsets
+from shadowtime.services.metrics.health import MetricsHealth
+from shadowtime.services.metrics.import_lines import import_lines
+from shadowtime.shared.errors import reason_of
+from shadowtime.shared.events import Envelope
+from shadowtime.shared.streaming.kafka_follower import GroupFollower, Offsets
 
 log = logging.getLogger("shadowtime.metrics")
 

@@ -18,10 +18,10 @@ from collections.abc import Sequence
 import numpy as np
 import numpy.typing as npt
 
-from services.runtime_distribution.prediction_interval import Quantiles, estimate
-from services.runtime_distribution.similar_jobs import Jobs
-from services.runtime_distribution.template import PREDICTIONS, Template
-from shared.kernel import kernel
+from shadowtime.services.runtime_distribution.prediction_interval import Quantiles, estimate
+from shadowtime.services.runtime_distribution.similar_jobs import Jobs
+from shadowtime.services.runtime_distribution.template import PREDICTIONS, Template
+from shadowtime.shared.kernel import kernel
 
 Table = npt.NDArray[np.int64]
 
@@ -52,7 +52,7 @@ def rules_of(templates: Sequence[Template], history: int) -> Table:
 def values(rule: Table, job: Jobs) -> tuple[int, int]:
     """Return what a job counts as: its run time in seconds, or share of the request in units, and what it is fitted on.
 
-    >>> from services.runtime_distribution.template import template_of
+    >>> from shadowtime.services.runtime_distribution.template import template_of
     >>> templates = map(template_of, ("linear", "inverse(relative=yes)", "logarithmic"))
     >>> job = np.array([900, 3600, 4, -1])
     >>> [values(rule, job) for rule in rules_of(tuple(templates), 1000)]

@@ -4,10 +4,10 @@ import math
 
 from sortedcontainers import SortedList
 
-from services.runtime_distribution.owner_classes import FEWEST, Key, OwnerClassKeys
-from services.runtime_distribution.remembered_jobs import RememberedJob, Remembering, as_predicted, remembered
-from shared.events import JobSubmitted
-from shared.predictions import RunTimePrediction
+from shadowtime.services.runtime_distribution.owner_classes import FEWEST, Key, OwnerClassKeys
+from shadowtime.services.runtime_distribution.remembered_jobs import RememberedJob, Remembering, as_predicted, remembered
+from shadowtime.shared.events import JobSubmitted
+from shadowtime.shared.predictions import RunTimePrediction
 
 SHARE = 0.9
 

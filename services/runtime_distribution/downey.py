@@ -7,16 +7,16 @@ from typing import ClassVar
 import numpy as np
 import numpy.typing as npt
 
-from services.runtime_distribution.remembered_jobs import (
+from shadowtime.services.runtime_distribution.remembered_jobs import (
     RememberedJob,
     Remembering,
     RememberingKeys,
     as_predicted,
     remembered,
 )
-from shared.events import JobSubmitted
-from shared.kernel import kernel
-from shared.predictions import RunTimePrediction
+from shadowtime.shared.events import JobSubmitted
+from shadowtime.shared.kernel import kernel
+from shadowtime.shared.predictions import RunTimePrediction
 
 Logarithms = npt.NDArray[np.float64]
 """Of run times of at least one second, rising; shape (jobs,)."""

@@ -2,8 +2,8 @@
 
 from pydantic import Field
 
-from services.runtime_distribution.similar_jobs import BEYOND, SimilarJobs, Weighting
-from shared.spec import SpecKeys
+from shadowtime.services.runtime_distribution.similar_jobs import BEYOND, SimilarJobs, Weighting
+from shadowtime.shared.spec import SpecKeys
 
 
 class EmpiricalKeys(SpecKeys):
@@ -27,8 +27,8 @@ class Empirical(SimilarJobs):
 
     Examples
     --------
-    >>> from shared.events import JobSubmitted
-    >>> from shared.run_time_bins import bin_of
+    >>> from shadowtime.shared.events import JobSubmitted
+    >>> from shadowtime.shared.run_time_bins import bin_of
     >>> predictor = Empirical(EmpiricalKeys(prior=0.5))
     >>> job = JobSubmitted(time=0, job_number=1, requested_processors=1, requested_time=3600, user_id=7)
     >>> for run_time in (5, 5, 500):

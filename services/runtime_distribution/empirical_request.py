@@ -2,8 +2,8 @@
 
 from pydantic import Field
 
-from services.runtime_distribution.similar_jobs import BEYOND, SimilarJobs, Weighting
-from shared.spec import SpecKeys
+from shadowtime.services.runtime_distribution.similar_jobs import BEYOND, SimilarJobs, Weighting
+from shadowtime.shared.spec import SpecKeys
 
 LIKE = "weight of a job with another {}, where one with the same weighs 1"
 
@@ -38,7 +38,7 @@ class EmpiricalRequest(SimilarJobs):
 
     Examples
     --------
-    >>> from shared.events import JobSubmitted
+    >>> from shadowtime.shared.events import JobSubmitted
     >>> predictor = EmpiricalRequest(EmpiricalRequestKeys())
     >>> short = JobSubmitted(time=0, job_number=1, requested_processors=1, requested_time=600, user_id=7)
     >>> long = short.model_copy(update={"requested_time": 36000})

@@ -6,16 +6,16 @@ import numpy as np
 import numpy.typing as npt
 from pydantic import Field
 
-from services.runtime_distribution.hmm import Hmm, HmmKeys
-from services.runtime_distribution.renewed import renew
-from services.runtime_distribution.similar_jobs import BEYOND, SimilarJobs, Weighting
-from shared.events import Event, JobEnded, JobSubmitted
-from shared.kernel import kernel
-from shared.predictions import RunTimePrediction
-from shared.predictor import Predictor
-from shared.run_time_bins import Masses
-from shared.run_time_outcomes import outcome_masses, outcome_of
-from shared.spec import SpecKeys
+from shadowtime.services.runtime_distribution.hmm import Hmm, HmmKeys
+from shadowtime.services.runtime_distribution.renewed import renew
+from shadowtime.services.runtime_distribution.similar_jobs import BEYOND, SimilarJobs, Weighting
+from shadowtime.shared.events import Event, JobEnded, JobSubmitted
+from shadowtime.shared.kernel import kernel
+from shadowtime.shared.predictions import RunTimePrediction
+from shadowtime.shared.predictor import Predictor
+from shadowtime.shared.run_time_bins import Masses
+from shadowtime.shared.run_time_outcomes import outcome_masses, outcome_of
+from shadowtime.shared.spec import SpecKeys
 
 Weights = npt.NDArray[np.float64]
 """Of each expert, adding up to 1; shape (experts,)."""

@@ -6,15 +6,15 @@ import numpy as np
 import numpy.typing as npt
 from pydantic import Field
 
-from services.runtime_distribution.remembered_jobs import (
+from shadowtime.services.runtime_distribution.remembered_jobs import (
     RememberedJob,
     Remembering,
     RememberingKeys,
     as_predicted,
     remembered,
 )
-from shared.events import JobSubmitted
-from shared.predictions import RunTimePrediction
+from shadowtime.shared.events import JobSubmitted
+from shadowtime.shared.predictions import RunTimePrediction
 
 LEAST_VARIANCE = 1.0
 """Square seconds; no smaller variance is believed, so that equal run times do not outweigh all others."""

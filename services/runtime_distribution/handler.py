@@ -1,23 +1,23 @@
 """The stage: adds a run-time prediction to every submission, and learns from every end."""
 
-from services.runtime_distribution.class_mean_sigma import ClassMeanSigma
-from services.runtime_distribution.class_p90 import ClassP90
-from services.runtime_distribution.downey import DowneyMean, DowneyMedian
-from services.runtime_distribution.empirical import Empirical
-from services.runtime_distribution.empirical_request import EmpiricalRequest
-from services.runtime_distribution.experts import Experts
-from services.runtime_distribution.gibbons import Gibbons
-from services.runtime_distribution.hmm import Hmm
-from services.runtime_distribution.last_two import LastTwo
-from services.runtime_distribution.queue_maximum import QueueMaximum
-from services.runtime_distribution.requested import Requested
-from services.runtime_distribution.templates import Templates
-from shared.events import ClusterOpened, Envelope, JobEnded, JobSubmitted
-from shared.jobs_in_system import RunningJob
-from shared.predicting_stage import PredictingStage
-from shared.predictions import RunTimePrediction
-from shared.predictor import Predictor
-from shared.spec import Registry, parse
+from shadowtime.services.runtime_distribution.class_mean_sigma import ClassMeanSigma
+from shadowtime.services.runtime_distribution.class_p90 import ClassP90
+from shadowtime.services.runtime_distribution.downey import DowneyMean, DowneyMedian
+from shadowtime.services.runtime_distribution.empirical import Empirical
+from shadowtime.services.runtime_distribution.empirical_request import EmpiricalRequest
+from shadowtime.services.runtime_distribution.experts import Experts
+from shadowtime.services.runtime_distribution.gibbons import Gibbons
+from shadowtime.services.runtime_distribution.hmm import Hmm
+from shadowtime.services.runtime_distribution.last_two import LastTwo
+from shadowtime.services.runtime_distribution.queue_maximum import QueueMaximum
+from shadowtime.services.runtime_distribution.requested import Requested
+from shadowtime.services.runtime_distribution.templates import Templates
+from shadowtime.shared.events import ClusterOpened, Envelope, JobEnded, JobSubmitted
+from shadowtime.shared.jobs_in_system import RunningJob
+from shadowtime.shared.predicting_stage import PredictingStage
+from shadowtime.shared.predictions import RunTimePrediction
+from shadowtime.shared.predictor import Predictor
+from shadowtime.shared.spec import Registry, parse
 
 RunTimePredictor = Predictor[JobSubmitted, int, RunTimePrediction]
 """A prediction is at least one second and at most the request (spec G9)."""

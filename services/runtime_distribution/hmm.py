@@ -8,7 +8,7 @@ import numpy.typing as npt
 from numpy.random import PCG64, Generator
 from pydantic import Field, ValidationInfo, field_validator
 
-from services.runtime_distribution.hmm_filter import (
+from shadowtime.services.runtime_distribution.hmm_filter import (
     Floats,
     Model,
     add_unfinished,
@@ -17,14 +17,14 @@ from services.runtime_distribution.hmm_filter import (
     log_likelihoods,
     propagate,
 )
-from services.runtime_distribution.hmm_learning import Method, learn, start, unlearned
-from services.runtime_distribution.packed_table import packed, unpacked
-from shared.events import Event, JobEnded, JobStarted, JobSubmitted
-from shared.message import Count
-from shared.predictions import RunTimePrediction
-from shared.predictor import Predictor
-from shared.run_time_bins import BINS, bin_of
-from shared.spec import SpecKeys
+from shadowtime.services.runtime_distribution.hmm_learning import Method, learn, start, unlearned
+from shadowtime.services.runtime_distribution.packed_table import packed, unpacked
+from shadowtime.shared.events import Event, JobEnded, JobStarted, JobSubmitted
+from shadowtime.shared.message import Count
+from shadowtime.shared.predictions import RunTimePrediction
+from shadowtime.shared.predictor import Predictor
+from shadowtime.shared.run_time_bins import BINS, bin_of
+from shadowtime.shared.spec import SpecKeys
 
 SLICE: Final = 900
 """Seconds."""

@@ -10,8 +10,8 @@ from typing import Final, NamedTuple
 import numpy as np
 import numpy.typing as npt
 
-from shared.kernel import kernel
-from shared.run_time_bins import EDGES, bin_of
+from shadowtime.shared.kernel import kernel
+from shadowtime.shared.run_time_bins import EDGES, bin_of
 
 Floats = npt.NDArray[np.float64]
 Counts = npt.NDArray[np.uint16]

@@ -12,8 +12,8 @@ from typing import Final, Literal, NamedTuple
 import numpy as np
 from numpy.random import Generator
 
-from services.runtime_distribution.hmm_filter import Counts, Floats, Model, forward, log_likelihoods
-from shared.kernel import kernel
+from shadowtime.services.runtime_distribution.hmm_filter import Counts, Floats, Model, forward, log_likelihoods
+from shadowtime.shared.kernel import kernel
 
 PASSES: Final = 3
 """More passes overfit (P0, section 3)."""

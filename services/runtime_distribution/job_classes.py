@@ -6,9 +6,9 @@ from typing import Any
 
 import numpy as np
 
-from shared.events import JobSubmitted
-from shared.kernel import kernel
-from shared.run_time_bins import BINS, Masses, bin_of
+from shadowtime.shared.events import JobSubmitted
+from shadowtime.shared.kernel import kernel
+from shadowtime.shared.run_time_bins import BINS, Masses, bin_of
 
 BACKING = 20.0
 """Pseudo-counts of the wider class in the narrower: how many jobs of its own make a class count as much as that."""

@@ -4,11 +4,11 @@ from typing import Any, Literal
 
 from pydantic import Field
 
-from services.runtime_distribution.renewed import renew
-from shared.events import JobSubmitted
-from shared.predictions import RunTimePrediction
-from shared.predictor import Predictor
-from shared.spec import SpecKeys
+from shadowtime.services.runtime_distribution.renewed import renew
+from shadowtime.shared.events import JobSubmitted
+from shadowtime.shared.predictions import RunTimePrediction
+from shadowtime.shared.predictor import Predictor
+from shadowtime.shared.spec import SpecKeys
 
 
 class LastTwoKeys(SpecKeys):

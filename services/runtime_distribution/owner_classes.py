@@ -4,7 +4,7 @@ from typing import Literal
 
 from pydantic import Field
 
-from services.runtime_distribution.remembered_jobs import UNKNOWN, RememberedJob, RememberingKeys
+from shadowtime.services.runtime_distribution.remembered_jobs import UNKNOWN, RememberedJob, RememberingKeys
 
 Key = tuple[int, ...]
 

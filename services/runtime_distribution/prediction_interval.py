@@ -6,7 +6,7 @@ import numpy as np
 import numpy.typing as npt
 from scipy.special import stdtrit
 
-from shared.kernel import kernel
+from shadowtime.shared.kernel import kernel
 
 Quantiles = npt.NDArray[np.float64]
 

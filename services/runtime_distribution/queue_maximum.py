@@ -2,12 +2,12 @@
 
 from typing import Any
 
-from services.runtime_distribution.remembered_jobs import as_predicted
-from services.runtime_distribution.renewed import renew
-from shared.events import JobSubmitted
-from shared.predictions import RunTimePrediction
-from shared.predictor import Predictor
-from shared.spec import SpecKeys
+from shadowtime.services.runtime_distribution.remembered_jobs import as_predicted
+from shadowtime.services.runtime_distribution.renewed import renew
+from shadowtime.shared.events import JobSubmitted
+from shadowtime.shared.predictions import RunTimePrediction
+from shadowtime.shared.predictor import Predictor
+from shadowtime.shared.spec import SpecKeys
 
 
 class QueueMaximum(Predictor[JobSubmitted, int, RunTimePrediction]):

@@ -6,11 +6,11 @@ from typing import Any, NamedTuple
 
 from pydantic import Field
 
-from shared.bounds import LONGEST
-from shared.events import JobSubmitted
-from shared.predictions import RunTimePrediction
-from shared.predictor import Predictor
-from shared.spec import SpecKeys
+from shadowtime.shared.bounds import LONGEST
+from shadowtime.shared.events import JobSubmitted
+from shadowtime.shared.predictions import RunTimePrediction
+from shadowtime.shared.predictor import Predictor
+from shadowtime.shared.spec import SpecKeys
 
 UNKNOWN = -1
 

@@ -1,6 +1,6 @@
 """No prediction: the request is all that is known."""
 
-from shared.predictor import Silent
+from shadowtime.shared.predictor import Silent
 
 
 class Requested(Silent):

@@ -6,13 +6,13 @@ from typing import Any, NamedTuple
 import numpy as np
 import numpy.typing as npt
 
-from services.runtime_distribution.job_classes import JobClasses
-from services.runtime_distribution.renewed import MOST_OWNERS, renew
-from shared.events import JobSubmitted
-from shared.kernel import kernel
-from shared.predictions import RunTimePrediction
-from shared.predictor import Predictor
-from shared.run_time_bins import Masses, bin_of
+from shadowtime.services.runtime_distribution.job_classes import JobClasses
+from shadowtime.services.runtime_distribution.renewed import MOST_OWNERS, renew
+from shadowtime.shared.events import JobSubmitted
+from shadowtime.shared.kernel import kernel
+from shadowtime.shared.predictions import RunTimePrediction
+from shadowtime.shared.predictor import Predictor
+from shadowtime.shared.run_time_bins import Masses, bin_of
 
 Jobs = npt.NDArray[np.int64]
 """Ended jobs, last first, shape (jobs, 4): run time and request in seconds, processors, executable; -1 if unknown."""

@@ -7,9 +7,9 @@ from typing import Annotated, Final, Literal, get_args
 
 from pydantic import AfterValidator, Field, ValidationError
 
-from shared.errors import SettingsError
-from shared.spec import Spec, SpecKeys, as_text, parse, wrong_key
-from shared.wording import quoted
+from shadowtime.shared.errors import SettingsError
+from shadowtime.shared.spec import Spec, SpecKeys, as_text, parse, wrong_key
+from shadowtime.shared.wording import quoted
 
 Prediction = Literal["mean", "linear", "inverse", "logarithmic"]
 PREDICTIONS: Final = get_args(Prediction)

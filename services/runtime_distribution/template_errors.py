@@ -9,13 +9,13 @@ from collections.abc import Callable, Iterable, Sequence
 import numpy as np
 import numpy.typing as npt
 
-from services.runtime_distribution.category_sums import EMPTY, NONE, Table, insert, remove, rules_of, surest
-from services.runtime_distribution.prediction_interval import Quantiles, t_quantiles
-from services.runtime_distribution.remembered_jobs import UNKNOWN, RememberedJob
-from services.runtime_distribution.similar_jobs import Jobs
-from services.runtime_distribution.template import CHARACTERISTICS, Template
-from services.runtime_distribution.templates import DESCRIBED, TemplatesKeys
-from shared.kernel import kernel
+from shadowtime.services.runtime_distribution.category_sums import EMPTY, NONE, Table, insert, remove, rules_of, surest
+from shadowtime.services.runtime_distribution.prediction_interval import Quantiles, t_quantiles
+from shadowtime.services.runtime_distribution.remembered_jobs import UNKNOWN, RememberedJob
+from shadowtime.services.runtime_distribution.similar_jobs import Jobs
+from shadowtime.services.runtime_distribution.template import CHARACTERISTICS, Template
+from shadowtime.services.runtime_distribution.templates import DESCRIBED, TemplatesKeys
+from shadowtime.shared.kernel import kernel
 
 Floats = npt.NDArray[np.float64]
 
@@ -84,7 +84,7 @@ class TemplateErrors:
 
     Examples
     --------
-    >>> from services.runtime_distribution.template import templates_of
+    >>> from shadowtime.services.runtime_distribution.template import templates_of
     >>> jobs = [RememberedJob(run_time, 100, 1, 7, -1, -1, -1, -1) for run_time in (40, 50, 45)]
     >>> events = [(SUBMITTED, 0), (SUBMITTED, 1), (ENDED, 0), (ENDED, 1), (SUBMITTED, 2), (ENDED, 2)]
     >>> errors = TemplateErrors(jobs, events, TemplatesKeys())

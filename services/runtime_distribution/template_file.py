@@ -3,10 +3,10 @@
 import re
 from pathlib import Path
 
-from services.runtime_distribution.template import DEFAULT, MOST_TEMPLATES, PREDICTIONS, spelled
-from shared.bounds import LARGEST_TEMPLATE_FILE
-from shared.errors import SettingsError
-from shared.wording import QUOTED, shortened
+from shadowtime.services.runtime_distribution.template import DEFAULT, MOST_TEMPLATES, PREDICTIONS, spelled
+from shadowtime.shared.bounds import LARGEST_TEMPLATE_FILE
+from shadowtime.shared.errors import SettingsError
+from shadowtime.shared.wording import QUOTED, shortened
 
 _TEMPLATES = re.compile(rf"\s*({'|'.join((DEFAULT, *PREDICTIONS))})\s*([(;]|$)")
 

@@ -10,7 +10,7 @@ import numpy as np
 import numpy.typing as npt
 from numpy.random import Generator
 
-from services.runtime_distribution.template import CHARACTERISTICS, MOST_TEMPLATES, PREDICTIONS, Template
+from shadowtime.services.runtime_distribution.template import CHARACTERISTICS, MOST_TEMPLATES, PREDICTIONS, Template
 
 Individual = npt.NDArray[np.uint8]
 Floats = npt.NDArray[np.float64]

@@ -5,8 +5,8 @@ from typing import Final, NamedTuple
 
 from numpy.random import PCG64, Generator
 
-from services.runtime_distribution.template import Template
-from services.runtime_distribution.template_genes import Genes, chosen, crossover, cut, fitness, mutated
+from shadowtime.services.runtime_distribution.template import Template
+from shadowtime.services.runtime_distribution.template_genes import Genes, chosen, crossover, cut, fitness, mutated
 
 ELITE: Final = 2
 """Individuals of each generation that survive as they are."""

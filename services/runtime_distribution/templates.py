@@ -7,7 +7,7 @@ from typing import Annotated, ClassVar
 import numpy as np
 from pydantic import AfterValidator, Field
 
-from services.runtime_distribution.category_sums import (
+from shadowtime.services.runtime_distribution.category_sums import (
     COUNT,
     EMPTY,
     NONE,
@@ -19,8 +19,8 @@ from services.runtime_distribution.category_sums import (
     rules_of,
     surest,
 )
-from services.runtime_distribution.prediction_interval import t_quantiles
-from services.runtime_distribution.remembered_jobs import (
+from shadowtime.services.runtime_distribution.prediction_interval import t_quantiles
+from shadowtime.services.runtime_distribution.remembered_jobs import (
     UNKNOWN,
     RememberedJob,
     Remembering,
@@ -28,13 +28,13 @@ from services.runtime_distribution.remembered_jobs import (
     as_predicted,
     remembered,
 )
-from services.runtime_distribution.similar_jobs import BEYOND, Weighting, weighted_masses
-from services.runtime_distribution.template import CHARACTERISTICS, DEFAULT, Template, spelled, templates_of
-from services.runtime_distribution.template_file import spelled_out
-from shared.bounds import LONGEST
-from shared.events import JobSubmitted
-from shared.predictions import RunTimePrediction, published
-from shared.run_time_bins import BINS, bin_of
+from shadowtime.services.runtime_distribution.similar_jobs import BEYOND, Weighting, weighted_masses
+from shadowtime.services.runtime_distribution.template import CHARACTERISTICS, DEFAULT, Template, spelled, templates_of
+from shadowtime.services.runtime_distribution.template_file import spelled_out
+from shadowtime.shared.bounds import LONGEST
+from shadowtime.shared.events import JobSubmitted
+from shadowtime.shared.predictions import RunTimePrediction, published
+from shadowtime.shared.run_time_bins import BINS, bin_of
 
 Key = tuple[int, ...]
 

@@ -5,12 +5,12 @@ from typing import Any, Literal, NamedTuple
 
 import numpy as np
 
-from services.scheduler.expected_end import Column
-from services.scheduler.job_table import NEVER
-from services.scheduler.plan import Columns
-from shared.events import Event, JobEnded, JobSubmitted
-from shared.message import LONGEST
-from shared.speedup import ratio, reshaped_time
+from shadowtime.services.scheduler.expected_end import Column
+from shadowtime.services.scheduler.job_table import NEVER
+from shadowtime.services.scheduler.plan import Columns
+from shadowtime.shared.events import Event, JobEnded, JobSubmitted
+from shadowtime.shared.message import LONGEST
+from shadowtime.shared.speedup import ratio, reshaped_time
 
 Mode = Literal["requested", "half", "quarter", "greedy", "greedy-narrow"]
 

@@ -2,8 +2,8 @@
 
 import numpy as np
 
-from shared.predictions import WalltimeAdjustment
-from shared.run_time_bins import BINS, EDGES, bin_of
+from shadowtime.shared.predictions import WalltimeAdjustment
+from shadowtime.shared.run_time_bins import BINS, EDGES, bin_of
 
 
 def reweighted(

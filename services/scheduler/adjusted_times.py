@@ -4,9 +4,9 @@ from typing import Literal, NamedTuple
 
 from pydantic import BaseModel, ConfigDict, ValidationError
 
-from shared.predictions import RunTimePrediction, WalltimeAdjustment
-from shared.spec import parse, wrong_key
-from shared.wording import quoted
+from shadowtime.shared.predictions import RunTimePrediction, WalltimeAdjustment
+from shadowtime.shared.spec import parse, wrong_key
+from shadowtime.shared.wording import quoted
 
 
 class Uses(BaseModel):

@@ -2,15 +2,15 @@
 
 import numpy as np
 
-from services.scheduler.expected_end import Column, expected_ends
-from services.scheduler.forecast_keys import PlanKeys
-from services.scheduler.job_table import Queue, Running
-from services.scheduler.limits import MOST_STARTS, PLANNED
-from services.scheduler.policy import FITS_NOW, Policy, start
-from services.scheduler.profile import FOREVER, begin, earliest, take
-from shared.events import CutShort, Start
-from shared.kernel import kernel
-from shared.reasons import Reserved
+from shadowtime.services.scheduler.expected_end import Column, expected_ends
+from shadowtime.services.scheduler.forecast_keys import PlanKeys
+from shadowtime.services.scheduler.job_table import Queue, Running
+from shadowtime.services.scheduler.limits import MOST_STARTS, PLANNED
+from shadowtime.services.scheduler.policy import FITS_NOW, Policy, start
+from shadowtime.services.scheduler.profile import FOREVER, begin, earliest, take
+from shadowtime.shared.events import CutShort, Start
+from shadowtime.shared.kernel import kernel
+from shadowtime.shared.reasons import Reserved
 
 RESERVED = Reserved()
 

@@ -2,8 +2,8 @@
 
 import numpy as np
 
-from services.scheduler.expected_end import Column, expected_ends
-from services.scheduler.job_table import Queue, Running
+from shadowtime.services.scheduler.expected_end import Column, expected_ends
+from shadowtime.services.scheduler.job_table import Queue, Running
 
 NO_CORRECTIONS: Column = np.empty(0, dtype=np.int64)
 

@@ -5,12 +5,12 @@ from typing import NamedTuple
 import numpy as np
 import numpy.typing as npt
 
-from services.scheduler.delay_probability import delay_of
-from services.scheduler.expected_end import Column
-from services.scheduler.recalibration import recalibrated
-from services.scheduler.release_walk import Floats, Table, walk
-from services.scheduler.terminations import ends_of, terminations
-from shared.kernel import kernel
+from shadowtime.services.scheduler.delay_probability import delay_of
+from shadowtime.services.scheduler.expected_end import Column
+from shadowtime.services.scheduler.recalibration import recalibrated
+from shadowtime.services.scheduler.release_walk import Floats, Table, walk
+from shadowtime.services.scheduler.terminations import ends_of, terminations
+from shadowtime.shared.kernel import kernel
 
 Flags = npt.NDArray[np.bool_]
 

@@ -2,8 +2,8 @@
 
 import numpy as np
 
-from shared.kernel import kernel
-from shared.run_time_bins import EDGES, Masses
+from shadowtime.shared.kernel import kernel
+from shadowtime.shared.run_time_bins import EDGES, Masses
 
 
 @kernel("Tuple((float64[::1], float64[::1]))(float64[::1], float64[::1], float64, float64, boolean)")

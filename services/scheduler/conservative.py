@@ -5,13 +5,13 @@ from typing import Annotated, Any, Literal
 import numpy as np
 from pydantic import BeforeValidator, Field
 
-from services.scheduler.adaptation import Mode, Shapes
-from services.scheduler.expected_end import Column, expected_ends
-from services.scheduler.job_table import Queue, Running
-from services.scheduler.limits import MOST_STARTS, PLANNED
-from services.scheduler.orders import Order, ranked
-from services.scheduler.phases import Phases
-from services.scheduler.plan import (
+from shadowtime.services.scheduler.adaptation import Mode, Shapes
+from shadowtime.services.scheduler.expected_end import Column, expected_ends
+from shadowtime.services.scheduler.job_table import Queue, Running
+from shadowtime.services.scheduler.limits import MOST_STARTS, PLANNED
+from shadowtime.services.scheduler.orders import Order, ranked
+from shadowtime.services.scheduler.phases import Phases
+from shadowtime.services.scheduler.plan import (
     FIRST,
     NUMBER,
     SHAPE,
@@ -24,11 +24,11 @@ from services.scheduler.plan import (
     plan,
     settled,
 )
-from services.scheduler.policy import Policy
-from services.scheduler.trials import Suspended, Trials
-from shared.chance import key_of
-from shared.events import CapacityChanged, ClusterOpened, CutShort, Event, JobEnded, JobStarted, Start
-from shared.spec import SpecKeys
+from shadowtime.services.scheduler.policy import Policy
+from shadowtime.services.scheduler.trials import Suspended, Trials
+from shadowtime.shared.chance import key_of
+from shadowtime.shared.events import CapacityChanged, ClusterOpened, CutShort, Event, JobEnded, JobStarted, Start
+from shadowtime.shared.spec import SpecKeys
 
 WHEN = ("no", "expected")
 

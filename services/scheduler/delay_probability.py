@@ -15,8 +15,8 @@ from collections.abc import Mapping, Sequence
 
 import numpy as np
 
-from services.scheduler.release_walk import UNBOUNDED, Floats, Table, Walk, in_order, walk
-from shared.kernel import kernel
+from shadowtime.services.scheduler.release_walk import UNBOUNDED, Floats, Table, Walk, in_order, walk
+from shadowtime.shared.kernel import kernel
 
 
 @kernel("Tuple((float64, float64))(float64[::1], float64[:, ::1], float64[:, ::1], int64, float64[::1], float64[::1])")

@@ -6,16 +6,16 @@ from typing import Any, ClassVar
 import numpy as np
 from pydantic import Field
 
-from services.scheduler.expected_end import Column, expected_ends
-from services.scheduler.forecast_keys import PlanKeys
-from services.scheduler.job_table import Queue, Running
-from services.scheduler.limits import MOST_STARTS
-from services.scheduler.orders import CandidateWeight, Order, ranked
-from services.scheduler.policy import FITS_NOW, Policy, backfilled, start
-from shared.chance import key_of
-from shared.events import ClusterOpened, CutShort, Start
-from shared.kernel import kernel
-from shared.spec import SpecKeys
+from shadowtime.services.scheduler.expected_end import Column, expected_ends
+from shadowtime.services.scheduler.forecast_keys import PlanKeys
+from shadowtime.services.scheduler.job_table import Queue, Running
+from shadowtime.services.scheduler.limits import MOST_STARTS
+from shadowtime.services.scheduler.orders import CandidateWeight, Order, ranked
+from shadowtime.services.scheduler.policy import FITS_NOW, Policy, backfilled, start
+from shadowtime.shared.chance import key_of
+from shadowtime.shared.events import ClusterOpened, CutShort, Start
+from shadowtime.shared.kernel import kernel
+from shadowtime.shared.spec import SpecKeys
 
 BEYOND = 1 << 60
 """A time beyond any other: the shadow time of a head that cannot start."""

@@ -3,7 +3,7 @@
 import numpy as np
 import numpy.typing as npt
 
-from shared.kernel import kernel
+from shadowtime.shared.kernel import kernel
 
 Column = npt.NDArray[np.int64]
 

@@ -1,10 +1,10 @@
 """First come, first served."""
 
-from services.scheduler.forecast_keys import ForecastKeys
-from services.scheduler.job_table import Queue, Running
-from services.scheduler.limits import MOST_STARTS
-from services.scheduler.policy import FITS_NOW, Policy, start
-from shared.events import CutShort, Start
+from shadowtime.services.scheduler.forecast_keys import ForecastKeys
+from shadowtime.services.scheduler.job_table import Queue, Running
+from shadowtime.services.scheduler.limits import MOST_STARTS
+from shadowtime.services.scheduler.policy import FITS_NOW, Policy, start
+from shadowtime.shared.events import CutShort, Start
 
 
 class Fcfs(Policy):

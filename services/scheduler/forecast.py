@@ -15,15 +15,15 @@ from typing import Any, NamedTuple, Protocol
 
 import numpy as np
 
-from services.scheduler.all_reserve import AllReserve
-from services.scheduler.easy import BEYOND, Easy
-from services.scheduler.expected_end import Column, expected_ends
-from services.scheduler.forecast_keys import ForecastKeys
-from services.scheduler.job_table import Queue, Running
-from services.scheduler.lwf import by_work
-from services.scheduler.places import Places
-from services.scheduler.policy import Policy
-from services.scheduler.run_ahead import (
+from shadowtime.services.scheduler.all_reserve import AllReserve
+from shadowtime.services.scheduler.easy import BEYOND, Easy
+from shadowtime.services.scheduler.expected_end import Column, expected_ends
+from shadowtime.services.scheduler.forecast_keys import ForecastKeys
+from shadowtime.services.scheduler.job_table import Queue, Running
+from shadowtime.services.scheduler.lwf import by_work
+from shadowtime.services.scheduler.places import Places
+from shadowtime.services.scheduler.policy import Policy
+from shadowtime.services.scheduler.run_ahead import (
     ADJUSTED,
     END,
     ORDER,
@@ -37,9 +37,9 @@ from services.scheduler.run_ahead import (
     Ahead,
     Columns,
 )
-from shared.events import Event, JobSubmitted, SchedulingPoint
-from shared.message import LONGEST
-from shared.predictions import WaitForecast
+from shadowtime.shared.events import Event, JobSubmitted, SchedulingPoint
+from shadowtime.shared.message import LONGEST
+from shadowtime.shared.predictions import WaitForecast
 
 NONE: Column = np.array([], dtype=np.int64)
 

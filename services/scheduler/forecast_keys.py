@@ -7,7 +7,7 @@ from typing import Literal
 
 from pydantic import Field
 
-from shared.spec import SpecKeys
+from shadowtime.shared.spec import SpecKeys
 
 
 class ForecastKeys(SpecKeys):

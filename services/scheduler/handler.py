@@ -6,15 +6,15 @@ was decided is true once the machine has said so.
 
 from typing import Any
 
-from services.scheduler.adaptation import shape_of
-from services.scheduler.adjusted_prior import reweighted
-from services.scheduler.adjusted_times import Uses, planned_times
-from services.scheduler.expected_end import CORRECTIONS
-from services.scheduler.forecast import forecaster_of
-from services.scheduler.job_table import NEVER, Histograms, Queue, Running
-from services.scheduler.policies import POLICIES
-from shared.errors import SettingsError
-from shared.events import (
+from shadowtime.services.scheduler.adaptation import shape_of
+from shadowtime.services.scheduler.adjusted_prior import reweighted
+from shadowtime.services.scheduler.adjusted_times import Uses, planned_times
+from shadowtime.services.scheduler.expected_end import CORRECTIONS
+from shadowtime.services.scheduler.forecast import forecaster_of
+from shadowtime.services.scheduler.job_table import NEVER, Histograms, Queue, Running
+from shadowtime.services.scheduler.policies import POLICIES
+from shadowtime.shared.errors import SettingsError
+from shadowtime.shared.events import (
     ClusterOpened,
     CutShort,
     Decided,
@@ -27,10 +27,10 @@ from shared.events import (
     SchedulingPoint,
     Start,
 )
-from shared.jobs_in_system import RunningJob
-from shared.spec import parse
-from shared.stage_handler import StageHandler
-from shared.wording import quoted
+from shadowtime.shared.jobs_in_system import RunningJob
+from shadowtime.shared.spec import parse
+from shadowtime.shared.stage_handler import StageHandler
+from shadowtime.shared.wording import quoted
 
 
 class Scheduler(StageHandler):

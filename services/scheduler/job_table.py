@@ -6,10 +6,10 @@ from typing import Any, Literal
 import numpy as np
 import numpy.typing as npt
 
-from services.scheduler.adjusted_times import PlannedTimes, Uses
-from services.scheduler.expected_end import Column
-from shared.kernel import kernel
-from shared.run_time_bins import BINS
+from shadowtime.services.scheduler.adjusted_times import PlannedTimes, Uses
+from shadowtime.services.scheduler.expected_end import Column
+from shadowtime.shared.kernel import kernel
+from shadowtime.shared.run_time_bins import BINS
 
 NEVER = 1 << 40
 """Seconds that no job waits or runs (`shared.message.LONGEST` is shorter): stands for a request that was not made."""

@@ -2,12 +2,12 @@
 
 import numpy as np
 
-from services.scheduler.expected_end import Column
-from services.scheduler.forecast_keys import PlanKeys
-from services.scheduler.job_table import Queue, Running
-from services.scheduler.limits import MOST_STARTS
-from services.scheduler.policy import FITS_NOW, Policy, start
-from shared.events import CutShort, Start
+from shadowtime.services.scheduler.expected_end import Column
+from shadowtime.services.scheduler.forecast_keys import PlanKeys
+from shadowtime.services.scheduler.job_table import Queue, Running
+from shadowtime.services.scheduler.limits import MOST_STARTS
+from shadowtime.services.scheduler.policy import FITS_NOW, Policy, start
+from shadowtime.shared.events import CutShort, Start
 
 
 def by_work(queue: Queue, *, on_requests: bool = False) -> Column:

@@ -5,9 +5,9 @@ from typing import Annotated, Literal
 import numpy as np
 from pydantic import Field
 
-from services.scheduler.expected_end import Column
-from services.scheduler.job_table import Queue
-from shared.chance import Floats, uniform
+from shadowtime.services.scheduler.expected_end import Column
+from shadowtime.services.scheduler.job_table import Queue
+from shadowtime.shared.chance import Floats, uniform
 
 Order = Literal["BF", "P", "R", "1/L", "P/L", "R/L"]
 

@@ -12,7 +12,7 @@ from collections.abc import Iterable, Iterator, Sequence
 from dataclasses import dataclass
 from typing import Any, NamedTuple
 
-from shared.events import JobEnded, JobStarted
+from shadowtime.shared.events import JobEnded, JobStarted
 
 EACH_ATTEMPT = 32
 """Candidates that are followed of one attempt, evenly spread over all: the others have the same head and its delays."""

@@ -2,18 +2,18 @@
 
 from collections.abc import Iterator
 
-from services.scheduler.adaptation import Shape, Shapes
-from services.scheduler.expected_end import Column
-from services.scheduler.job_table import NEVER, UNKNOWN, Queue
-from services.scheduler.limits import PLANNED
-from services.scheduler.plan import EACH_STEP, FIRST, Columns, Plan
-from services.scheduler.profile import FOREVER, take
-from services.scheduler.speculation import Attempt, attempt, hole_of, worthwhile
-from services.scheduler.trials import Known, Suspended, Trials
-from shared.events import CutShort, Start
-from shared.message import LONGEST
-from shared.reasons import Reserved, Speculated
-from shared.run_time_bins import EDGES
+from shadowtime.services.scheduler.adaptation import Shape, Shapes
+from shadowtime.services.scheduler.expected_end import Column
+from shadowtime.services.scheduler.job_table import NEVER, UNKNOWN, Queue
+from shadowtime.services.scheduler.limits import PLANNED
+from shadowtime.services.scheduler.plan import EACH_STEP, FIRST, Columns, Plan
+from shadowtime.services.scheduler.profile import FOREVER, take
+from shadowtime.services.scheduler.speculation import Attempt, attempt, hole_of, worthwhile
+from shadowtime.services.scheduler.trials import Known, Suspended, Trials
+from shadowtime.shared.events import CutShort, Start
+from shadowtime.shared.message import LONGEST
+from shadowtime.shared.reasons import Reserved, Speculated
+from shadowtime.shared.run_time_bins import EDGES
 
 EACH_JOB = 10_000
 """Steps over the profile that looking at a job counts for, whatever the profile is like."""

@@ -2,11 +2,11 @@
 
 import numpy as np
 
-from services.scheduler.expected_end import Column
-from services.scheduler.limits import AHEAD
-from services.scheduler.profile import FOREVER, begin, earliest, take
-from services.scheduler.run_ahead import TOO_FAR
-from shared.kernel import kernel
+from shadowtime.services.scheduler.expected_end import Column
+from shadowtime.services.scheduler.limits import AHEAD
+from shadowtime.services.scheduler.profile import FOREVER, begin, earliest, take
+from shadowtime.services.scheduler.run_ahead import TOO_FAR
+from shadowtime.shared.kernel import kernel
 
 EACH_STEP = 3
 """What a place costs for each step of the profile: looking for it, cutting there and taking it."""

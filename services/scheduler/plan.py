@@ -5,9 +5,9 @@ from typing import NamedTuple
 import numpy as np
 import numpy.typing as npt
 
-from services.scheduler.expected_end import Column
-from services.scheduler.profile import FOREVER, begin, earliest, fits, merged, take
-from shared.kernel import kernel
+from shadowtime.services.scheduler.expected_end import Column
+from shadowtime.services.scheduler.profile import FOREVER, begin, earliest, fits, merged, take
+from shadowtime.shared.kernel import kernel
 
 Columns = npt.NDArray[np.int64]
 """Several columns of whole numbers, of shape (columns, jobs)."""

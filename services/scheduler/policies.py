@@ -1,14 +1,14 @@
 """All policies by name, and the one that the project recommends."""
 
-from services.scheduler.all_reserve import AllReserve
-from services.scheduler.conservative import Conservative
-from services.scheduler.easy import Easy, EasySjbf
-from services.scheduler.fcfs import Fcfs
-from services.scheduler.lwf import Lwf
-from services.scheduler.policy import Policy
-from services.scheduler.probabilistic import Probabilistic
-from services.scheduler.wfp import Wfp
-from shared.spec import Registry
+from shadowtime.services.scheduler.all_reserve import AllReserve
+from shadowtime.services.scheduler.conservative import Conservative
+from shadowtime.services.scheduler.easy import Easy, EasySjbf
+from shadowtime.services.scheduler.fcfs import Fcfs
+from shadowtime.services.scheduler.lwf import Lwf
+from shadowtime.services.scheduler.policy import Policy
+from shadowtime.services.scheduler.probabilistic import Probabilistic
+from shadowtime.services.scheduler.wfp import Wfp
+from shadowtime.shared.spec import Registry
 
 POLICIES: Registry[Policy] = Registry(
     "policy",

@@ -3,11 +3,11 @@
 from collections.abc import Sequence
 from typing import Any, ClassVar, Protocol
 
-from services.scheduler.job_table import NEVER, Queue, Running
-from shared.events import ClusterOpened, CutShort, Decision, Evaluated, Event, Start
-from shared.message import LONGEST
-from shared.reasons import Backfilled, FitsNow, Reason
-from shared.spec import SpecKeys
+from shadowtime.services.scheduler.job_table import NEVER, Queue, Running
+from shadowtime.shared.events import ClusterOpened, CutShort, Decision, Evaluated, Event, Start
+from shadowtime.shared.message import LONGEST
+from shadowtime.shared.reasons import Backfilled, FitsNow, Reason
+from shadowtime.shared.spec import SpecKeys
 
 FITS_NOW = FitsNow()
 

@@ -5,22 +5,22 @@ from typing import Any
 
 import numpy as np
 
-from services.scheduler.busy import Busy
-from services.scheduler.candidates import MEASURES, STATED, TOO_MUCH, Flags, Tried, try_candidates
-from services.scheduler.easy import BEYOND, shadow_of
-from services.scheduler.expected_end import Column
-from services.scheduler.job_table import NEVER, Queue, Running
-from services.scheduler.limits import MOST_STARTS, WALKED, WEIGHED
-from services.scheduler.orders import ranked
-from services.scheduler.policy import FITS_NOW, Answer, Policy, backfilled, start
-from services.scheduler.probabilistic_keys import ProbabilisticKeys
-from services.scheduler.recalibration import NOTHING_LEARNED, Recalibration
-from services.scheduler.release_walk import Table
-from services.scheduler.terminations import refined_edges
-from shared.chance import key_of
-from shared.events import ClusterOpened, CutShort, Evaluated, Event, JobStarted, JobSubmitted
-from shared.predictions import DIGITS
-from shared.reasons import ProbablyHarmless, Reason, Risk
+from shadowtime.services.scheduler.busy import Busy
+from shadowtime.services.scheduler.candidates import MEASURES, STATED, TOO_MUCH, Flags, Tried, try_candidates
+from shadowtime.services.scheduler.easy import BEYOND, shadow_of
+from shadowtime.services.scheduler.expected_end import Column
+from shadowtime.services.scheduler.job_table import NEVER, Queue, Running
+from shadowtime.services.scheduler.limits import MOST_STARTS, WALKED, WEIGHED
+from shadowtime.services.scheduler.orders import ranked
+from shadowtime.services.scheduler.policy import FITS_NOW, Answer, Policy, backfilled, start
+from shadowtime.services.scheduler.probabilistic_keys import ProbabilisticKeys
+from shadowtime.services.scheduler.recalibration import NOTHING_LEARNED, Recalibration
+from shadowtime.services.scheduler.release_walk import Table
+from shadowtime.services.scheduler.terminations import refined_edges
+from shadowtime.shared.chance import key_of
+from shadowtime.shared.events import ClusterOpened, CutShort, Evaluated, Event, JobStarted, JobSubmitted
+from shadowtime.shared.predictions import DIGITS
+from shadowtime.shared.reasons import ProbablyHarmless, Reason, Risk
 
 RISKIEST = 3
 """Terminations that a decision names."""

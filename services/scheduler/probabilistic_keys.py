@@ -5,8 +5,8 @@ from typing import Annotated, Literal
 
 from pydantic import BeforeValidator, Field
 
-from services.scheduler.orders import CandidateWeight
-from shared.spec import SpecKeys
+from shadowtime.services.scheduler.orders import CandidateWeight
+from shadowtime.shared.spec import SpecKeys
 
 SYNONYMS = {"BF": "fcfs", "1/L": "expected"}
 """What other policies call orders of ours."""

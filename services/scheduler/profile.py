@@ -2,8 +2,8 @@
 
 import numpy as np
 
-from services.scheduler.expected_end import Column
-from shared.kernel import kernel
+from shadowtime.services.scheduler.expected_end import Column
+from shadowtime.shared.kernel import kernel
 
 FOREVER = 1 << 61
 """A time after all others; `services.scheduler.easy.BEYOND` lies before it."""

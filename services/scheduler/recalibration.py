@@ -18,9 +18,9 @@ from typing import Any
 import numpy as np
 import numpy.typing as npt
 
-from services.scheduler.outcomes import Outcome, Outcomes
-from shared.events import Event, JobEnded, JobStarted
-from shared.kernel import kernel
+from shadowtime.services.scheduler.outcomes import Outcome, Outcomes
+from shadowtime.shared.events import Event, JobEnded, JobStarted
+from shadowtime.shared.kernel import kernel
 
 Floats = npt.NDArray[np.float64]
 Table = npt.NDArray[np.float64]
@@ -135,7 +135,7 @@ def learn(
 class Recalibration:
     """Follows candidates to their outcomes and learns, for those that do not pass the criterion (row 0) and that do.
 
-    >>> from services.scheduler.outcomes import Candidate
+    >>> from shadowtime.services.scheduler.outcomes import Candidate
     >>> mended = Recalibration()
     >>> for _ in range(200):
     ...     mended.learn(Outcome(Candidate(7, 1, 0.1, 0.1, True, among=1), delayed=True))

@@ -9,8 +9,8 @@ from typing import NamedTuple
 import numpy as np
 import numpy.typing as npt
 
-from services.scheduler.expected_end import Column
-from shared.kernel import kernel
+from shadowtime.services.scheduler.expected_end import Column
+from shadowtime.shared.kernel import kernel
 
 Floats = npt.NDArray[np.float64]
 Table = npt.NDArray[np.float64]

@@ -3,11 +3,11 @@
 import numpy as np
 import numpy.typing as npt
 
-from services.scheduler.all_reserve import reserve_pass
-from services.scheduler.easy import BEYOND, easy_pass
-from services.scheduler.expected_end import Column
-from services.scheduler.limits import AHEAD
-from shared.kernel import kernel
+from shadowtime.services.scheduler.all_reserve import reserve_pass
+from shadowtime.services.scheduler.easy import BEYOND, easy_pass
+from shadowtime.services.scheduler.expected_end import Column
+from shadowtime.services.scheduler.limits import AHEAD
+from shadowtime.shared.kernel import kernel
 
 Columns = npt.NDArray[np.int64]
 

@@ -3,11 +3,11 @@
 import math
 from typing import NamedTuple
 
-from services.scheduler.conditioning import condition
-from services.scheduler.expected_end import Column
-from services.scheduler.profile import FOREVER
-from services.scheduler.release_walk import Floats
-from shared.kernel import kernel
+from shadowtime.services.scheduler.conditioning import condition
+from shadowtime.services.scheduler.expected_end import Column
+from shadowtime.services.scheduler.profile import FOREVER
+from shadowtime.services.scheduler.release_walk import Floats
+from shadowtime.shared.kernel import kernel
 
 TEST_ABOVE = 10_800
 """Seconds; only jobs that ask for more are tested (P1, section 6)."""
@@ -78,7 +78,7 @@ def worthwhile(hole: int, saved: int, ran: int, request: int, masses: Floats, ed
         Probability of each bin of run times, shape (bins,), and where they begin and end.
 
     >>> import numpy as np
-    >>> from shared.run_time_bins import BINS, EDGES
+    >>> from shadowtime.shared.run_time_bins import BINS, EDGES
     >>> masses = np.zeros(BINS)
     >>> masses[[5, 15]] = 0.5, 0.5
     >>> worthwhile(3600, 7200, 0, 36_000, masses, EDGES), worthwhile(3600, 7200, 19, 36_000, masses, EDGES)

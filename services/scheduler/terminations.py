@@ -4,11 +4,11 @@ from functools import cache
 
 import numpy as np
 
-from services.scheduler.conditioning import condition
-from services.scheduler.expected_end import Column
-from services.scheduler.release_walk import Floats, Table, in_order
-from shared.kernel import kernel
-from shared.run_time_bins import BINS, RATIO
+from shadowtime.services.scheduler.conditioning import condition
+from shadowtime.services.scheduler.expected_end import Column
+from shadowtime.services.scheduler.release_walk import Floats, Table, in_order
+from shadowtime.shared.kernel import kernel
+from shadowtime.shared.run_time_bins import BINS, RATIO
 
 
 @cache

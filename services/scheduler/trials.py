@@ -4,11 +4,11 @@ from typing import Any, NamedTuple
 
 import numpy as np
 
-from services.scheduler.expected_end import Column
-from services.scheduler.job_table import NEVER, Running
-from services.scheduler.profile import FOREVER
-from services.scheduler.speculation import Attempt, next_time
-from shared.events import Event, JobEnded, JobStarted, JobSubmitted
+from shadowtime.services.scheduler.expected_end import Column
+from shadowtime.services.scheduler.job_table import NEVER, Running
+from shadowtime.services.scheduler.profile import FOREVER
+from shadowtime.services.scheduler.speculation import Attempt, next_time
+from shadowtime.shared.events import Event, JobEnded, JobStarted, JobSubmitted
 
 
 class Known(NamedTuple):

@@ -2,11 +2,11 @@
 
 import numpy as np
 
-from services.scheduler.easy import Easy
-from services.scheduler.expected_end import Column
-from services.scheduler.job_table import Queue
-from services.scheduler.release_walk import Floats
-from shared.spec import SpecKeys
+from shadowtime.services.scheduler.easy import Easy
+from shadowtime.services.scheduler.expected_end import Column
+from shadowtime.services.scheduler.job_table import Queue
+from shadowtime.services.scheduler.release_walk import Floats
+from shadowtime.shared.spec import SpecKeys
 
 
 def scores(now: int, queue: Queue) -> Floats:

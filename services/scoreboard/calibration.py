@@ -12,8 +12,8 @@ from typing import Any
 import numpy as np
 import numpy.typing as npt
 
-from shared.events import Decided, Evaluated, JobSubmitted
-from shared.scores import CalibrationScores, Reliability, ReliabilityBin
+from shadowtime.shared.events import Decided, Evaluated, JobSubmitted
+from shadowtime.shared.scores import CalibrationScores, Reliability, ReliabilityBin
 
 BINS = 10
 

@@ -2,7 +2,7 @@
 
 from typing import Any
 
-from shared.bounds import restored, storable
+from shadowtime.shared.bounds import restored, storable
 
 
 class Capacity:

@@ -5,9 +5,9 @@ from itertools import islice
 from math import sqrt
 from typing import Any, NamedTuple
 
-from shared.bounds import MOST_KINDS
-from shared.predictions import WaitBound
-from shared.scores import WaitBoundScores
+from shadowtime.shared.bounds import MOST_KINDS
+from shadowtime.shared.predictions import WaitBound
+from shadowtime.shared.scores import WaitBoundScores
 
 WINDOW = 1_000
 """Scored jobs in a window; windows are disjoint."""

@@ -9,17 +9,17 @@ from typing import TYPE_CHECKING, get_args
 
 import numpy as np
 
-from services.scoreboard.calibration import BINS as TENTHS
-from services.scoreboard.calibration import ReliabilityTable
-from services.scoreboard.sampling import ALL, FREE, MOST_QUEUES, OTHERS, Sampling
-from shared import metric_names as names
-from shared.metric_names import Metric
-from shared.run_time_bins import EDGES
-from shared.samples import Figure, label
-from shared.walltime_accuracy import AdjustmentClass
+from shadowtime.services.scoreboard.calibration import BINS as TENTHS
+from shadowtime.services.scoreboard.calibration import ReliabilityTable
+from shadowtime.services.scoreboard.sampling import ALL, FREE, MOST_QUEUES, OTHERS, Sampling
+from shadowtime.shared import metric_names as names
+from shadowtime.shared.metric_names import Metric
+from shadowtime.shared.run_time_bins import EDGES
+from shadowtime.shared.samples import Figure, label
+from shadowtime.shared.walltime_accuracy import AdjustmentClass
 
 if TYPE_CHECKING:
-    from services.scoreboard.handler import Scoreboard
+    from shadowtime.services.scoreboard.handler import Scoreboard
 
 QUANTILES = (0.05, 0.25, 0.5, 0.75, 0.95, 0.99)
 PREDICTED_QUANTILES = (0.1, 0.5, 0.9)

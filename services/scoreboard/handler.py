@@ -3,19 +3,19 @@
 from itertools import chain, islice
 from typing import Any
 
-from services.scoreboard.calibration import Calibration
-from services.scoreboard.capacity import Capacity
-from services.scoreboard.coverage import WaitBoundCoverage
-from services.scoreboard.figures import figures
-from services.scoreboard.run_time_distribution import RunTimeDistributionScores
-from services.scoreboard.run_time_errors import RunTimeErrors
-from services.scoreboard.sampling import Sampling
-from services.scoreboard.wait_forecasts import WaitForecastErrors
-from services.scoreboard.waits import WaitScores
-from services.scoreboard.walltime_accuracy import WalltimeAccuracy
-from shared.bounds import MOST_FIGURES, saturated, storable
-from shared.errors import RuleBroken
-from shared.events import (
+from shadowtime.services.scoreboard.calibration import Calibration
+from shadowtime.services.scoreboard.capacity import Capacity
+from shadowtime.services.scoreboard.coverage import WaitBoundCoverage
+from shadowtime.services.scoreboard.figures import figures
+from shadowtime.services.scoreboard.run_time_distribution import RunTimeDistributionScores
+from shadowtime.services.scoreboard.run_time_errors import RunTimeErrors
+from shadowtime.services.scoreboard.sampling import Sampling
+from shadowtime.services.scoreboard.wait_forecasts import WaitForecastErrors
+from shadowtime.services.scoreboard.waits import WaitScores
+from shadowtime.services.scoreboard.walltime_accuracy import WalltimeAccuracy
+from shadowtime.shared.bounds import MOST_FIGURES, saturated, storable
+from shadowtime.shared.errors import RuleBroken
+from shadowtime.shared.events import (
     CapacityChanged,
     ClusterClosed,
     ClusterOpened,
@@ -26,12 +26,12 @@ from shared.events import (
     JobSubmitted,
     Rejected,
 )
-from shared.jobs_in_system import RunningJob
-from shared.predictions import RunTimePrediction
-from shared.samples import Sample, label, name_label
-from shared.scores import PolicyScores, Scores
-from shared.spec import parse
-from shared.stage_handler import StageHandler
+from shadowtime.shared.jobs_in_system import RunningJob
+from shadowtime.shared.predictions import RunTimePrediction
+from shadowtime.shared.samples import Sample, label, name_label
+from shadowtime.shared.scores import PolicyScores, Scores
+from shadowtime.shared.spec import parse
+from shadowtime.shared.stage_handler import StageHandler
 
 
 class Scoreboard(StageHandler):

@@ -15,10 +15,10 @@ from typing import Any, Final
 import numpy as np
 import numpy.typing as npt
 
-from shared.kernel import kernel
-from shared.predictions import DIGITS
-from shared.run_time_bins import EDGES, Masses
-from shared.run_time_outcomes import occupied_time, outcome_masses, outcome_of
+from shadowtime.shared.kernel import kernel
+from shadowtime.shared.predictions import DIGITS
+from shadowtime.shared.run_time_bins import EDGES, Masses
+from shadowtime.shared.run_time_outcomes import occupied_time, outcome_masses, outcome_of
 
 LEAST_MASS: Final = 10.0**-DIGITS
 """What a mass of zero counts as in the log score: the last digit of a published probability (13.8 nats)."""

@@ -2,8 +2,8 @@
 
 from typing import Any
 
-from shared.bounds import restored, storable
-from shared.scores import RunTimeScores
+from shadowtime.shared.bounds import restored, storable
+from shadowtime.shared.scores import RunTimeScores
 
 
 class RunTimeErrors:

@@ -6,10 +6,10 @@ from typing import Any
 
 import numpy as np
 
-from services.scoreboard.wait_quantiles import WaitQuantiles
-from shared.events import Decided, Envelope, JobSubmitted
-from shared.reasons import ProbablyHarmless
-from shared.run_time_bins import BINS
+from shadowtime.services.scoreboard.wait_quantiles import WaitQuantiles
+from shadowtime.shared.events import Decided, Envelope, JobSubmitted
+from shadowtime.shared.reasons import ProbablyHarmless
+from shadowtime.shared.run_time_bins import BINS
 
 MOST_QUEUES = 20
 """Queues with figures of their own, those that came first; the others share a label."""

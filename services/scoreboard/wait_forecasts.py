@@ -2,9 +2,9 @@
 
 from typing import Any
 
-from shared.bounds import restored, storable
-from shared.predictions import WaitForecast
-from shared.scores import WaitForecastScores
+from shadowtime.shared.bounds import restored, storable
+from shadowtime.shared.predictions import WaitForecast
+from shadowtime.shared.scores import WaitForecastScores
 
 
 class WaitForecastErrors:

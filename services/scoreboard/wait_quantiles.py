@@ -6,7 +6,7 @@ from typing import Any
 
 import numpy as np
 
-from shared.message import LARGEST
+from shadowtime.shared.message import LARGEST
 
 STEP = log(1.02)
 """Width of a bin in the logarithm of seconds."""

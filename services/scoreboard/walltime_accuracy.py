@@ -5,8 +5,8 @@ from typing import Any
 
 import numpy as np
 
-from shared.scores import AdjustmentScores
-from shared.walltime_accuracy import AdjustmentClass, accuracy, adjustment_class
+from shadowtime.shared.scores import AdjustmentScores
+from shadowtime.shared.walltime_accuracy import AdjustmentClass, accuracy, adjustment_class
 
 STEPS = 10_000
 """Resolution of the median: accuracies are counted in steps of 1/10,000, so memory does not grow with the jobs."""

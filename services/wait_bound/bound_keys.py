@@ -2,8 +2,8 @@
 
 from pydantic import Field, ValidationInfo, field_validator
 
-from services.wait_bound.binomial import minimum_history
-from shared.spec import SpecKeys
+from shadowtime.services.wait_bound.binomial import minimum_history
+from shadowtime.shared.spec import SpecKeys
 
 
 class BoundKeys(SpecKeys):

@@ -2,11 +2,11 @@
 
 from typing import Any, ClassVar
 
-from services.wait_bound.bound_keys import BoundKeys
-from services.wait_bound.queue_bounds import ALL, Found, News, QueueBounds
-from shared.events import Event, JobSubmitted
-from shared.predictions import WaitBound
-from shared.predictor import Predictor
+from shadowtime.services.wait_bound.bound_keys import BoundKeys
+from shadowtime.services.wait_bound.queue_bounds import ALL, Found, News, QueueBounds
+from shadowtime.shared.events import Event, JobSubmitted
+from shadowtime.shared.predictions import WaitBound
+from shadowtime.shared.predictor import Predictor
 
 MOST_QUEUES = 64
 """Queues with bounds of their own, those that came first; jobs of others have those of the cluster."""

@@ -2,9 +2,9 @@
 
 import numpy as np
 
-from services.wait_bound.change_point_table import THRESHOLDS
-from services.wait_bound.clusters import Floats, Integers
-from shared.kernel import kernel
+from shadowtime.services.wait_bound.change_point_table import THRESHOLDS
+from shadowtime.services.wait_bound.clusters import Floats, Integers
+from shadowtime.shared.kernel import kernel
 
 WINDOW = 500
 """Last waits of which the autocorrelation is taken (spec 3.3)."""

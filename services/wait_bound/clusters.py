@@ -8,7 +8,7 @@ from typing import NamedTuple
 import numpy as np
 import numpy.typing as npt
 
-from shared.kernel import kernel
+from shadowtime.shared.kernel import kernel
 
 Integers = npt.NDArray[np.int64]
 Floats = npt.NDArray[np.float64]

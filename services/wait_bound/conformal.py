@@ -5,7 +5,7 @@ import math
 from collections.abc import Iterator
 from typing import Any
 
-from services.wait_bound.wait_history import WaitHistory, at_rank
+from shadowtime.services.wait_bound.wait_history import WaitHistory, at_rank
 
 MOST = 0.5
 """The largest share of misses that is ever aimed at; twice the share wanted, where that is more."""

@@ -6,9 +6,9 @@ from typing import Any
 
 import numpy as np
 
-from services.wait_bound.clusters import Integers, cut
-from services.wait_bound.group import Group
-from shared.events import JobSubmitted
+from shadowtime.services.wait_bound.clusters import Integers, cut
+from shadowtime.services.wait_bound.group import Group
+from shadowtime.shared.events import JobSubmitted
 
 NO_REQUEST = 1 << 40
 """Seconds that stand for a request that was not made: longer than any."""

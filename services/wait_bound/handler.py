@@ -1,6 +1,6 @@
 """The stage: adds bounds on the wait to every submission, learns from every wait, and says how the bounds fare."""
 
-from services.wait_bound.bounds import (
+from shadowtime.services.wait_bound.bounds import (
     AllBounds,
     ConformalBound,
     EnsembleBound,
@@ -10,13 +10,13 @@ from services.wait_bound.bounds import (
     RtimeBound,
     StaticBound,
 )
-from services.wait_bound.unbounded import Unbounded
-from shared.events import ClusterOpened, Envelope, JobSubmitted
-from shared.message import LONGEST
-from shared.predicting_stage import PredictingStage
-from shared.predictions import WaitBound
-from shared.predictor import Predictor
-from shared.spec import Registry, parse
+from shadowtime.services.wait_bound.unbounded import Unbounded
+from shadowtime.shared.events import ClusterOpened, Envelope, JobSubmitted
+from shadowtime.shared.message import LONGEST
+from shadowtime.shared.predicting_stage import PredictingStage
+from shadowtime.shared.predictions import WaitBound
+from shadowtime.shared.predictor import Predictor
+from shadowtime.shared.spec import Registry, parse
 
 Bounder = Predictor[JobSubmitted, int, tuple[WaitBound, ...]]
 

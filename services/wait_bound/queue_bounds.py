@@ -4,15 +4,15 @@ from typing import Any, NamedTuple
 
 import numpy as np
 
-from services.wait_bound.binomial import minimum_history
-from services.wait_bound.bound_keys import BoundKeys
-from services.wait_bound.conformal import FEWEST, Conformal
-from services.wait_bound.ensemble import Ensemble
-from services.wait_bound.group import DETECTING, bound
-from services.wait_bound.groupings import LARGEST, groupings, nodes, rtime
-from services.wait_bound.live_coverage import LiveCoverage
-from shared.events import JobSubmitted
-from shared.predictions import ChangePoint, Coverage, WaitBound
+from shadowtime.services.wait_bound.binomial import minimum_history
+from shadowtime.services.wait_bound.bound_keys import BoundKeys
+from shadowtime.services.wait_bound.conformal import FEWEST, Conformal
+from shadowtime.services.wait_bound.ensemble import Ensemble
+from shadowtime.services.wait_bound.group import DETECTING, bound
+from shadowtime.services.wait_bound.groupings import LARGEST, groupings, nodes, rtime
+from shadowtime.services.wait_bound.live_coverage import LiveCoverage
+from shadowtime.shared.events import JobSubmitted
+from shadowtime.shared.predictions import ChangePoint, Coverage, WaitBound
 
 RECUT = 1000
 """Submissions after which the ranges are cut anew (P2, section 5)."""

@@ -1,6 +1,6 @@
 """No bound on the wait."""
 
-from shared.predictor import Silent
+from shadowtime.shared.predictor import Silent
 
 
 class Unbounded(Silent):

@@ -4,7 +4,7 @@ from typing import Literal
 
 from pydantic import Field
 
-from shared.spec import SpecKeys
+from shadowtime.shared.spec import SpecKeys
 
 
 class AdjustmentKeys(SpecKeys):

@@ -5,16 +5,16 @@ from typing import Any, NamedTuple
 import numpy as np
 from pydantic import Field
 
-from services.walltime_adjustment.adjustment_keys import AdjustmentKeys
-from services.walltime_adjustment.keys import WINDOWS, Traits, coarser
-from services.walltime_adjustment.percentile import ratio
-from services.walltime_adjustment.rank import positions
-from services.walltime_adjustment.scheme_scores import Floats, SchemeScores, Times
-from services.walltime_adjustment.sliding_ratios import SlidingRatios
-from shared.events import Event, JobEnded, JobSubmitted
-from shared.predictions import WalltimeAdjustment
-from shared.predictor import Predictor
-from shared.run_time_bins import bin_of
+from shadowtime.services.walltime_adjustment.adjustment_keys import AdjustmentKeys
+from shadowtime.services.walltime_adjustment.keys import WINDOWS, Traits, coarser
+from shadowtime.services.walltime_adjustment.percentile import ratio
+from shadowtime.services.walltime_adjustment.rank import positions
+from shadowtime.services.walltime_adjustment.scheme_scores import Floats, SchemeScores, Times
+from shadowtime.services.walltime_adjustment.sliding_ratios import SlidingRatios
+from shadowtime.shared.events import Event, JobEnded, JobSubmitted
+from shadowtime.shared.predictions import WalltimeAdjustment
+from shadowtime.shared.predictor import Predictor
+from shadowtime.shared.run_time_bins import bin_of
 
 CHAINS = ("user", "user+request", "user+project+request", "project")
 """Keys tried, each with its coarser ones where it has too little history."""

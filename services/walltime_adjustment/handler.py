@@ -2,16 +2,16 @@
 
 from typing import Any
 
-from services.walltime_adjustment.auto import Auto
-from services.walltime_adjustment.percentile import Percentile
-from services.walltime_adjustment.unadjusted import Unadjusted
-from shared.events import ClusterOpened, Envelope, JobEnded, JobSubmitted
-from shared.jobs_in_system import RunningJob
-from shared.predicting_stage import PredictingStage
-from shared.predictions import WalltimeAdjustment
-from shared.predictor import Predictor
-from shared.spec import Registry, parse
-from shared.walltime_accuracy import adjustment_class
+from shadowtime.services.walltime_adjustment.auto import Auto
+from shadowtime.services.walltime_adjustment.percentile import Percentile
+from shadowtime.services.walltime_adjustment.unadjusted import Unadjusted
+from shadowtime.shared.events import ClusterOpened, Envelope, JobEnded, JobSubmitted
+from shadowtime.shared.jobs_in_system import RunningJob
+from shadowtime.shared.predicting_stage import PredictingStage
+from shadowtime.shared.predictions import WalltimeAdjustment
+from shadowtime.shared.predictor import Predictor
+from shadowtime.shared.spec import Registry, parse
+from shadowtime.shared.walltime_accuracy import adjustment_class
 
 Adjuster = Predictor[JobSubmitted, JobEnded, WalltimeAdjustment]
 

@@ -5,13 +5,13 @@ from typing import Any, Literal
 
 from pydantic import Field
 
-from services.walltime_adjustment.adjustment_keys import AdjustmentKeys
-from services.walltime_adjustment.keys import WINDOWS, Traits, coarser
-from services.walltime_adjustment.rank import positions
-from services.walltime_adjustment.sliding_ratios import SlidingRatios
-from shared.events import Event, JobEnded, JobSubmitted
-from shared.predictions import WalltimeAdjustment
-from shared.predictor import Predictor
+from shadowtime.services.walltime_adjustment.adjustment_keys import AdjustmentKeys
+from shadowtime.services.walltime_adjustment.keys import WINDOWS, Traits, coarser
+from shadowtime.services.walltime_adjustment.rank import positions
+from shadowtime.services.walltime_adjustment.sliding_ratios import SlidingRatios
+from shadowtime.shared.events import Event, JobEnded, JobSubmitted
+from shadowtime.shared.predictions import WalltimeAdjustment
+from shadowtime.shared.predictor import Predictor
 
 
 class PercentileKeys(AdjustmentKeys):

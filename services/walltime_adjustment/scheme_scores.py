@@ -6,9 +6,9 @@ from typing import Any
 import numpy as np
 import numpy.typing as npt
 
-from shared.kernel import kernel
-from shared.run_time_bins import BINS
-from shared.walltime_accuracy import BAD_GAP
+from shadowtime.shared.kernel import kernel
+from shadowtime.shared.run_time_bins import BINS
+from shadowtime.shared.walltime_accuracy import BAD_GAP
 
 Times = npt.NDArray[np.int64]
 """Seconds."""

@@ -7,7 +7,7 @@ from typing import Any
 
 from sortedcontainers import SortedList
 
-from services.walltime_adjustment.keys import Key, Traits
+from shadowtime.services.walltime_adjustment.keys import Key, Traits
 
 Entry = tuple[int, float, Traits]
 """Time of the end in seconds, ratio, traits of the job."""

@@ -1,6 +1,6 @@
 """No adjustment: requests stand as they were made."""
 
-from shared.predictor import Silent
+from shadowtime.shared.predictor import Silent
 
 
 class Unadjusted(Silent):

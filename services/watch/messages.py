@@ -9,12 +9,12 @@ from rich.console import Console
 from rich.table import Table
 from rich.text import Text
 
-from shared.command_line import plain
-from shared.events import Envelope, Event, JobSubmitted
-from shared.formatting import clock, lines
-from shared.streaming.settings import Settings
-from shared.streaming.subscribe import Message, subscribe
-from shared.topics import DEAD_LETTERS
+from shadowtime.shared.command_line import plain
+from shadowtime.shared.events import Envelope, Event, JobSubmitted
+from shadowtime.shared.formatting import clock, lines
+from shadowtime.shared.streaming.settings import Settings
+from shadowtime.shared.streaming.subscribe import Message, subscribe
+from shadowtime.shared.topics import DEAD_LETTERS
 
 PREDICTIONS = ("run_time", "adjustment", "wait_bounds", "forecast", "coverage", "change_points")
 """Fields of an envelope that stages fill with what they predict, or with how earlier predictions fared."""

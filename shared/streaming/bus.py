@@ -20,10 +20,10 @@ from aiokafka.errors import (
     for_code,
 )
 
-from shared.errors import BusError, reason_of
-from shared.streaming.settings import Settings
-from shared.streaming.unpacking import bound_unpacking
-from shared.topics import DEAD_LETTERS, FLOW
+from shadowtime.shared.errors import BusError, reason_of
+from shadowtime.shared.streaming.settings import Settings
+from shadowtime.shared.streaming.unpacking import bound_unpacking
+from shadowtime.shared.topics import DEAD_LETTERS, FLOW
 
 bound_unpacking()
 

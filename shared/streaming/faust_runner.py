@@ -16,15 +16,15 @@ from typing import Any
 import faust
 import uvloop
 
-from shared.errors import SettingsError
-from shared.stage import Stage
-from shared.streaming import bus
-from shared.streaming.settings import Settings
-from shared.streaming.web import listening
-from shared.streaming.web_names import split_names
-from shared.streaming.worker_loop import WorkerLoop
-from shared.streaming.worker_metrics import WorkerMetrics
-from shared.streaming.worker_pages import worker_pages
+from shadowtime.shared.errors import SettingsError
+from shadowtime.shared.stage import Stage
+from shadowtime.shared.streaming import bus
+from shadowtime.shared.streaming.settings import Settings
+from shadowtime.shared.streaming.web import listening
+from shadowtime.shared.streaming.web_names import split_names
+from shadowtime.shared.streaming.worker_loop import WorkerLoop
+from shadowtime.shared.streaming.worker_metrics import WorkerMetrics
+from shadowtime.shared.streaming.worker_pages import worker_pages
 
 log = logging.getLogger("shadowtime.runner")
 

@@ -2,12 +2,12 @@
 
 from pydantic import ValidationError
 
-from shared.events import Envelope
-from shared.stage import Stage, described
-from shared.streaming.bus import partition_of
-from shared.streaming.stream import Record
-from shared.streaming.unpacking import NotUnpacked
-from shared.wording import QUOTED, quoted, shortened
+from shadowtime.shared.events import Envelope
+from shadowtime.shared.stage import Stage, described
+from shadowtime.shared.streaming.bus import partition_of
+from shadowtime.shared.streaming.stream import Record
+from shadowtime.shared.streaming.unpacking import NotUnpacked
+from shadowtime.shared.wording import QUOTED, quoted, shortened
 
 MOST_WRONG = 1_000
 """Errors of a message, up to which the first is named."""

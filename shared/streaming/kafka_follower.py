@@ -10,9 +10,9 @@ from typing import Any, Self
 from aiokafka import AIOKafkaConsumer, TopicPartition
 from aiokafka.errors import KafkaError
 
-from shared.errors import reason_of
-from shared.streaming import bus
-from shared.streaming.settings import Settings
+from shadowtime.shared.errors import reason_of
+from shadowtime.shared.streaming import bus
+from shadowtime.shared.streaming.settings import Settings
 
 log = logging.getLogger("shadowtime.follower")
 

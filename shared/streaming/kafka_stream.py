@@ -18,12 +18,12 @@ from aiokafka.errors import (
     RecordTooLargeError,
 )
 
-from shared.errors import BusError, Refused, reason_of
-from shared.stage import Stage
-from shared.streaming import bus
-from shared.streaming.settings import Settings
-from shared.streaming.stream import Record
-from shared.topics import DEAD_LETTERS
+from shadowtime.shared.errors import BusError, Refused, reason_of
+from shadowtime.shared.stage import Stage
+from shadowtime.shared.streaming import bus
+from shadowtime.shared.streaming.settings import Settings
+from shadowtime.shared.streaming.stream import Record
+from shadowtime.shared.topics import DEAD_LETTERS
 
 log = logging.getLogger("shadowtime.worker")
 

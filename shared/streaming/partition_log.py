@@ -2,7 +2,7 @@
 
 from typing import NamedTuple
 
-from shared.bounds import LONGEST_NAME
+from shadowtime.shared.bounds import LONGEST_NAME
 
 MAX_BEGINNINGS = 100_000
 """Runs of a partition whose beginnings are remembered; of more, those are forgotten that were found first."""

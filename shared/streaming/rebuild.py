@@ -4,14 +4,14 @@ import time
 from collections.abc import AsyncIterator, Sequence
 from dataclasses import replace
 
-from shared.events import Envelope, Rejected
-from shared.stage import Stage
-from shared.streaming import bus
-from shared.streaming.redis_store import RedisStore, connect
-from shared.streaming.settings import Settings
-from shared.streaming.stage_worker import StageWorker
-from shared.streaming.stream import Record
-from shared.streaming.worker_metrics import WorkerMetrics
+from shadowtime.shared.events import Envelope, Rejected
+from shadowtime.shared.stage import Stage
+from shadowtime.shared.streaming import bus
+from shadowtime.shared.streaming.redis_store import RedisStore, connect
+from shadowtime.shared.streaming.settings import Settings
+from shadowtime.shared.streaming.stage_worker import StageWorker
+from shadowtime.shared.streaming.stream import Record
+from shadowtime.shared.streaming.worker_metrics import WorkerMetrics
 
 
 class _Silent:

@@ -9,9 +9,9 @@ from redis.asyncio.retry import Retry
 from redis.backoff import NoBackoff
 from redis.exceptions import AuthenticationError, RedisError
 
-from shared.errors import Fenced, StoreError, reason_of
-from shared.streaming.settings import Settings
-from shared.streaming.state_store import RunState, Transaction
+from shadowtime.shared.errors import Fenced, StoreError, reason_of
+from shadowtime.shared.streaming.settings import Settings
+from shadowtime.shared.streaming.state_store import RunState, Transaction
 
 # The shebang makes Redis refuse the whole script when memory is full, instead of stopping it half-way.
 COMMIT = """#!lua

@@ -13,7 +13,7 @@ from collections.abc import Mapping
 from pathlib import Path
 from typing import Any
 
-from shared.errors import SettingsError
+from shadowtime.shared.errors import SettingsError
 
 VARIABLE = "SHADOWTIME_ACCESS"
 """Names the folder that has a file for each role, or one such file."""

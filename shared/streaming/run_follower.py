@@ -17,12 +17,12 @@ from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 from typing import Protocol, TypeVar
 
-from shared.errors import SnapshotMismatch
-from shared.events import Envelope
-from shared.stage import Stage, StageRun
-from shared.streaming.redis_store import RedisStore
-from shared.streaming.state_store import RunState
-from shared.wording import quoted
+from shadowtime.shared.errors import SnapshotMismatch
+from shadowtime.shared.events import Envelope
+from shadowtime.shared.stage import Stage, StageRun
+from shadowtime.shared.streaming.redis_store import RedisStore
+from shadowtime.shared.streaming.state_store import RunState
+from shadowtime.shared.wording import quoted
 
 Answer = TypeVar("Answer")
 

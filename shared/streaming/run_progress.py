@@ -7,16 +7,16 @@ of the events of the slice before it.
 import logging
 from collections.abc import Callable, Sequence
 
-from shared.errors import Fenced, Refused, SnapshotMismatch
-from shared.events import Envelope
-from shared.stage import Stage, StageRun, described, rejected
-from shared.streaming.run_slice import PutAway, Run, Slice, Work, push_slice
-from shared.streaming.settings import Settings
-from shared.streaming.state_store import StateStore, Transaction
-from shared.streaming.stream import DeadLetters, Record, Stream
-from shared.streaming.work_thread import Overrun, WorkThread
-from shared.streaming.worker_metrics import WorkerMetrics
-from shared.wording import quoted, shortened
+from shadowtime.shared.errors import Fenced, Refused, SnapshotMismatch
+from shadowtime.shared.events import Envelope
+from shadowtime.shared.stage import Stage, StageRun, described, rejected
+from shadowtime.shared.streaming.run_slice import PutAway, Run, Slice, Work, push_slice
+from shadowtime.shared.streaming.settings import Settings
+from shadowtime.shared.streaming.state_store import StateStore, Transaction
+from shadowtime.shared.streaming.stream import DeadLetters, Record, Stream
+from shadowtime.shared.streaming.work_thread import Overrun, WorkThread
+from shadowtime.shared.streaming.worker_metrics import WorkerMetrics
+from shadowtime.shared.wording import quoted, shortened
 
 log = logging.getLogger("shadowtime.worker")
 

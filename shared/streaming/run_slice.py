@@ -4,10 +4,10 @@ from collections.abc import Callable, Sequence
 from dataclasses import dataclass, field
 from typing import NamedTuple
 
-from shared.errors import SnapshotMismatch
-from shared.events import ClusterClosed, Envelope, JobEnded, JobSubmitted, Rejected
-from shared.stage import StageRun, described, rejected
-from shared.streaming.stream import Record
+from shadowtime.shared.errors import SnapshotMismatch
+from shadowtime.shared.events import ClusterClosed, Envelope, JobEnded, JobSubmitted, Rejected
+from shadowtime.shared.stage import StageRun, described, rejected
+from shadowtime.shared.streaming.stream import Record
 
 Work = tuple[Record, Envelope]
 

@@ -8,11 +8,11 @@ from pydantic import Field, SecretStr, ValidationError, ValidationInfo, field_va
 from pydantic_settings import BaseSettings, SettingsConfigDict
 from pydantic_settings import SettingsError as SourceError
 
-from shared.bounds import LONGEST
-from shared.errors import SettingsError
-from shared.streaming.http_access import http_url
-from shared.streaming.role_settings import SERVERS, file_of, fitting, read_file, read_secret
-from shared.wording import shortened
+from shadowtime.shared.bounds import LONGEST
+from shadowtime.shared.errors import SettingsError
+from shadowtime.shared.streaming.http_access import http_url
+from shadowtime.shared.streaming.role_settings import SERVERS, file_of, fitting, read_file, read_secret
+from shadowtime.shared.wording import shortened
 
 
 class Settings(BaseSettings):

@@ -20,20 +20,20 @@ from collections import OrderedDict
 from collections.abc import Awaitable, Callable, Mapping, Sequence
 from dataclasses import dataclass
 
-from shared.errors import BusError, Fenced, StoreError
-from shared.events import Envelope
-from shared.stage import Stage, described
-from shared.streaming.incoming import Refuse, admitted
-from shared.streaming.partition_log import PartitionLog
-from shared.streaming.run_progress import RunProgress
-from shared.streaming.run_slice import PutAway, Run, Slice, Work
-from shared.streaming.settings import Settings
-from shared.streaming.state_store import StateStore
-from shared.streaming.stream import DeadLetters, Record, Stream
-from shared.streaming.work_thread import WorkThread
-from shared.streaming.worker_metrics import WorkerMetrics
-from shared.topics import JOBS
-from shared.wording import quoted, shortened
+from shadowtime.shared.errors import BusError, Fenced, StoreError
+from shadowtime.shared.events import Envelope
+from shadowtime.shared.stage import Stage, described
+from shadowtime.shared.streaming.incoming import Refuse, admitted
+from shadowtime.shared.streaming.partition_log import PartitionLog
+from shadowtime.shared.streaming.run_progress import RunProgress
+from shadowtime.shared.streaming.run_slice import PutAway, Run, Slice, Work
+from shadowtime.shared.streaming.settings import Settings
+from shadowtime.shared.streaming.state_store import StateStore
+from shadowtime.shared.streaming.stream import DeadLetters, Record, Stream
+from shadowtime.shared.streaming.work_thread import WorkThread
+from shadowtime.shared.streaming.worker_metrics import WorkerMetrics
+from shadowtime.shared.topics import JOBS
+from shadowtime.shared.wording import quoted, shortened
 
 log = logging.getLogger("shadowtime.worker")
 

@@ -4,9 +4,9 @@ import logging
 from collections.abc import AsyncIterator, Sequence
 from typing import Protocol
 
-from shared.logs import FewAMinute
-from shared.streaming.worker_metrics import WorkerMetrics
-from shared.wording import shortened
+from shadowtime.shared.logs import FewAMinute
+from shadowtime.shared.streaming.worker_metrics import WorkerMetrics
+from shadowtime.shared.wording import shortened
 
 log = logging.getLogger("shadowtime.dead-letters")
 log.addFilter(FewAMinute())

@@ -5,9 +5,9 @@ from typing import NamedTuple
 
 from aiokafka import TopicPartition
 
-from shared.errors import BusError
-from shared.streaming.bus import partitions_of, reader
-from shared.streaming.settings import Settings
+from shadowtime.shared.errors import BusError
+from shadowtime.shared.streaming.bus import partitions_of, reader
+from shadowtime.shared.streaming.settings import Settings
 
 MOST_AT_ONCE = 500
 POLL_MILLISECONDS = 1_000

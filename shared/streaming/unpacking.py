@@ -13,7 +13,7 @@ from aiokafka.consumer import fetcher
 from aiokafka.errors import UnsupportedCodecError
 from aiokafka.record._crecords import default_records
 
-from shared.bounds import MOST_UNPACKED
+from shadowtime.shared.bounds import MOST_UNPACKED
 
 GZIP = 16 + zlib.MAX_WBITS
 

@@ -9,11 +9,11 @@ from typing import Any
 
 from aiohttp import web
 
-from shared.errors import SettingsError
-from shared.streaming.web_connections import BACKLOG, IDLE_SECONDS, Connections
-from shared.streaming.web_log import log
-from shared.streaming.web_names import AllowedNames, named
-from shared.wording import quoted
+from shadowtime.shared.errors import SettingsError
+from shadowtime.shared.streaming.web_connections import BACKLOG, IDLE_SECONDS, Connections
+from shadowtime.shared.streaming.web_log import log
+from shadowtime.shared.streaming.web_names import AllowedNames, named
+from shadowtime.shared.wording import quoted
 
 PATIENCE_AT_THE_END = 3.0
 """Seconds that requests under way have when the process is told to end."""

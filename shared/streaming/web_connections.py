@@ -12,7 +12,7 @@ from collections.abc import Callable, Iterator
 from contextlib import contextmanager, suppress
 from typing import cast
 
-from shared.streaming.web_log import log
+from shadowtime.shared.streaming.web_log import log
 
 MOST_CONNECTIONS = 256
 """At once; the next one has that dropped which has been idle for longest."""

@@ -4,8 +4,8 @@ import logging
 
 from aiohttp.http_exceptions import HttpProcessingError
 
-from shared.logs import FewAMinute
-from shared.wording import quoted
+from shadowtime.shared.logs import FewAMinute
+from shadowtime.shared.wording import quoted
 
 
 class NoTraceback(logging.Filter):

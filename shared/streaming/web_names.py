@@ -9,8 +9,8 @@ import re
 from collections.abc import Iterable
 from ipaddress import IPv6Address, ip_address
 
-from shared.errors import SettingsError
-from shared.wording import quoted
+from shadowtime.shared.errors import SettingsError
+from shadowtime.shared.wording import quoted
 
 HOST = re.compile(r"(\[[0-9A-Fa-f:.]{2,45}\]|[A-Za-z0-9_.-]{1,253})(:[0-9]{0,5})?")
 """A host and perhaps a port, as RFC 9112 has them in a Host header, without user names and escapes."""

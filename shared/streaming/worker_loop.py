@@ -10,17 +10,17 @@ from typing import Any
 
 import faust
 
-from shared.stage import Stage
-from shared.streaming import bus
-from shared.streaming.kafka_stream import KafkaStream
-from shared.streaming.partition_log import LONGEST_KEY
-from shared.streaming.redis_store import RedisStore, connect
-from shared.streaming.run_slice import SLICE_BYTES
-from shared.streaming.settings import Settings
-from shared.streaming.stage_worker import Received, StageWorker
-from shared.streaming.turns import Turns
-from shared.streaming.work_thread import Overrun
-from shared.streaming.worker_metrics import WorkerMetrics
+from shadowtime.shared.stage import Stage
+from shadowtime.shared.streaming import bus
+from shadowtime.shared.streaming.kafka_stream import KafkaStream
+from shadowtime.shared.streaming.partition_log import LONGEST_KEY
+from shadowtime.shared.streaming.redis_store import RedisStore, connect
+from shadowtime.shared.streaming.run_slice import SLICE_BYTES
+from shadowtime.shared.streaming.settings import Settings
+from shadowtime.shared.streaming.stage_worker import Received, StageWorker
+from shadowtime.shared.streaming.turns import Turns
+from shadowtime.shared.streaming.work_thread import Overrun
+from shadowtime.shared.streaming.worker_metrics import WorkerMetrics
 
 log = logging.getLogger("shadowtime.runner")
 

@@ -2,8 +2,8 @@
 
 from prometheus_client import CollectorRegistry, Counter, Gauge, Histogram, disable_created_metrics
 
-from shared import metric_names as names
-from shared.metric_names import Metric
+from shadowtime.shared import metric_names as names
+from shadowtime.shared.metric_names import Metric
 
 disable_created_metrics()  # type: ignore[no-untyped-call]  # when a counter began is nothing that anybody looks at
 

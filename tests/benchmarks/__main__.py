@@ -6,8 +6,8 @@ from collections.abc import Callable
 from functools import partial
 from typing import Any
 
-from shared.command_line import run_app, say
-from shared.errors import TraceError
+from shadowtime.shared.command_line import run_app, say
+from shadowtime.shared.errors import TraceError
 from tests.benchmarks.adjusted_requests import BENCHMARKS as ADJUSTMENTS
 from tests.benchmarks.copies import BENCHMARKS as COPIES
 from tests.benchmarks.frontier import BENCHMARKS as FRONTIERS

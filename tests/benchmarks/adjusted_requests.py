@@ -16,17 +16,17 @@ import numpy as np
 import orjson
 import typer
 
-from replayer.comparison import Plan, carry_out
-from replayer.recorded import Recorded
-from replayer.swf import Workload
-from services.catalogue import configure
-from services.scoreboard.walltime_accuracy import WalltimeAccuracy
-from services.walltime_adjustment.handler import ADJUSTERS, Adjuster
-from services.walltime_adjustment.keys import KEYS, MONTH, WINDOWS
-from services.walltime_adjustment.percentile import Percentile
-from shared.command_line import application, run_app
-from shared.events import JobEnded, JobSubmitted
-from shared.spec import parse
+from shadowtime.replayer.comparison import Plan, carry_out
+from shadowtime.replayer.recorded import Recorded
+from shadowtime.replayer.swf import Workload
+from shadowtime.services.catalogue import configure
+from shadowtime.services.scoreboard.walltime_accuracy import WalltimeAccuracy
+from shadowtime.services.walltime_adjustment.handler import ADJUSTERS, Adjuster
+from shadowtime.services.walltime_adjustment.keys import KEYS, MONTH, WINDOWS
+from shadowtime.services.walltime_adjustment.percentile import Percentile
+from shadowtime.shared.command_line import application, run_app
+from shadowtime.shared.events import JobEnded, JobSubmitted
+from shadowtime.shared.spec import parse
 from tests.benchmarks.logs import HELP, METAVAR, log
 
 PERCENTILES = (50, 70, 80, 85, 90, 95, 100)

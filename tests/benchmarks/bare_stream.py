@@ -12,8 +12,8 @@ import uvloop
 from aiokafka import TopicPartition
 from aiokafka.admin import AIOKafkaAdminClient, NewTopic
 
-from shared.streaming import bus
-from shared.streaming.settings import Settings
+from shadowtime.shared.streaming import bus
+from shadowtime.shared.streaming.settings import Settings
 from tests.parity.workers import ROOT
 
 

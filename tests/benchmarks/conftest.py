@@ -4,8 +4,8 @@ from pathlib import Path
 
 import pytest
 
-from replayer.lublin import generate
-from replayer.swf import write_swf
+from shadowtime.replayer.lublin import generate
+from shadowtime.replayer.swf import write_swf
 
 
 @pytest.fixture

@@ -14,11 +14,11 @@ from typing import Annotated, Any
 import numpy as np
 import typer
 
-from replayer.comparison import Plan, carry_out
-from replayer.swf import Workload
-from services.catalogue import configure
-from shared.chance import key_of, uniform
-from shared.scores import Scores
+from shadowtime.replayer.comparison import Plan, carry_out
+from shadowtime.replayer.swf import Workload
+from shadowtime.services.catalogue import configure
+from shadowtime.shared.chance import key_of, uniform
+from shadowtime.shared.scores import Scores
 from tests.benchmarks.logs import SIZES, log
 
 FARTHEST = 60

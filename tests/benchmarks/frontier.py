@@ -13,11 +13,11 @@ from typing import Annotated, Any, NamedTuple
 
 import typer
 
-from dashboards.report.statistics import undominated
-from replayer.comparison import Plan, carry_out
-from replayer.output import result_file
-from services.catalogue import configure
-from shared.command_line import application, run_app, say
+from shadowtime.dashboards.report.statistics import undominated
+from shadowtime.replayer.comparison import Plan, carry_out
+from shadowtime.replayer.output import result_file
+from shadowtime.services.catalogue import configure
+from shadowtime.shared.command_line import application, run_app, say
 from tests.benchmarks.frontier_page import page
 from tests.benchmarks.logs import HELP, METAVAR, log
 

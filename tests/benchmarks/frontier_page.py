@@ -4,9 +4,9 @@ from collections.abc import Sequence
 from html import escape
 from typing import Any
 
-from dashboards.report.charts import Axis, Chart, legend, logarithmic, logarithmic_marks, table
-from dashboards.report.page import STYLE
-from shared.formatting import duration
+from shadowtime.dashboards.report.charts import Axis, Chart, legend, logarithmic, logarithmic_marks, table
+from shadowtime.dashboards.report.page import STYLE
+from shadowtime.shared.formatting import duration
 
 Point = dict[str, Any]
 

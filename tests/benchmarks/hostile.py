@@ -24,16 +24,16 @@ import aiohttp
 import uvloop
 from prometheus_client.parser import text_string_to_metric_families
 
-from replayer.comparison import Plan
-from replayer.records import DecisionLog
-from replayer.swf import BUNDLED, prepare, read_swf
-from services.catalogue import configure
-from shared.streaming import bus
-from shared.streaming.redis_store import connect
-from shared.streaming.settings import Settings
-from shared.topics import DEAD_LETTERS
-from stack.ports import free_port
-from stack.servers import Kafka, Redis
+from shadowtime.replayer.comparison import Plan
+from shadowtime.replayer.records import DecisionLog
+from shadowtime.replayer.swf import BUNDLED, prepare, read_swf
+from shadowtime.services.catalogue import configure
+from shadowtime.shared.streaming import bus
+from shadowtime.shared.streaming.redis_store import connect
+from shadowtime.shared.streaming.settings import Settings
+from shadowtime.shared.topics import DEAD_LETTERS
+from shadowtime.stack.ports import free_port
+from shadowtime.stack.servers import Kafka, Redis
 from tests.benchmarks.bare_stream import spread
 from tests.benchmarks.stream import Timed
 from tests.parity.workers import ROOT, Workers

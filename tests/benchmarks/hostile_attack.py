@@ -9,8 +9,8 @@ import aiohttp
 import uvloop
 from aiokafka.errors import KafkaError
 
-from shared.streaming import bus
-from shared.streaming.settings import Settings
+from shadowtime.shared.streaming import bus
+from shadowtime.shared.streaming.settings import Settings
 from tests.fuzz.attack import attack
 
 PART_SECONDS = 0.1

@@ -8,12 +8,12 @@ from unittest.mock import patch
 import numba
 import numpy as np
 
-from replayer.comparison import Plan, carry_out
-from replayer.lublin import generate
-from replayer.swf import Trace, Workload, prepare
-from services.catalogue import configure
-from services.scheduler import candidates, probabilistic
-from services.scheduler.candidates import Tried, try_candidates
+from shadowtime.replayer.comparison import Plan, carry_out
+from shadowtime.replayer.lublin import generate
+from shadowtime.replayer.swf import Trace, Workload, prepare
+from shadowtime.services.catalogue import configure
+from shadowtime.services.scheduler import candidates, probabilistic
+from shadowtime.services.scheduler.candidates import Tried, try_candidates
 
 PROCESSORS, JOBS, LIMIT = 80_000, 300_000, 600.0
 POLICY = "probabilistic:runtime=empirical"

@@ -3,10 +3,10 @@
 from pathlib import Path
 from typing import NamedTuple
 
-from replayer.arguments import read_cluster, split_size
-from replayer.swf import Workload
-from shared.command_line import say
-from shared.errors import TraceError
+from shadowtime.replayer.arguments import read_cluster, split_size
+from shadowtime.replayer.swf import Workload
+from shadowtime.shared.command_line import say
+from shadowtime.shared.errors import TraceError
 from tests.gates.archive import path_of, workload
 
 

@@ -9,10 +9,10 @@ import sys
 from pathlib import Path
 from typing import Any
 
-from replayer.comparison import Plan
-from services.catalogue import configure
-from shared.command_line import run_app
-from shared.events import Envelope, JobEnded, JobSubmitted
+from shadowtime.replayer.comparison import Plan
+from shadowtime.services.catalogue import configure
+from shadowtime.shared.command_line import run_app
+from shadowtime.shared.events import Envelope, JobEnded, JobSubmitted
 from tests.benchmarks.logs import log, require
 
 ROOT = Path(__file__).parents[2]

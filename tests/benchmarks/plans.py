@@ -11,13 +11,13 @@ import numpy as np
 import numpy.typing as npt
 import typer
 
-from replayer.arguments import split_size
-from replayer.comparison import Plan, carry_out
-from replayer.swf import Workload
-from services.catalogue import configure
-from shared.command_line import application, run_app
-from shared.events import Decided, Envelope, JobEnded, JobStarted, JobSubmitted
-from shared.reasons import Reserved
+from shadowtime.replayer.arguments import split_size
+from shadowtime.replayer.comparison import Plan, carry_out
+from shadowtime.replayer.swf import Workload
+from shadowtime.services.catalogue import configure
+from shadowtime.shared.command_line import application, run_app
+from shadowtime.shared.events import Decided, Envelope, JobEnded, JobStarted, JobSubmitted
+from shadowtime.shared.reasons import Reserved
 from tests.benchmarks.logs import HELP, METAVAR, log
 
 ORDERS = ("BF", "P", "R", "1/L", "P/L", "R/L")

@@ -7,12 +7,12 @@ from typing import Any, NamedTuple
 
 import numpy as np
 
-from services.scheduler.adjusted_times import planned_times
-from services.scheduler.job_table import Histograms, Queue, Running
-from services.scheduler.probabilistic import Probabilistic
-from services.scheduler.probabilistic_keys import ProbabilisticKeys
-from services.scheduler.release_walk import UNBOUNDED, walk
-from services.scheduler.terminations import refined_edges, terminations
+from shadowtime.services.scheduler.adjusted_times import planned_times
+from shadowtime.services.scheduler.job_table import Histograms, Queue, Running
+from shadowtime.services.scheduler.probabilistic import Probabilistic
+from shadowtime.services.scheduler.probabilistic_keys import ProbabilisticKeys
+from shadowtime.services.scheduler.release_walk import UNBOUNDED, walk
+from shadowtime.services.scheduler.terminations import refined_edges, terminations
 from tests.benchmarks.scheduling_pass import NOW, median_microseconds
 
 DAY = 86_400

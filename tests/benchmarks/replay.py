@@ -5,15 +5,15 @@ from collections.abc import Sequence
 from dataclasses import replace
 from typing import Any
 
-from replayer.comparison import Plan, carry_out
-from replayer.embedded import EmbeddedReplay
-from services.catalogue import configure
-from services.pipeline import STAGES
-from services.scheduler.handler import Scheduler
-from services.scheduler.job_table import Queue, Running
-from services.scheduler.policy import Answer, Policy
-from shared.events import ClusterOpened, Event
-from shared.spec import SpecKeys
+from shadowtime.replayer.comparison import Plan, carry_out
+from shadowtime.replayer.embedded import EmbeddedReplay
+from shadowtime.services.catalogue import configure
+from shadowtime.services.pipeline import STAGES
+from shadowtime.services.scheduler.handler import Scheduler
+from shadowtime.services.scheduler.job_table import Queue, Running
+from shadowtime.services.scheduler.policy import Answer, Policy
+from shadowtime.shared.events import ClusterOpened, Event
+from shadowtime.shared.spec import SpecKeys
 from tests.benchmarks.logs import log
 
 

@@ -7,10 +7,10 @@ from typing import Any
 
 import numpy as np
 
-from services.scheduler.adjusted_times import planned_times
-from services.scheduler.job_table import UNKNOWN, Queue, Running
-from services.scheduler.policies import POLICIES
-from shared.spec import parse
+from shadowtime.services.scheduler.adjusted_times import planned_times
+from shadowtime.services.scheduler.job_table import UNKNOWN, Queue, Running
+from shadowtime.services.scheduler.policies import POLICIES
+from shadowtime.shared.spec import parse
 
 QUEUES = (100, 1_000, 10_000, 100_000, 200_000)
 PLANNED_QUEUES = (100, 1_000, 10_000)

@@ -15,21 +15,21 @@ import numpy as np
 import orjson
 import typer
 
-from replayer.comparison import Plan, carry_out
-from replayer.recorded import Recorded
-from replayer.swf import Workload
-from replayer.template_search import errors_on
-from services.catalogue import configure
-from services.runtime_distribution.handler import PREDICTORS
-from services.runtime_distribution.template import DEFAULT, templates_of
-from services.runtime_distribution.template_genes import Genes
-from services.runtime_distribution.template_search import search
-from services.runtime_distribution.templates import TemplatesKeys
-from services.scheduler.policies import BEST
-from services.scoreboard.run_time_errors import RunTimeErrors
-from shared.command_line import application, run_app
-from shared.events import JobEnded, JobSubmitted
-from shared.spec import parse
+from shadowtime.replayer.comparison import Plan, carry_out
+from shadowtime.replayer.recorded import Recorded
+from shadowtime.replayer.swf import Workload
+from shadowtime.replayer.template_search import errors_on
+from shadowtime.services.catalogue import configure
+from shadowtime.services.runtime_distribution.handler import PREDICTORS
+from shadowtime.services.runtime_distribution.template import DEFAULT, templates_of
+from shadowtime.services.runtime_distribution.template_genes import Genes
+from shadowtime.services.runtime_distribution.template_search import search
+from shadowtime.services.runtime_distribution.templates import TemplatesKeys
+from shadowtime.services.scheduler.policies import BEST
+from shadowtime.services.scoreboard.run_time_errors import RunTimeErrors
+from shadowtime.shared.command_line import application, run_app
+from shadowtime.shared.events import JobEnded, JobSubmitted
+from shadowtime.shared.spec import parse
 from tests.benchmarks.logs import HELP, METAVAR, log
 
 SIMPLE = (

@@ -10,10 +10,10 @@ from typing import Any
 
 import uvloop
 
-from replayer.streamed import StreamedReplay
-from shared.streaming.settings import Settings
-from stack.ports import HOST
-from stack.servers import Kafka, Redis, VictoriaMetrics
+from shadowtime.replayer.streamed import StreamedReplay
+from shadowtime.shared.streaming.settings import Settings
+from shadowtime.stack.ports import HOST
+from shadowtime.stack.servers import Kafka, Redis, VictoriaMetrics
 from tests.benchmarks.logs import require
 from tests.benchmarks.stream import TRACE, plan
 from tests.parity.store import exported

@@ -15,18 +15,18 @@ from typing import Any
 
 import uvloop
 
-from replayer.comparison import Plan
-from replayer.recorded import Recorded
-from replayer.streamed import StreamedReplay
-from replayer.swf import Workload
-from services.catalogue import configure
-from services.pipeline import STAGES
-from shared.events import ClusterClosed, Decided, Envelope, Event
-from shared.streaming import bus
-from shared.streaming.settings import Settings
-from shared.topics import FLOW, JOBS
-from stack.roles import ADMIN
-from stack.servers import Kafka, Redis
+from shadowtime.replayer.comparison import Plan
+from shadowtime.replayer.recorded import Recorded
+from shadowtime.replayer.streamed import StreamedReplay
+from shadowtime.replayer.swf import Workload
+from shadowtime.services.catalogue import configure
+from shadowtime.services.pipeline import STAGES
+from shadowtime.shared.events import ClusterClosed, Decided, Envelope, Event
+from shadowtime.shared.streaming import bus
+from shadowtime.shared.streaming.settings import Settings
+from shadowtime.shared.topics import FLOW, JOBS
+from shadowtime.stack.roles import ADMIN
+from shadowtime.stack.servers import Kafka, Redis
 from tests.benchmarks.bare_stream import bare_aiokafka, bare_faust, drained, fill, spread
 from tests.benchmarks.logs import log, require
 from tests.guarded import guarded

@@ -14,15 +14,15 @@ from typing import Any
 
 import uvloop
 
-from replayer.comparison import Plan
-from replayer.streamed import StreamedReplay
-from replayer.swf import Workload
-from services.catalogue import configure
-from services.pipeline import STAGES
-from shared.events import Envelope, JobEnded, JobSubmitted
-from shared.streaming.redis_store import connect
-from shared.streaming.settings import Settings
-from stack.servers import Kafka, Redis
+from shadowtime.replayer.comparison import Plan
+from shadowtime.replayer.streamed import StreamedReplay
+from shadowtime.replayer.swf import Workload
+from shadowtime.services.catalogue import configure
+from shadowtime.services.pipeline import STAGES
+from shadowtime.shared.events import Envelope, JobEnded, JobSubmitted
+from shadowtime.shared.streaming.redis_store import connect
+from shadowtime.shared.streaming.settings import Settings
+from shadowtime.stack.servers import Kafka, Redis
 from tests.benchmarks.logs import log
 from tests.benchmarks.stream import workers
 

@@ -10,7 +10,7 @@ import pytest
 
 import tests.benchmarks.large_machine as large
 import tests.benchmarks.probabilistic_pass as passes
-from shared.errors import TraceError
+from shadowtime.shared.errors import TraceError
 from tests.benchmarks import plans
 from tests.benchmarks.__main__ import BENCHMARKS, main
 from tests.benchmarks.logs import log

@@ -4,7 +4,7 @@ import numpy as np
 import pytest
 
 import tests.benchmarks.copies as module
-from replayer.swf import BUNDLED, prepare, read_swf
+from shadowtime.replayer.swf import BUNDLED, prepare, read_swf
 from tests.benchmarks.copies import FARTHEST, perturbed
 from tests.replayer.small_logs import generated
 

@@ -13,20 +13,20 @@ from typing import Annotated, Any
 import numpy as np
 import typer
 
-from replayer.comparison import Plan
-from replayer.embedded import EmbeddedReplay
-from services.catalogue import configure
-from services.pipeline import STAGES
-from services.scheduler.adjusted_times import planned_times
-from services.scheduler.forecast import forecaster_of
-from services.scheduler.handler import Scheduler
-from services.scheduler.job_table import UNKNOWN, Queue, Running
-from services.scheduler.policies import POLICIES
-from shared.command_line import application, run_app
-from shared.events import ClusterOpened
-from shared.predictions import WaitForecast
-from shared.spec import parse
-from shared.stage import Stage
+from shadowtime.replayer.comparison import Plan
+from shadowtime.replayer.embedded import EmbeddedReplay
+from shadowtime.services.catalogue import configure
+from shadowtime.services.pipeline import STAGES
+from shadowtime.services.scheduler.adjusted_times import planned_times
+from shadowtime.services.scheduler.forecast import forecaster_of
+from shadowtime.services.scheduler.handler import Scheduler
+from shadowtime.services.scheduler.job_table import UNKNOWN, Queue, Running
+from shadowtime.services.scheduler.policies import POLICIES
+from shadowtime.shared.command_line import application, run_app
+from shadowtime.shared.events import ClusterOpened
+from shadowtime.shared.predictions import WaitForecast
+from shadowtime.shared.spec import parse
+from shadowtime.shared.stage import Stage
 from tests.benchmarks.logs import HELP, METAVAR, log
 from tests.benchmarks.scheduling_pass import FREE, NOW, median_microseconds, queue_of, running_of
 from tests.clairvoyance import clairvoyant_stages

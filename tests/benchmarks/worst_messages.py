@@ -12,9 +12,9 @@ from collections.abc import Callable, Iterator
 from functools import partial
 from typing import Any
 
-from services.catalogue import canonical, configure
-from services.pipeline import STAGES
-from shared.events import (
+from shadowtime.services.catalogue import canonical, configure
+from shadowtime.services.pipeline import STAGES
+from shadowtime.shared.events import (
     ClusterClosed,
     ClusterOpened,
     Decided,
@@ -26,10 +26,10 @@ from shared.events import (
     Rejected,
     SchedulingPoint,
 )
-from shared.message import LARGEST
-from shared.predictions import RunTimePrediction, WaitBound
-from shared.run_time_bins import BINS
-from shared.stage import StageRun
+from shadowtime.shared.message import LARGEST
+from shadowtime.shared.predictions import RunTimePrediction, WaitBound
+from shadowtime.shared.run_time_bins import BINS
+from shadowtime.shared.stage import StageRun
 
 JOBS = 100_000
 """That run, and that wait: as many as a run may have alive."""

@@ -2,10 +2,10 @@
 
 from collections.abc import Iterator
 
-from replayer.source import Source
-from services.pipeline import STAGES
-from shared.events import ClusterClosed, ClusterOpened, Decided, Envelope, Event, Rejected
-from shared.stage import StageRun
+from shadowtime.replayer.source import Source
+from shadowtime.services.pipeline import STAGES
+from shadowtime.shared.events import ClusterClosed, ClusterOpened, Decided, Envelope, Event, Rejected
+from shadowtime.shared.stage import StageRun
 
 
 class Chain:

@@ -5,10 +5,10 @@ from typing import Any, get_args
 
 from hypothesis import strategies as st
 
-from services.catalogue import REGISTRIES, canonical
-from shared.bounds import LARGEST, LATEST, LONGEST, MOST_PROCESSORS
-from shared.events import Outcome
-from shared.run_time_bins import BINS
+from shadowtime.services.catalogue import REGISTRIES, canonical
+from shadowtime.shared.bounds import LARGEST, LATEST, LONGEST, MOST_PROCESSORS
+from shadowtime.shared.events import Outcome
+from shadowtime.shared.run_time_bins import BINS
 from tests.checks.listed import specs
 
 COSTLY = {"hmm", "history", "window"}

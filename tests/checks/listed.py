@@ -2,7 +2,7 @@
 
 from typing import Literal, get_args, get_origin
 
-from services.catalogue import REGISTRIES, canonical
+from shadowtime.services.catalogue import REGISTRIES, canonical
 
 
 def specs(option: str) -> list[str]:

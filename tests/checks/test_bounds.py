@@ -5,9 +5,9 @@ from typing import Any
 import orjson
 from hypothesis import HealthCheck, given, settings
 
-from services.pipeline import STAGES
-from shared.events import Envelope, Rejected
-from shared.stage import Stage, StageRun
+from shadowtime.services.pipeline import STAGES
+from shadowtime.shared.events import Envelope, Rejected
+from shadowtime.shared.stage import Stage, StageRun
 from tests.checks.hostile import OPENINGS, STREAMS, Json, events
 
 POLICY = "easy(order=BF)"

@@ -7,12 +7,12 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from replayer.embedded import EmbeddedReplay
-from replayer.machine import Machine
-from replayer.swf import Workload
-from services.scheduler.policies import POLICIES
-from services.scheduler.policy import Answer, Policy
-from shared.events import (
+from shadowtime.replayer.embedded import EmbeddedReplay
+from shadowtime.replayer.machine import Machine
+from shadowtime.replayer.swf import Workload
+from shadowtime.services.scheduler.policies import POLICIES
+from shadowtime.services.scheduler.policy import Answer, Policy
+from shadowtime.shared.events import (
     ClusterOpened,
     CutShort,
     Decided,
@@ -24,7 +24,7 @@ from shared.events import (
     SchedulingPoint,
     Start,
 )
-from shared.spec import parse
+from shadowtime.shared.spec import parse
 from tests.checks.listed import specs
 from tests.checks.workloads import workloads
 from tests.services.scheduler.instances import Instance, contents, instances

@@ -8,11 +8,11 @@ import orjson
 import pytest
 from numpy.random import PCG64, Generator
 
-from services.catalogue import REGISTRIES
-from shared.events import JobEnded, JobSubmitted
-from shared.predictions import RunTimePrediction, WaitBound, WalltimeAdjustment
-from shared.predictor import Predictor
-from shared.spec import Registry, parse
+from shadowtime.services.catalogue import REGISTRIES
+from shadowtime.shared.events import JobEnded, JobSubmitted
+from shadowtime.shared.predictions import RunTimePrediction, WaitBound, WalltimeAdjustment
+from shadowtime.shared.predictor import Predictor
+from shadowtime.shared.spec import Registry, parse
 from tests.checks.listed import specs
 
 AnyPredictor = Predictor[JobSubmitted, Any, Any]

@@ -7,11 +7,11 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from replayer.machine import Machine
-from replayer.recorded import Recorded
-from replayer.swf import Workload
-from services.pipeline import STAGES
-from shared.events import (
+from shadowtime.replayer.machine import Machine
+from shadowtime.replayer.recorded import Recorded
+from shadowtime.replayer.swf import Workload
+from shadowtime.services.pipeline import STAGES
+from shadowtime.shared.events import (
     CapacityChanged,
     ClusterClosed,
     ClusterOpened,
@@ -25,8 +25,8 @@ from shared.events import (
     Rejected,
     SchedulingPoint,
 )
-from shared.predictions import RunTimePrediction, WalltimeAdjustment
-from shared.stage import Stage, StageRun
+from shadowtime.shared.predictions import RunTimePrediction, WalltimeAdjustment
+from shadowtime.shared.stage import Stage, StageRun
 from tests.checks.chain import Chain
 from tests.checks.listed import specs
 from tests.checks.workloads import workloads

@@ -7,11 +7,11 @@ from pathlib import Path
 
 import pytest
 
-from shared.errors import Fenced, StoreError
-from shared.streaming.redis_store import RedisStore, connect
-from shared.streaming.settings import Settings
-from shared.streaming.state_store import StateStore, Transaction
-from stack.servers import Redis
+from shadowtime.shared.errors import Fenced, StoreError
+from shadowtime.shared.streaming.redis_store import RedisStore, connect
+from shadowtime.shared.streaming.settings import Settings
+from shadowtime.shared.streaming.state_store import StateStore, Transaction
+from shadowtime.stack.servers import Redis
 from tests.real_servers import require
 from tests.shared.streaming.memory_store import MemoryStore
 

@@ -6,7 +6,7 @@ from typing import NamedTuple
 import numpy as np
 from hypothesis import strategies as st
 
-from replayer.swf import FIELDS, Trace, Workload, prepare
+from shadowtime.replayer.swf import FIELDS, Trace, Workload, prepare
 
 
 class TraceRow(NamedTuple):

@@ -5,9 +5,9 @@ import re
 from collections.abc import Iterator, Mapping
 from typing import Any, NamedTuple
 
-from dashboards.generate import ALERTING, PROVISIONING
-from shared.metric_names import ANSWERS, METRICS
-from stack.servers import VictoriaMetrics
+from shadowtime.dashboards.generate import ALERTING, PROVISIONING
+from shadowtime.shared.metric_names import ANSWERS, METRICS
+from shadowtime.stack.servers import VictoriaMetrics
 from tests.parity.store import ask
 
 MAY_BE_EMPTY = re.compile(r"\b([Ee]mpty|[Nn]othing|[Gg]aps?|No dot|zero unless)\b")

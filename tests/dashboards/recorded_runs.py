@@ -2,10 +2,10 @@
 
 from typing import Any
 
-from replayer.comparison import Plan, as_json, carry_out
-from replayer.run_record import RunRecord
-from replayer.swf import Workload
-from services.catalogue import canonical, configure
+from shadowtime.replayer.comparison import Plan, as_json, carry_out
+from shadowtime.replayer.run_record import RunRecord
+from shadowtime.replayer.swf import Workload
+from shadowtime.services.catalogue import canonical, configure
 from tests.replayer.small_logs import generated, plan_of
 
 POLICIES = ("fcfs", "easy", "best")

@@ -6,11 +6,11 @@ from pathlib import Path
 
 import yaml  # type: ignore[import-untyped]
 
-from dashboards.alerts import ALERTS
-from shared.metric_names import SCRAPE_JOB
-from stack.ports import HOST, free_port
-from stack.servers import VictoriaMetrics
-from stack.worker import CHECKOUT
+from shadowtime.dashboards.alerts import ALERTS
+from shadowtime.shared.metric_names import SCRAPE_JOB
+from shadowtime.stack.ports import HOST, free_port
+from shadowtime.stack.servers import VictoriaMetrics
+from shadowtime.stack.worker import CHECKOUT
 from tests.parity.store import ask
 from tests.real_servers import require
 from tests.stack.processes import wait_until

@@ -8,10 +8,10 @@ from grafana_foundation_sdk.cog.encoder import JSONEncoder
 from grafana_foundation_sdk.cog.plugins import register_default_plugins
 from grafana_foundation_sdk.models.dashboard import Dashboard
 
-from dashboards.generate import BOARDS, PROVISIONING, generated
-from dashboards.push import holds
-from services.pipeline import STAGES
-from shared.metric_names import METRICS, RUN
+from shadowtime.dashboards.generate import BOARDS, PROVISIONING, generated
+from shadowtime.dashboards.push import holds
+from shadowtime.services.pipeline import STAGES
+from shadowtime.shared.metric_names import METRICS, RUN
 from tests.dashboards.asked import asked, boards, known, panels, variables
 
 

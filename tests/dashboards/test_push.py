@@ -10,10 +10,10 @@ from typing import Any
 
 import pytest
 
-from dashboards.push import Push, Pushed
-from shared.errors import PushError
-from stack.ports import HOST, free_port
-from stack.worker import CHECKOUT
+from shadowtime.dashboards.push import Push, Pushed
+from shadowtime.shared.errors import PushError
+from shadowtime.stack.ports import HOST, free_port
+from shadowtime.stack.worker import CHECKOUT
 from tests.dashboards.asked import alert_rules, boards
 from tests.patience import PATIENCE
 

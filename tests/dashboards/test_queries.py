@@ -12,13 +12,13 @@ from typing import Any, NamedTuple
 
 import pytest
 
-from dashboards.push import holds
-from replayer.swf import read_swf
-from services.pipeline import STAGES
-from shared.metric_names import METRICS, RESULTS, RUN_TIME_STATE
-from stack.plan import Plan
-from stack.servers import SERVERS, VictoriaMetrics
-from stack.worker import CHECKOUT
+from shadowtime.dashboards.push import holds
+from shadowtime.replayer.swf import read_swf
+from shadowtime.services.pipeline import STAGES
+from shadowtime.shared.metric_names import METRICS, RESULTS, RUN_TIME_STATE
+from shadowtime.stack.plan import Plan
+from shadowtime.stack.servers import SERVERS, VictoriaMetrics
+from shadowtime.stack.worker import CHECKOUT
 from tests.dashboards.asked import Asked, answered, asked, boards, known, panels, regular, values, variables
 from tests.parity.store import ask
 from tests.real_servers import require

@@ -12,12 +12,12 @@ import pytest
 from aiokafka import AIOKafkaProducer
 from aiokafka.record._crecords import default_records
 
-from shared.bounds import MOST_UNPACKED
-from shared.events import ClusterOpened, Envelope, JobStarted, SchedulingPoint
-from shared.streaming import bus
-from shared.streaming.settings import Settings
-from shared.topics import FLOW
-from stack.servers import Kafka, Redis
+from shadowtime.shared.bounds import MOST_UNPACKED
+from shadowtime.shared.events import ClusterOpened, Envelope, JobStarted, SchedulingPoint
+from shadowtime.shared.streaming import bus
+from shadowtime.shared.streaming.settings import Settings
+from shadowtime.shared.topics import FLOW
+from shadowtime.stack.servers import Kafka, Redis
 from tests.parity.workers import ROOT, Workers
 from tests.patience import PATIENCE
 

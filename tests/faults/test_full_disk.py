@@ -8,8 +8,8 @@ from pathlib import Path
 
 import pytest
 
-from shared.streaming.settings import Settings
-from stack.servers import Kafka, Redis
+from shadowtime.shared.streaming.settings import Settings
+from shadowtime.stack.servers import Kafka, Redis
 from tests.parity.test_parity import assert_complete, embedded
 from tests.parity.workers import Workers
 from tests.patience import PATIENCE

@@ -7,10 +7,10 @@ from pathlib import Path
 import pytest
 from aiokafka import TopicPartition
 
-from shared.streaming import bus
-from shared.streaming.settings import Settings
-from shared.topics import FLOW
-from stack.servers import Kafka
+from shadowtime.shared.streaming import bus
+from shadowtime.shared.streaming.settings import Settings
+from shadowtime.shared.topics import FLOW
+from shadowtime.stack.servers import Kafka
 from tests.patience import PATIENCE
 from tests.real_servers import require
 

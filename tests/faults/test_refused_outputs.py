@@ -10,12 +10,12 @@ from urllib.request import urlopen
 
 from aiokafka.admin import AIOKafkaAdminClient, NewTopic
 
-from shared.events import ClusterOpened, Envelope, SchedulingPoint
-from shared.streaming import bus
-from shared.streaming.settings import Settings
-from shared.topics import DEAD_LETTERS, FLOW
-from stack.ports import free_port
-from stack.servers import Kafka, Redis
+from shadowtime.shared.events import ClusterOpened, Envelope, SchedulingPoint
+from shadowtime.shared.streaming import bus
+from shadowtime.shared.streaming.settings import Settings
+from shadowtime.shared.topics import DEAD_LETTERS, FLOW
+from shadowtime.stack.ports import free_port
+from shadowtime.stack.servers import Kafka, Redis
 from tests.parity.workers import ROOT, Workers
 from tests.patience import PATIENCE
 from tests.real_servers import require

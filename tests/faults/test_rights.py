@@ -24,11 +24,11 @@ from aiokafka.errors import KafkaError
 from aiokafka.protocol.admin import ApiVersionRequest
 from aiokafka.protocol.metadata import MetadataRequest
 
-from shared.errors import BusError
-from shared.streaming import bus
-from shared.streaming.role_settings import VARIABLE
-from shared.topics import DEAD_LETTERS, FLOW
-from stack.roles import (
+from shadowtime.shared.errors import BusError
+from shadowtime.shared.streaming import bus
+from shadowtime.shared.streaming.role_settings import VARIABLE
+from shadowtime.shared.topics import DEAD_LETTERS, FLOW
+from shadowtime.stack.roles import (
     ADMIN,
     ASK,
     HEALTH,
@@ -42,7 +42,7 @@ from stack.roles import (
     roles,
     secret_names,
 )
-from stack.victoria_metrics import USER
+from shadowtime.stack.victoria_metrics import USER
 from tests.guarded import FLOW as STAGES
 from tests.guarded import Guarded, guarded
 from tests.parity.test_parity import embedded
@@ -329,8 +329,8 @@ def test_finding_08_samples_are_written_read_and_deleted_with_keys_only(servers:
 
 SUBSCRIBE = """
 import asyncio
-from shared.streaming.settings import read_settings
-from shared.streaming.subscribe import subscribe
+from shadowtime.shared.streaming.settings import read_settings
+from shadowtime.shared.streaming.subscribe import subscribe
 async def main():
     async for messages in subscribe(read_settings(role="subscriber"), "decisions", beginning=True):
         for message in messages:

@@ -9,9 +9,9 @@ from pathlib import Path
 
 import pytest
 
-from stack.kafka_server import jar_folder
-from stack.ports import HOST, free_port
-from stack.servers import Kafka, Redis
+from shadowtime.stack.kafka_server import jar_folder
+from shadowtime.stack.ports import HOST, free_port
+from shadowtime.stack.servers import Kafka, Redis
 from tests.parity.test_parity import embedded
 from tests.parity.workers import ROOT, Workers
 from tests.patience import PATIENCE

@@ -9,13 +9,13 @@ from pathlib import Path
 
 import pytest
 
-from services.pipeline import STAGES
-from shared.events import Envelope, SchedulingPoint
-from shared.stage import SNAPSHOT_SCHEMA
-from shared.streaming.bus import partition_of
-from shared.streaming.redis_store import connect
-from shared.streaming.settings import Settings
-from stack.servers import Kafka, Redis
+from shadowtime.services.pipeline import STAGES
+from shadowtime.shared.events import Envelope, SchedulingPoint
+from shadowtime.shared.stage import SNAPSHOT_SCHEMA
+from shadowtime.shared.streaming.bus import partition_of
+from shadowtime.shared.streaming.redis_store import connect
+from shadowtime.shared.streaming.settings import Settings
+from shadowtime.stack.servers import Kafka, Redis
 from tests.faults.test_bad_messages import dead_letters, publish
 from tests.parity.test_parity import embedded
 from tests.parity.topic_logs import sequences, without_duplicates

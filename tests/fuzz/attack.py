@@ -6,11 +6,11 @@ from itertools import count, islice
 from random import Random
 from typing import NamedTuple
 
-from services.catalogue import configure
-from shared.bounds import MOST_PROCESSORS
-from shared.events import ClusterOpened, JobStarted, JobSubmitted, SchedulingPoint
-from shared.streaming.bus import partition_of
-from shared.topics import FLOW, JOBS
+from shadowtime.services.catalogue import configure
+from shadowtime.shared.bounds import MOST_PROCESSORS
+from shadowtime.shared.events import ClusterOpened, JobStarted, JobSubmitted, SchedulingPoint
+from shadowtime.shared.streaming.bus import partition_of
+from shadowtime.shared.topics import FLOW, JOBS
 from tests.fuzz.mutations import FOREIGN, HUGE, MUTATIONS, Json, damaged, mutated, spec_at_its_bounds
 from tests.fuzz.streams import SETTINGS, passed_on, published, right_events
 

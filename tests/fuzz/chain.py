@@ -6,19 +6,19 @@ from collections.abc import Sequence
 from dataclasses import dataclass, field
 from random import Random
 
-from services.pipeline import STAGES
-from shared.errors import BusError
-from shared.events import Envelope, Rejected
-from shared.stage import Stage, StageRun
-from shared.streaming.incoming import Refuse, admitted
-from shared.streaming.run_slice import SLICE_BYTES
-from shared.streaming.settings import Settings
-from shared.streaming.stage_worker import Received, StageWorker
-from shared.streaming.state_store import Transaction
-from shared.streaming.stream import Record
-from shared.streaming.turns import Turns
-from shared.streaming.worker_metrics import WorkerMetrics
-from shared.topics import FLOW, JOBS
+from shadowtime.services.pipeline import STAGES
+from shadowtime.shared.errors import BusError
+from shadowtime.shared.events import Envelope, Rejected
+from shadowtime.shared.stage import Stage, StageRun
+from shadowtime.shared.streaming.incoming import Refuse, admitted
+from shadowtime.shared.streaming.run_slice import SLICE_BYTES
+from shadowtime.shared.streaming.settings import Settings
+from shadowtime.shared.streaming.stage_worker import Received, StageWorker
+from shadowtime.shared.streaming.state_store import Transaction
+from shadowtime.shared.streaming.stream import Record
+from shadowtime.shared.streaming.turns import Turns
+from shadowtime.shared.streaming.worker_metrics import WorkerMetrics
+from shadowtime.shared.topics import FLOW, JOBS
 from tests.shared.streaming.memory_store import MemoryStore
 from tests.shared.streaming.test_stage_worker import MemoryStream, Message, no_sleep
 

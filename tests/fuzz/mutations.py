@@ -6,9 +6,9 @@ from functools import cache
 from random import Random
 from typing import Any, get_args
 
-from services.catalogue import REGISTRIES, configure
-from shared.bounds import LARGEST, LATEST, LONGEST, LONGEST_NAME, LONGEST_SPEC, MOST_PROCESSORS
-from shared.spec import as_text
+from shadowtime.services.catalogue import REGISTRIES, configure
+from shadowtime.shared.bounds import LARGEST, LATEST, LONGEST, LONGEST_NAME, LONGEST_SPEC, MOST_PROCESSORS
+from shadowtime.shared.spec import as_text
 
 Json = dict[str, Any]
 Mutation = Callable[[list[Json], Random], None]

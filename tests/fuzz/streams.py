@@ -4,14 +4,14 @@ from collections.abc import Sequence
 from functools import lru_cache
 from typing import Any
 
-from replayer.embedded import EmbeddedReplay
-from replayer.lublin import generate
-from replayer.machine import Machine
-from replayer.swf import Trace, prepare
-from services.catalogue import canonical, configure
-from services.pipeline import STAGES
-from shared.events import ClusterOpened, Decided, Envelope, Event, SchedulingPoint
-from shared.stage import StageRun
+from shadowtime.replayer.embedded import EmbeddedReplay
+from shadowtime.replayer.lublin import generate
+from shadowtime.replayer.machine import Machine
+from shadowtime.replayer.swf import Trace, prepare
+from shadowtime.services.catalogue import canonical, configure
+from shadowtime.services.pipeline import STAGES
+from shadowtime.shared.events import ClusterOpened, Decided, Envelope, Event, SchedulingPoint
+from shadowtime.shared.stage import StageRun
 
 SETTINGS: tuple[tuple[str, str, str], ...] = (
     ("easy", "none", "none"),

@@ -11,7 +11,7 @@ from random import Random
 from hypothesis import HealthCheck, example, given, settings
 from hypothesis import strategies as st
 
-from shared.topics import FLOW, JOBS
+from shadowtime.shared.topics import FLOW, JOBS
 from tests.fuzz.chain import Chain, Sent, check
 from tests.fuzz.mutations import MUTATIONS, Mutation, damaged, mutated, reordered, spec_at_its_bounds
 from tests.fuzz.streams import SETTINGS, passed_on

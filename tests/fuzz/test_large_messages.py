@@ -6,7 +6,7 @@ from typing import Any
 import pytest
 from pydantic import ValidationError
 
-from shared.events import Envelope
+from shadowtime.shared.events import Envelope
 
 MANY = 5_000
 DECIDED = {"kind": "Decided", "time": 0}

@@ -11,12 +11,12 @@ import numpy as np
 import pytest
 from numpy.typing import NDArray
 
-from replayer.comparison import Plan, Result, carry_out
-from replayer.records import Schedule
-from replayer.swf import Requests, Workload, prepare, read_swf
-from services.catalogue import configure
-from shared.errors import TraceError
-from shared.events import Envelope, JobStarted
+from shadowtime.replayer.comparison import Plan, Result, carry_out
+from shadowtime.replayer.records import Schedule
+from shadowtime.replayer.swf import Requests, Workload, prepare, read_swf
+from shadowtime.services.catalogue import configure
+from shadowtime.shared.errors import TraceError
+from shadowtime.shared.events import Envelope, JobStarted
 
 SHARED = Path(__file__).parents[3] / "shared"
 TRACES, REFERENCE = SHARED / "traces", SHARED / "reference"

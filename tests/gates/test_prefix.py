@@ -2,8 +2,8 @@
 
 import numpy as np
 
-from replayer.comparison import Plan
-from services.catalogue import configure
+from shadowtime.replayer.comparison import Plan
+from shadowtime.services.catalogue import configure
 from tests.gates.archive import needs_archive, published, start_times, workload
 
 JOBS = 3000

@@ -6,8 +6,8 @@ from typing import Any
 
 import pytest
 
-from replayer.comparison import Plan, Result, carry_out, wait_bound_rows
-from services.catalogue import canonical, configure
+from shadowtime.replayer.comparison import Plan, Result, carry_out, wait_bound_rows
+from shadowtime.services.catalogue import canonical, configure
 from tests.gates.archive import needs_archive, workload
 
 pytestmark = [pytest.mark.archive, needs_archive]

@@ -4,10 +4,10 @@ from hashlib import sha256
 from io import BytesIO
 from pathlib import Path
 
-from replayer.comparison import Plan, carry_out
-from replayer.records import DecisionLog
-from replayer.swf import BUNDLED, prepare, read_swf
-from services.catalogue import configure
+from shadowtime.replayer.comparison import Plan, carry_out
+from shadowtime.replayer.records import DecisionLog
+from shadowtime.replayer.swf import BUNDLED, prepare, read_swf
+from shadowtime.services.catalogue import configure
 
 FILE = Path(__file__).with_name("decision_logs.sha256")
 POLICIES = ("easy", "easy-sjbf", "fcfs", "best")

@@ -11,9 +11,9 @@ from pathlib import Path
 
 import pytest
 
-from shared.streaming.bus import partition_of
-from shared.streaming.settings import Settings
-from stack.servers import Kafka, Redis
+from shadowtime.shared.streaming.bus import partition_of
+from shadowtime.shared.streaming.settings import Settings
+from shadowtime.stack.servers import Kafka, Redis
 from tests.guarded import guarded
 from tests.parity.topic_logs import sequences, without_duplicates
 from tests.parity.workers import ROOT, Workers

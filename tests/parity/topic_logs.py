@@ -2,10 +2,10 @@
 
 import asyncio
 
-from shared.events import Envelope
-from shared.streaming.bus import prepare_topics, read_log
-from shared.streaming.settings import Settings
-from shared.topics import FLOW
+from shadowtime.shared.events import Envelope
+from shadowtime.shared.streaming.bus import prepare_topics, read_log
+from shadowtime.shared.streaming.settings import Settings
+from shadowtime.shared.topics import FLOW
 from tests.patience import PATIENCE
 
 

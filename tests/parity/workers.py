@@ -9,12 +9,12 @@ from contextlib import suppress
 from pathlib import Path
 from types import TracebackType
 
-from services.pipeline import STAGES
-from shared.streaming.bus import partition_of
-from shared.streaming.settings import Settings
-from shared.topics import DECISIONS, SCORES
-from stack.roles import SUBSCRIBER
-from stack.servers import Kafka, Redis
+from shadowtime.services.pipeline import STAGES
+from shadowtime.shared.streaming.bus import partition_of
+from shadowtime.shared.streaming.settings import Settings
+from shadowtime.shared.topics import DECISIONS, SCORES
+from shadowtime.stack.roles import SUBSCRIBER
+from shadowtime.stack.servers import Kafka, Redis
 from tests.parity.topic_logs import sequences
 from tests.patience import PATIENCE
 

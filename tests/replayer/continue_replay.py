@@ -4,8 +4,8 @@ import json
 import sys
 from pathlib import Path
 
-from replayer.records import DecisionLog
-from replayer.swf import prepare, read_swf
+from shadowtime.replayer.records import DecisionLog
+from shadowtime.replayer.swf import prepare, read_swf
 from tests.replayer.small_logs import plan_of
 
 

@@ -4,10 +4,10 @@ from pathlib import Path
 
 import numpy as np
 
-from replayer.comparison import Plan
-from replayer.lublin import generate
-from replayer.swf import FIELDS, Requests, Trace, Workload, prepare, write_swf
-from services.catalogue import configure
+from shadowtime.replayer.comparison import Plan
+from shadowtime.replayer.lublin import generate
+from shadowtime.replayer.swf import FIELDS, Requests, Trace, Workload, prepare, write_swf
+from shadowtime.services.catalogue import configure
 
 
 def job(

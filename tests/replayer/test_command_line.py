@@ -14,10 +14,10 @@ from typing import Any, NamedTuple
 
 import pytest
 
-import replayer.command_line as replayer_main
-from replayer.lublin import generate
-from replayer.swf import write_swf
-from services.scheduler.policies import BEST, POLICIES
+import shadowtime.replayer.command_line as replayer_main
+from shadowtime.replayer.lublin import generate
+from shadowtime.replayer.swf import write_swf
+from shadowtime.services.scheduler.policies import BEST, POLICIES
 from tests.patience import PATIENCE
 from tests.replayer.small_logs import job, write_log
 

@@ -9,13 +9,13 @@ import pytest
 from rich.console import Console
 from rich.table import Table
 
-from replayer.comparison import Plan, Result, as_json, carry_out, run_name
-from replayer.comparison_table import comparison_table, forecast_table, prediction_table
-from replayer.swf import BUNDLED, prepare, read_swf
-from services.catalogue import configure
-from shared.events import ClusterOpened, Envelope
-from shared.formatting import duration, work
-from shared.scores import CalibrationScores, WaitForecastScores
+from shadowtime.replayer.comparison import Plan, Result, as_json, carry_out, run_name
+from shadowtime.replayer.comparison_table import comparison_table, forecast_table, prediction_table
+from shadowtime.replayer.swf import BUNDLED, prepare, read_swf
+from shadowtime.services.catalogue import configure
+from shadowtime.shared.events import ClusterOpened, Envelope
+from shadowtime.shared.formatting import duration, work
+from shadowtime.shared.scores import CalibrationScores, WaitForecastScores
 from tests.replayer.small_logs import generated, job, plan_of, workload_of
 
 # The design fixes these: tools outside the project read them.

@@ -12,12 +12,12 @@ import pytest
 from hypothesis import example, given, settings
 from hypothesis import strategies as st
 
-from replayer.comparison import Plan
-from replayer.lublin import generate
-from replayer.records import DecisionLog
-from replayer.swf import FIELDS, Trace, prepare, write_swf
-from replayer.waits import easy_waits
-from shared.scores import Scores
+from shadowtime.replayer.comparison import Plan
+from shadowtime.replayer.lublin import generate
+from shadowtime.replayer.records import DecisionLog
+from shadowtime.replayer.swf import FIELDS, Trace, prepare, write_swf
+from shadowtime.replayer.waits import easy_waits
+from shadowtime.shared.scores import Scores
 from tests.replayer.small_logs import generated, plan_of
 
 ROOT = Path(__file__).parents[2]

@@ -5,9 +5,9 @@ from typing import Any
 
 import pytest
 
-from replayer.embedded import EmbeddedReplay
-from shared.errors import ReplayError, SequenceGap
-from shared.events import (
+from shadowtime.replayer.embedded import EmbeddedReplay
+from shadowtime.shared.errors import ReplayError, SequenceGap
+from shadowtime.shared.events import (
     ClusterClosed,
     ClusterOpened,
     Decided,

@@ -9,13 +9,13 @@ from pathlib import Path
 
 import pytest
 
-import replayer.command_line as replayer_main
-import replayer.log_file
-import replayer.swf_text
-from replayer.log_file import lines_of
-from replayer.swf import read_swf
-from shared.bounds import LATEST, LONGEST, LONGEST_LINE
-from shared.errors import TraceError
+import shadowtime.replayer.command_line as replayer_main
+import shadowtime.replayer.log_file
+import shadowtime.replayer.swf_text
+from shadowtime.replayer.log_file import lines_of
+from shadowtime.replayer.swf import read_swf
+from shadowtime.shared.bounds import LATEST, LONGEST, LONGEST_LINE
+from shadowtime.shared.errors import TraceError
 
 MIB = 1 << 20
 

@@ -12,7 +12,7 @@ from hypothesis import strategies as st
 from numpy.random import PCG64, Generator
 from numpy.typing import NDArray
 
-from replayer.lublin import (
+from shadowtime.replayer.lublin import (
     RUN_TIME_GAMMAS,
     SHORT_SHARE_OF_NONE,
     SHORT_SHARE_SLOPE,
@@ -22,9 +22,9 @@ from replayer.lublin import (
     draw_sizes,
     generate,
 )
-from replayer.population import POPULAR_REQUESTS
-from replayer.swf import BUNDLED, FIELDS, prepare, read_swf
-from shared.errors import SettingsError
+from shadowtime.replayer.population import POPULAR_REQUESTS
+from shadowtime.replayer.swf import BUNDLED, FIELDS, prepare, read_swf
+from shadowtime.shared.errors import SettingsError
 
 DAY = 86_400
 

@@ -6,10 +6,10 @@ from typing import Any
 
 import pytest
 
-from replayer.machine import Machine
-from replayer.source import Marks
-from shared.errors import ReplayError
-from shared.events import (
+from shadowtime.replayer.machine import Machine
+from shadowtime.replayer.source import Marks
+from shadowtime.shared.errors import ReplayError
+from shadowtime.shared.events import (
     CapacityChanged,
     Decided,
     Event,
@@ -21,7 +21,7 @@ from shared.events import (
     SchedulingPoint,
     Start,
 )
-from shared.reasons import FitsNow
+from shadowtime.shared.reasons import FitsNow
 from tests.replayer.small_logs import generated, job, workload_of
 
 

@@ -7,8 +7,8 @@ from pathlib import Path
 
 import pytest
 
-from replayer.output import result_file
-from shared.errors import OutputError
+from shadowtime.replayer.output import result_file
+from shadowtime.shared.errors import OutputError
 
 
 def test_appears_when_it_is_complete(tmp_path: Path) -> None:

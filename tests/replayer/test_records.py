@@ -3,9 +3,9 @@
 import json
 from io import BytesIO
 
-from replayer.embedded import EmbeddedReplay
-from replayer.records import DecisionLog, Schedule
-from shared.events import (
+from shadowtime.replayer.embedded import EmbeddedReplay
+from shadowtime.replayer.records import DecisionLog, Schedule
+from shadowtime.shared.events import (
     CapacityChanged,
     Envelope,
     Event,

@@ -6,14 +6,14 @@ from typing import Any
 
 import pytest
 
-from replayer.embedded import EmbeddedReplay
-from replayer.machine import Machine
-from services.pipeline import STAGES
-from services.scheduler.handler import Scheduler
-from shared.errors import SnapshotMismatch
-from shared.events import CapacityChanged, ClusterOpened, Decided, Envelope, JobEnded, Kill, Start
-from shared.reasons import FitsNow
-from shared.stage import StageRun
+from shadowtime.replayer.embedded import EmbeddedReplay
+from shadowtime.replayer.machine import Machine
+from shadowtime.services.pipeline import STAGES
+from shadowtime.services.scheduler.handler import Scheduler
+from shadowtime.shared.errors import SnapshotMismatch
+from shadowtime.shared.events import CapacityChanged, ClusterOpened, Decided, Envelope, JobEnded, Kill, Start
+from shadowtime.shared.reasons import FitsNow
+from shadowtime.shared.stage import StageRun
 from tests.replayer.small_logs import generated, job, plan_of, workload_of
 
 OPENED = ClusterOpened(time=0, cluster="c", processors=4)

@@ -12,7 +12,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 from numpy.typing import NDArray
 
-from replayer.swf import (
+from shadowtime.replayer.swf import (
     BUNDLED,
     FIELDS,
     Job,
@@ -24,8 +24,8 @@ from replayer.swf import (
     read_swf,
     write_swf,
 )
-from shared.bounds import LATEST
-from shared.errors import OutputError, SettingsError, TraceError
+from shadowtime.shared.bounds import LATEST
+from shadowtime.shared.errors import OutputError, SettingsError, TraceError
 
 ARCHIVE = Path(__file__).parents[3] / "shared" / "traces"
 

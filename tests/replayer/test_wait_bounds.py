@@ -10,19 +10,19 @@ from typing import Any
 import pytest
 from rich.console import Console
 
-import replayer.command_line as replayer_main
-from replayer.arguments import parse_wait_bound
-from replayer.comparison import Plan, Result, as_json, carry_out, carry_out_paced
-from replayer.comparison_table import wait_bound_table
-from replayer.pace import Pace
-from replayer.stopwatch import Stopwatch
-from services.catalogue import configure
-from services.wait_bound.handler import BOUNDERS
-from shared.errors import SettingsError
-from shared.events import JobSubmitted
-from shared.predictions import WaitBound
-from shared.predictor import Silent
-from shared.spec import SpecKeys
+import shadowtime.replayer.command_line as replayer_main
+from shadowtime.replayer.arguments import parse_wait_bound
+from shadowtime.replayer.comparison import Plan, Result, as_json, carry_out, carry_out_paced
+from shadowtime.replayer.comparison_table import wait_bound_table
+from shadowtime.replayer.pace import Pace
+from shadowtime.replayer.stopwatch import Stopwatch
+from shadowtime.services.catalogue import configure
+from shadowtime.services.wait_bound.handler import BOUNDERS
+from shadowtime.shared.errors import SettingsError
+from shadowtime.shared.events import JobSubmitted
+from shadowtime.shared.predictions import WaitBound
+from shadowtime.shared.predictor import Silent
+from shadowtime.shared.spec import SpecKeys
 from tests.replayer.small_logs import job, workload_of, write_log
 
 # The design fixes these: tools outside the project read them.

@@ -4,10 +4,10 @@ from pathlib import Path
 
 import pytest
 
-from replayer.embedded import EmbeddedReplay
-from replayer.machine import Machine
-from services.catalogue import configure
-from shared.events import ClusterOpened, Envelope, JobStarted
+from shadowtime.replayer.embedded import EmbeddedReplay
+from shadowtime.replayer.machine import Machine
+from shadowtime.services.catalogue import configure
+from shadowtime.shared.events import ClusterOpened, Envelope, JobStarted
 from tests.checks.workloads import TraceRow, workload
 
 SCENARIOS = sorted(Path(__file__).parent.glob("*.txt"))

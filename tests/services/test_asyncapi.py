@@ -4,8 +4,8 @@ from pathlib import Path
 
 import orjson
 
-from services.asyncapi import document
-from shared.topics import DEAD_LETTERS, FLOW
+from shadowtime.services.asyncapi import document
+from shadowtime.shared.topics import DEAD_LETTERS, FLOW
 
 COMMITTED = Path(__file__).parents[2] / "asyncapi.json"
 

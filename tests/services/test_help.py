@@ -4,7 +4,7 @@ import pytest
 import typer
 from typer.testing import CliRunner
 
-from services.command_line import TAKES_SETTINGS, app
+from shadowtime.services.command_line import TAKES_SETTINGS, app
 
 COMMANDS = typer.main.get_command(app).commands  # type: ignore[attr-defined]
 

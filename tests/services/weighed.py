@@ -2,7 +2,7 @@
 
 from collections.abc import Iterator
 
-from shared.events import Decided, Envelope, Evaluated, JobEnded, JobStarted, JobSubmitted
+from shadowtime.shared.events import Decided, Envelope, Evaluated, JobEnded, JobStarted, JobSubmitted
 
 
 class WeighedLog:

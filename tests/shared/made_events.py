@@ -4,8 +4,8 @@ from typing import Any, get_args
 
 from hypothesis import strategies as st
 
-from shared.bounds import LARGEST, LATEST, LONGEST
-from shared.events import (
+from shadowtime.shared.bounds import LARGEST, LATEST, LONGEST
+from shadowtime.shared.events import (
     CapacityChanged,
     ClusterClosed,
     ClusterOpened,
@@ -22,10 +22,10 @@ from shared.events import (
     SchedulingPoint,
     Start,
 )
-from shared.predictions import ChangePoint, Coverage, RunTimePrediction, WaitBound, WaitForecast, WalltimeAdjustment
-from shared.reasons import Backfilled, FitsNow, ProbablyHarmless, Risk
-from shared.run_time_bins import BINS
-from shared.scores import (
+from shadowtime.shared.predictions import ChangePoint, Coverage, RunTimePrediction, WaitBound, WaitForecast, WalltimeAdjustment
+from shadowtime.shared.reasons import Backfilled, FitsNow, ProbablyHarmless, Risk
+from shadowtime.shared.run_time_bins import BINS
+from shadowtime.shared.scores import (
     AdjustmentScores,
     CalibrationScores,
     PolicyScores,

@@ -8,16 +8,16 @@ import orjson
 import pytest
 from pydantic import ValidationError
 
-import shared.jobs_in_system
-from services.catalogue import canonical
-from services.metrics.grafana_live import live_lines
-from shared import bounds
-from shared.bounds import LARGEST, LATEST, LONGEST, LONGEST_REASON, LONGEST_SPEC, MOST_PROCESSORS
-from shared.errors import RuleBroken, SettingsError
-from shared.events import ClusterClosed, Envelope, JobSubmitted, Kill, Rejected
-from shared.jobs_in_system import JobsInSystem
-from shared.predictions import RunTimePrediction
-from shared.spec import parse
+import shadowtime.shared.jobs_in_system
+from shadowtime.services.catalogue import canonical
+from shadowtime.services.metrics.grafana_live import live_lines
+from shadowtime.shared import bounds
+from shadowtime.shared.bounds import LARGEST, LATEST, LONGEST, LONGEST_REASON, LONGEST_SPEC, MOST_PROCESSORS
+from shadowtime.shared.errors import RuleBroken, SettingsError
+from shadowtime.shared.events import ClusterClosed, Envelope, JobSubmitted, Kill, Rejected
+from shadowtime.shared.jobs_in_system import JobsInSystem
+from shadowtime.shared.predictions import RunTimePrediction
+from shadowtime.shared.spec import parse
 from tests.checks.test_bounds import answer_all
 
 PAGE = Path(__file__).parents[2] / "docs" / "bounds.md"

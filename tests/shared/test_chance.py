@@ -2,7 +2,7 @@
 
 import numpy as np
 
-from shared.chance import uniform
+from shadowtime.shared.chance import uniform
 
 
 def test_rounds_before_the_beginning_of_time_are_drawn_too() -> None:

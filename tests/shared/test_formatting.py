@@ -4,7 +4,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from shared.events import (
+from shadowtime.shared.events import (
     ClusterOpened,
     Decided,
     Envelope,
@@ -15,9 +15,9 @@ from shared.events import (
     SchedulingPoint,
     Start,
 )
-from shared.formatting import because, bounded, chosen, lines
-from shared.predictions import ChangePoint, Coverage, RunTimePrediction, WaitBound, WaitForecast, WalltimeAdjustment
-from shared.reasons import Backfilled, FitsNow, ProbablyHarmless, Reason, Reserved, Speculated
+from shadowtime.shared.formatting import because, bounded, chosen, lines
+from shadowtime.shared.predictions import ChangePoint, Coverage, RunTimePrediction, WaitBound, WaitForecast, WalltimeAdjustment
+from shadowtime.shared.reasons import Backfilled, FitsNow, ProbablyHarmless, Reason, Reserved, Speculated
 from tests.shared.made_events import EVENT_TYPES, envelopes
 
 

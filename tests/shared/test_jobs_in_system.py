@@ -2,9 +2,9 @@
 
 import pytest
 
-from shared.errors import RuleBroken
-from shared.events import JobEnded, JobStarted, JobSubmitted
-from shared.jobs_in_system import JobsInSystem, RunningJob
+from shadowtime.shared.errors import RuleBroken
+from shadowtime.shared.events import JobEnded, JobStarted, JobSubmitted
+from shadowtime.shared.jobs_in_system import JobsInSystem, RunningJob
 
 
 def submitted(job_number: int) -> JobSubmitted:

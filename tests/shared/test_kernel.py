@@ -9,7 +9,7 @@ import pytest
 
 SOURCE = """
 import numpy as np
-from shared.kernel import kernel
+from shadowtime.shared.kernel import kernel
 
 @kernel("int64(int64[:])")
 def total(values):
@@ -32,7 +32,7 @@ def test_compiled_kernels_are_read_where_nobody_may_write_finding_07(tmp_path: P
     chosen = {
         "NUMBA_CACHE_DIR": str(folder),
         "NUMBA_CPU_NAME": "generic",
-        "NUMBA_CACHE_LOCATOR_CLASSES": "shared.kernel.CompiledBefore",
+        "NUMBA_CACHE_LOCATOR_CLASSES": "shadowtime.shared.kernel.CompiledBefore",
         "PYTHONPATH": str(Path(__file__).parents[2]),
     }
 

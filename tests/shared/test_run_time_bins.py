@@ -5,9 +5,9 @@ import math
 import numpy as np
 import pytest
 
-from shared.message import LONGEST
-from shared.predictions import RunTimePrediction
-from shared.run_time_bins import BINS, EDGES, bin_of, mean_run_time
+from shadowtime.shared.message import LONGEST
+from shadowtime.shared.predictions import RunTimePrediction
+from shadowtime.shared.run_time_bins import BINS, EDGES, bin_of, mean_run_time
 from tests.vectors.vector import vector
 
 

@@ -7,8 +7,8 @@ from hypothesis import given
 from hypothesis import strategies as st
 from pydantic import Field
 
-from shared.errors import SettingsError
-from shared.spec import Registry, Spec, SpecKeys, parse
+from shadowtime.shared.errors import SettingsError
+from shadowtime.shared.spec import Registry, Spec, SpecKeys, parse
 
 
 class CrystalKeys(SpecKeys):

@@ -6,9 +6,9 @@ from typing import Any
 import orjson
 import pytest
 
-from services.pipeline import STAGES
-from shared.errors import SequenceGap, SnapshotMismatch
-from shared.events import (
+from shadowtime.services.pipeline import STAGES
+from shadowtime.shared.errors import SequenceGap, SnapshotMismatch
+from shadowtime.shared.events import (
     CapacityChanged,
     ClusterOpened,
     Decided,
@@ -20,7 +20,7 @@ from shared.events import (
     Rejected,
     SchedulingPoint,
 )
-from shared.stage import SNAPSHOT_SCHEMA, Stage, StageRun, fingerprint
+from shadowtime.shared.stage import SNAPSHOT_SCHEMA, Stage, StageRun, fingerprint
 
 OPENED = ClusterOpened(time=100, cluster="c", processors=10, runtime="last-two(fallback=request)")
 

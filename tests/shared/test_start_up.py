@@ -12,7 +12,7 @@ from pathlib import Path
 
 import pytest
 
-from shared.start_up import INTERRUPTED
+from shadowtime.shared.start_up import INTERRUPTED
 from tests.patience import PATIENCE
 from tests.stack.processes import wait_until
 

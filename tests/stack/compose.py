@@ -7,7 +7,7 @@ from typing import Any
 
 import yaml  # type: ignore[import-untyped]
 
-from stack.worker import CHECKOUT
+from shadowtime.stack.worker import CHECKOUT
 
 FILE = CHECKOUT / "docker-compose.yml"
 EXAMPLE = CHECKOUT / ".env.example"

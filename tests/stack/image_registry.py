@@ -17,7 +17,7 @@ from urllib.error import URLError
 from urllib.parse import parse_qs, urljoin, urlsplit
 from urllib.request import Request, urlopen
 
-from stack.server import Server
+from shadowtime.stack.server import Server
 from tests.patience import PATIENCE
 
 BINARY = "docker-registry"

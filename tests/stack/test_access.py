@@ -7,10 +7,10 @@ from pathlib import Path
 
 import pytest
 
-from stack import certificates
-from stack.access import Access
-from stack.certificates import certify
-from stack.roles import ADMIN, KAFKA, REDIS, kafka_acls, redis_acl, roles, secret_names
+from shadowtime.stack import certificates
+from shadowtime.stack.access import Access
+from shadowtime.stack.certificates import certify
+from shadowtime.stack.roles import ADMIN, KAFKA, REDIS, kafka_acls, redis_acl, roles, secret_names
 from tests.guarded import FLOW
 
 

@@ -6,8 +6,8 @@ from pathlib import Path
 
 import pytest
 
-from stack import browser, install
-from stack.server import ServerError
+from shadowtime.stack import browser, install
+from shadowtime.stack.server import ServerError
 from tests.browser import require_browser
 
 

@@ -24,9 +24,9 @@ from typing import Any
 
 import pytest
 
-from stack.credentials import FLOW, USERS
-from stack.ports import free_port
-from stack.worker import CHECKOUT
+from shadowtime.stack.credentials import FLOW, USERS
+from shadowtime.stack.ports import free_port
+from shadowtime.stack.worker import CHECKOUT
 from tests.patience import PATIENCE
 from tests.stack.compose import resolved, services
 
@@ -291,8 +291,8 @@ def test_a_worker_is_refused_what_is_another_s(project: Project) -> None:
 import asyncio
 from redis import Redis
 from redis.exceptions import NoPermissionError
-from shared.streaming import bus
-from shared.streaming.settings import Settings
+from shadowtime.shared.streaming import bus
+from shadowtime.shared.streaming.settings import Settings
 
 async def main():
     settings = Settings()

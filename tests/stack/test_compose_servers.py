@@ -14,15 +14,15 @@ import pytest
 import redis
 from aiokafka.errors import TopicAuthorizationFailedError
 
-from shared.errors import BusError
-from shared.streaming import bus
-from shared.streaming.settings import Settings
-from stack.credentials import FLOW, GIVEN, files, give, make, names
-from stack.kafka_rights import prepare
-from stack.ports import free_port
-from stack.roles import KAFKA, kafka_acls, roles
-from stack.server import Server
-from stack.servers import Kafka, Redis, VictoriaMetrics
+from shadowtime.shared.errors import BusError
+from shadowtime.shared.streaming import bus
+from shadowtime.shared.streaming.settings import Settings
+from shadowtime.stack.credentials import FLOW, GIVEN, files, give, make, names
+from shadowtime.stack.kafka_rights import prepare
+from shadowtime.stack.ports import free_port
+from shadowtime.stack.roles import KAFKA, kafka_acls, roles
+from shadowtime.stack.server import Server
+from shadowtime.stack.servers import Kafka, Redis, VictoriaMetrics
 from tests.patience import PATIENCE
 from tests.real_servers import require
 from tests.stack.compose import services

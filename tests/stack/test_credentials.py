@@ -7,9 +7,9 @@ from pathlib import Path
 
 import pytest
 
-from stack import credentials
-from stack.credentials import FLOW, KEPT, TLS, TOKEN, USERS, add_certificates, files, give, make, names
-from stack.roles import roles
+from shadowtime.stack import credentials
+from shadowtime.stack.credentials import FLOW, KEPT, TLS, TOKEN, USERS, add_certificates, files, give, make, names
+from shadowtime.stack.roles import roles
 
 ROLES = roles(FLOW)
 

@@ -11,8 +11,8 @@ from pathlib import Path
 
 import pytest
 
-from services.pipeline import STAGES
-from stack.worker import CHECKOUT
+from shadowtime.services.pipeline import STAGES
+from shadowtime.stack.worker import CHECKOUT
 from tests.patience import PATIENCE
 from tests.stack.compose import dockerfile
 

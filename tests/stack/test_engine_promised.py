@@ -8,7 +8,7 @@ from pathlib import Path
 
 import pytest
 
-from stack.worker import CHECKOUT
+from shadowtime.stack.worker import CHECKOUT
 from tests.patience import PATIENCE
 
 TEST = "tests/stack/test_compose_engine.py::test_everything_is_healthy_after_one_command"

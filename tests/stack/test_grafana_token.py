@@ -11,10 +11,10 @@ from pathlib import Path
 
 import pytest
 
-from shared.errors import PushError
-from stack import grafana_token
-from stack.grafana_token import NONE, make_token
-from stack.ports import HOST
+from shadowtime.shared.errors import PushError
+from shadowtime.stack import grafana_token
+from shadowtime.stack.grafana_token import NONE, make_token
+from shadowtime.stack.ports import HOST
 from tests.stack.engine import grafana
 
 

@@ -8,8 +8,8 @@ from collections.abc import Iterator
 
 import pytest
 
-from stack.ports import free_port
-from stack.worker import CHECKOUT
+from shadowtime.stack.ports import free_port
+from shadowtime.stack.worker import CHECKOUT
 from tests.patience import PATIENCE
 
 

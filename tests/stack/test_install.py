@@ -11,11 +11,11 @@ from pathlib import Path
 
 import pytest
 
-from stack import install
-from stack.checksums import read_sums
-from stack.kafka_server import SUMS, jar_folder, kafka_version
-from stack.servers import SERVERS, Kafka, Redis
-from stack.worker import CHECKOUT
+from shadowtime.stack import install
+from shadowtime.stack.checksums import read_sums
+from shadowtime.stack.kafka_server import SUMS, jar_folder, kafka_version
+from shadowtime.stack.servers import SERVERS, Kafka, Redis
+from shadowtime.stack.worker import CHECKOUT
 from tests.real_servers import require
 
 

@@ -11,9 +11,9 @@ from pathlib import Path
 
 import pytest
 
-from stack.checksums import read_sums
-from stack.kafka_server import POM, SUMS, jar_folder, kafka_version
-from stack.servers import Kafka, ServerError
+from shadowtime.stack.checksums import read_sums
+from shadowtime.stack.kafka_server import POM, SUMS, jar_folder, kafka_version
+from shadowtime.stack.servers import Kafka, ServerError
 from tests.patience import PATIENCE
 from tests.real_servers import require
 

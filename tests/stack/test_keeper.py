@@ -4,9 +4,9 @@ from pathlib import Path
 
 import pytest
 
-from stack import keeper
-from stack.keeper import Keeper
-from stack.server import Server
+from shadowtime.stack import keeper
+from shadowtime.stack.keeper import Keeper
+from shadowtime.stack.server import Server
 from tests.patience import PATIENCE
 from tests.stack.processes import wait_until
 

@@ -10,11 +10,11 @@ from pathlib import Path
 
 import pytest
 
-from stack import pin
-from stack.images import OURS, read_images
-from stack.ports import free_port
-from stack.registry import place_of
-from stack.worker import CHECKOUT
+from shadowtime.stack import pin
+from shadowtime.stack.images import OURS, read_images
+from shadowtime.stack.ports import free_port
+from shadowtime.stack.registry import place_of
+from shadowtime.stack.worker import CHECKOUT
 from tests.patience import PATIENCE
 from tests.real_servers import require
 from tests.stack.compose import EXAMPLE, FILE, raw, variables

@@ -5,7 +5,7 @@ from pathlib import Path
 
 import pytest
 
-from stack.servers import Redis
+from shadowtime.stack.servers import Redis
 from tests.patience import PATIENCE
 from tests.real_servers import require
 

@@ -10,13 +10,13 @@ import pytest
 from cyclonedx.schema import SchemaVersion
 from cyclonedx.validation.json import JsonStrictValidator
 
-from stack import sbom
-from stack.checksums import read_sums
-from stack.images import read_images
-from stack.kafka_server import SUMS
-from stack.lock_file import read_lock
-from stack.pin import write_pins
-from stack.worker import CHECKOUT
+from shadowtime.stack import sbom
+from shadowtime.stack.checksums import read_sums
+from shadowtime.stack.images import read_images
+from shadowtime.stack.kafka_server import SUMS
+from shadowtime.stack.lock_file import read_lock
+from shadowtime.stack.pin import write_pins
+from shadowtime.stack.worker import CHECKOUT
 from tests.patience import PATIENCE
 from tests.stack.compose import EXAMPLE
 

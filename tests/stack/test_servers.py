@@ -12,8 +12,8 @@ from pathlib import Path
 
 import pytest
 
-from stack.ports import HOST, free_port
-from stack.servers import SERVERS, Kafka, Redis, Server, ServerError, VictoriaMetrics
+from shadowtime.stack.ports import HOST, free_port
+from shadowtime.stack.servers import SERVERS, Kafka, Redis, Server, ServerError, VictoriaMetrics
 from tests.patience import PATIENCE
 from tests.real_servers import require
 

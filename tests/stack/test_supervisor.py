@@ -14,18 +14,18 @@ from pathlib import Path
 
 import pytest
 
-from services.pipeline import STAGES
-from shared.errors import BusError
-from shared.metric_names import SCRAPE_JOB
-from shared.streaming.bus import prepare_topics
-from shared.streaming.settings import Settings
-from stack.command_line import culprit
-from stack.plan import METRICS, Plan
-from stack.ports import HOST, free_port, is_free
-from stack.roles import ADMIN, REDIS
-from stack.servers import SERVERS, ServerError
-from stack.state import Process, State, read_state, supervisor_of
-from stack.worker import CHECKOUT, Worker
+from shadowtime.services.pipeline import STAGES
+from shadowtime.shared.errors import BusError
+from shadowtime.shared.metric_names import SCRAPE_JOB
+from shadowtime.shared.streaming.bus import prepare_topics
+from shadowtime.shared.streaming.settings import Settings
+from shadowtime.stack.command_line import culprit
+from shadowtime.stack.plan import METRICS, Plan
+from shadowtime.stack.ports import HOST, free_port, is_free
+from shadowtime.stack.roles import ADMIN, REDIS
+from shadowtime.stack.servers import SERVERS, ServerError
+from shadowtime.stack.state import Process, State, read_state, supervisor_of
+from shadowtime.stack.worker import CHECKOUT, Worker
 from tests.patience import PATIENCE
 from tests.real_servers import require
 from tests.stack.processes import alive, descendants, wait_until

@@ -2,10 +2,10 @@
 
 import pytest
 
-from services.walltime_adjustment.handler import ADJUSTERS
-from shared.events import JobEnded, JobSubmitted
-from shared.predictions import WalltimeAdjustment
-from shared.spec import parse
+from shadowtime.services.walltime_adjustment.handler import ADJUSTERS
+from shadowtime.shared.events import JobEnded, JobSubmitted
+from shadowtime.shared.predictions import WalltimeAdjustment
+from shadowtime.shared.spec import parse
 from tests.vectors.vector import vector
 
 

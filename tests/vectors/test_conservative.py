@@ -5,13 +5,13 @@ import math
 import numpy as np
 import pytest
 
-from replayer.comparison import Plan
-from services.catalogue import configure
-from services.scheduler.adaptation import Mode, sizes
-from services.scheduler.orders import criteria
-from services.scheduler.speculation import LONGEST_TEST, SHORTEST_TEST, TEST_ABOVE, attempt, next_time
-from shared.events import Envelope, JobStarted
-from shared.speedup import ratio, reshaped_time
+from shadowtime.replayer.comparison import Plan
+from shadowtime.services.catalogue import configure
+from shadowtime.services.scheduler.adaptation import Mode, sizes
+from shadowtime.services.scheduler.orders import criteria
+from shadowtime.services.scheduler.speculation import LONGEST_TEST, SHORTEST_TEST, TEST_ABOVE, attempt, next_time
+from shadowtime.shared.events import Envelope, JobStarted
+from shadowtime.shared.speedup import ratio, reshaped_time
 from tests.checks.workloads import TraceRow, workload
 from tests.vectors.vector import vector
 

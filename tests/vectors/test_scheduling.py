@@ -5,14 +5,14 @@ from typing import Any
 import numpy as np
 import pytest
 
-from services.scheduler.easy import easy_pass, shadow_of
-from services.scheduler.expected_end import expected_ends
-from services.scheduler.policies import POLICIES
-from services.scheduler.probabilistic import add_risk
-from services.scheduler.wfp import by_score, scores
-from shared.events import Evaluated, Start
-from shared.reasons import Backfilled
-from shared.spec import Spec
+from shadowtime.services.scheduler.easy import easy_pass, shadow_of
+from shadowtime.services.scheduler.expected_end import expected_ends
+from shadowtime.services.scheduler.policies import POLICIES
+from shadowtime.services.scheduler.probabilistic import add_risk
+from shadowtime.services.scheduler.wfp import by_score, scores
+from shadowtime.shared.events import Evaluated, Start
+from shadowtime.shared.reasons import Backfilled
+from shadowtime.shared.spec import Spec
 from tests.services.scheduler.instances import Instance, StartedJob, WaitingJob
 from tests.services.scheduler.told import REGULAR, SELECTIVE, Told
 from tests.vectors.vector import vector

@@ -6,13 +6,13 @@ import numpy as np
 import pytest
 from scipy.integrate import quad
 
-from services.runtime_distribution.downey import DowneyMean, conditional_mean, conditional_median, domain, fit
-from services.runtime_distribution.gibbons import Gibbons, GibbonsKeys, Sums, range_of, weighted_fit
-from services.runtime_distribution.prediction_interval import t_quantiles
-from services.runtime_distribution.remembered_jobs import RememberedJob, remembered
-from services.runtime_distribution.template import template_of
-from services.runtime_distribution.templates import Templates, TemplatesKeys, key_of
-from shared.events import JobSubmitted
+from shadowtime.services.runtime_distribution.downey import DowneyMean, conditional_mean, conditional_median, domain, fit
+from shadowtime.services.runtime_distribution.gibbons import Gibbons, GibbonsKeys, Sums, range_of, weighted_fit
+from shadowtime.services.runtime_distribution.prediction_interval import t_quantiles
+from shadowtime.services.runtime_distribution.remembered_jobs import RememberedJob, remembered
+from shadowtime.services.runtime_distribution.template import template_of
+from shadowtime.services.runtime_distribution.templates import Templates, TemplatesKeys, key_of
+from shadowtime.shared.events import JobSubmitted
 from tests.vectors.vector import vector
 
 

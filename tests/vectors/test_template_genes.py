@@ -4,8 +4,8 @@ import numpy as np
 import pytest
 from numpy.random import PCG64, Generator
 
-from services.runtime_distribution.template import CHARACTERISTICS, MOST_TEMPLATES, PREDICTIONS
-from services.runtime_distribution.template_genes import RANGES, Cut, Genes, chosen, crossover, cut, fitness
+from shadowtime.services.runtime_distribution.template import CHARACTERISTICS, MOST_TEMPLATES, PREDICTIONS
+from shadowtime.services.runtime_distribution.template_genes import RANGES, Cut, Genes, chosen, crossover, cut, fitness
 from tests.vectors.vector import vector
 
 

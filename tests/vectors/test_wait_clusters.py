@@ -5,8 +5,8 @@ from typing import Any
 import numpy as np
 import pytest
 
-from services.wait_bound.change_point_table import THRESHOLDS
-from services.wait_bound.clusters import Clusters, Floats, Integers, clusterings, cut, initial
+from shadowtime.services.wait_bound.change_point_table import THRESHOLDS
+from shadowtime.services.wait_bound.clusters import Clusters, Floats, Integers, clusterings, cut, initial
 from tests.vectors.vector import vector
 
 

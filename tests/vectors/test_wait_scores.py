@@ -2,7 +2,7 @@
 
 import pytest
 
-from services.scoreboard.coverage import CoverageSums
+from shadowtime.services.scoreboard.coverage import CoverageSums
 from tests.vectors.vector import vector
 
 

@@ -2,7 +2,7 @@
 
 import numpy as np
 
-from dashboards.report.block_bootstrap import FEWEST_BLOCKS, WEEK, Floats, block_length, mean_of_blocks
+from shadowtime.dashboards.report.block_bootstrap import FEWEST_BLOCKS, WEEK, Floats, block_length, mean_of_blocks
 
 JOBS = 2_000
 SPAN = 40 * WEEK

@@ -6,9 +6,9 @@ import numpy as np
 from hypothesis import given
 from hypothesis import strategies as st
 
-from dashboards.report.day import MOST_BARS, choose, day_that_most_waited, gantt, processor_bars
-from dashboards.report.statistics import DAY
-from replayer.run_record import Jobs, RunRecord
+from shadowtime.dashboards.report.day import MOST_BARS, choose, day_that_most_waited, gantt, processor_bars
+from shadowtime.dashboards.report.statistics import DAY
+from shadowtime.replayer.run_record import Jobs, RunRecord
 from tests.dashboards.recorded_runs import replayed
 from tests.replayer.small_logs import job, plan_of, workload_of
 

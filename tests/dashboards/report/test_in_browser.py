@@ -6,8 +6,8 @@ from pathlib import Path
 
 import pytest
 
-from dashboards.report.page import page as report
-from replayer.swf import BUNDLED, prepare, read_swf
+from shadowtime.dashboards.report.page import page as report
+from shadowtime.replayer.swf import BUNDLED, prepare, read_swf
 from tests.browser import Page, browser, require_browser
 from tests.dashboards.recorded_runs import compared, recorded
 

@@ -15,14 +15,14 @@ import numpy as np
 import orjson
 import pytest
 
-from dashboards.report.page import page
-from dashboards.report.statistics import DAY, months, slowdowns
-from dashboards.report.tables import COLUMNS, WASTE
-from replayer.comparison import as_json, carry_out
-from replayer.records import DecisionLog
-from replayer.swf import BUNDLED, prepare, read_swf
-from services.catalogue import canonical, configure
-from shared.bounds import LATEST
+from shadowtime.dashboards.report.page import page
+from shadowtime.dashboards.report.statistics import DAY, months, slowdowns
+from shadowtime.dashboards.report.tables import COLUMNS, WASTE
+from shadowtime.replayer.comparison import as_json, carry_out
+from shadowtime.replayer.records import DecisionLog
+from shadowtime.replayer.swf import BUNDLED, prepare, read_swf
+from shadowtime.services.catalogue import canonical, configure
+from shadowtime.shared.bounds import LATEST
 from tests.dashboards.recorded_runs import POLICIES, compared, recorded, replayed
 from tests.replayer.small_logs import generated, job, plan_of, trace_of
 

@@ -19,8 +19,8 @@ from rich.console import Console
 from rich.table import Table
 from yarl import URL
 
-from services.ask.http import answer_table, application, document
-from services.ask.questions import (
+from shadowtime.services.ask.http import answer_table, application, document
+from shadowtime.services.ask.questions import (
     MOST_AT_ONCE,
     MOST_FOLLOWED,
     Answer,
@@ -30,13 +30,13 @@ from services.ask.questions import (
     Unanswerable,
     read_question,
 )
-from shared.errors import StoreError
-from shared.events import CapacityChanged, ClusterOpened, Envelope, Event, JobSubmitted, Rejected, SchedulingPoint
-from shared.logs import MOST_LINES
-from shared.predictions import WaitBound
-from shared.stage import Stage, StageRun
-from shared.stage_handler import StageHandler
-from shared.streaming.state_store import Transaction
+from shadowtime.shared.errors import StoreError
+from shadowtime.shared.events import CapacityChanged, ClusterOpened, Envelope, Event, JobSubmitted, Rejected, SchedulingPoint
+from shadowtime.shared.logs import MOST_LINES
+from shadowtime.shared.predictions import WaitBound
+from shadowtime.shared.stage import Stage, StageRun
+from shadowtime.shared.stage_handler import StageHandler
+from shadowtime.shared.streaming.state_store import Transaction
 from tests.patience import PATIENCE
 from tests.shared.streaming.test_run_follower import MemoryReader
 

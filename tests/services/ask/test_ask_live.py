@@ -15,18 +15,18 @@ from urllib.parse import urlencode
 import orjson
 import pytest
 
-from replayer.comparison import Plan
-from replayer.embedded import EmbeddedReplay
-from replayer.swf import prepare, read_swf
-from services.ask.questions import Answer
-from services.catalogue import canonical, configure
-from services.pipeline import STAGES
-from services.wait_bound.handler import WaitBounds
-from shared.events import ClusterOpened, JobSubmitted
-from shared.formatting import duration
-from shared.stage import Stage
-from stack.ports import free_port
-from stack.servers import Kafka, Redis
+from shadowtime.replayer.comparison import Plan
+from shadowtime.replayer.embedded import EmbeddedReplay
+from shadowtime.replayer.swf import prepare, read_swf
+from shadowtime.services.ask.questions import Answer
+from shadowtime.services.catalogue import canonical, configure
+from shadowtime.services.pipeline import STAGES
+from shadowtime.services.wait_bound.handler import WaitBounds
+from shadowtime.shared.events import ClusterOpened, JobSubmitted
+from shadowtime.shared.formatting import duration
+from shadowtime.shared.stage import Stage
+from shadowtime.stack.ports import free_port
+from shadowtime.stack.servers import Kafka, Redis
 from tests.parity.workers import ROOT, Workers
 from tests.patience import PATIENCE
 from tests.real_servers import require

@@ -1,8 +1,8 @@
 """The log of a small run, as it leaves the last stage."""
 
-from replayer.comparison import Plan
-from services.catalogue import canonical, configure
-from shared.events import Envelope
+from shadowtime.replayer.comparison import Plan
+from shadowtime.services.catalogue import canonical, configure
+from shadowtime.shared.events import Envelope
 from tests.replayer.small_logs import generated
 
 HOSTILE = "<img src=x onerror=\"document.title='owned'\"></script><script>document.title='owned'</script>\n\x1b[2J{{1}}"

@@ -9,14 +9,14 @@ from pathlib import Path
 import pytest
 from rich.console import Console
 
-import dashboards.command_line
-import services.command_line
-from replayer.comparison import Plan, carry_out
-from replayer.comparison_table import comparison_table, prediction_table, wait_bound_table
-from services.ask.http import answer_table
-from services.ask.questions import Answer, Question
-from services.catalogue import canonical, configure
-from shared.errors import SettingsError
+import shadowtime.dashboards.command_line
+import shadowtime.services.command_line
+from shadowtime.replayer.comparison import Plan, carry_out
+from shadowtime.replayer.comparison_table import comparison_table, prediction_table, wait_bound_table
+from shadowtime.services.ask.http import answer_table
+from shadowtime.services.ask.questions import Answer, Question
+from shadowtime.services.catalogue import canonical, configure
+from shadowtime.shared.errors import SettingsError
 from tests.patience import PATIENCE
 from tests.replayer.small_logs import generated
 from tests.services.live.live_logs import HOSTILE

@@ -14,9 +14,9 @@ import aiohttp
 import orjson
 import pytest
 
-from services.live.page import LivePage
-from services.live.view import LiveRuns
-from shared.events import (
+from shadowtime.services.live.page import LivePage
+from shadowtime.services.live.view import LiveRuns
+from shadowtime.shared.events import (
     ClusterOpened,
     Decided,
     Envelope,
@@ -25,13 +25,13 @@ from shared.events import (
     JobSubmitted,
     Start,
 )
-from shared.reasons import FitsNow
-from shared.streaming import bus
-from shared.streaming.settings import Settings
-from shared.streaming.web import address_of, listening
-from shared.topics import SCORES
-from stack.ports import free_port
-from stack.servers import Kafka
+from shadowtime.shared.reasons import FitsNow
+from shadowtime.shared.streaming import bus
+from shadowtime.shared.streaming.settings import Settings
+from shadowtime.shared.streaming.web import address_of, listening
+from shadowtime.shared.topics import SCORES
+from shadowtime.stack.ports import free_port
+from shadowtime.stack.servers import Kafka
 from tests.browser import Page, browser, require_browser
 from tests.patience import PATIENCE
 from tests.real_servers import require

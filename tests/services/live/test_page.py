@@ -10,13 +10,13 @@ import aiohttp
 import orjson
 import pytest
 
-from services.live.page import FILES, MOST_VISITORS, LivePage
-from services.live.page import page as live
-from services.live.view import LiveRuns
-from shared.errors import SettingsError
-from shared.events import Envelope, SchedulingPoint
-from shared.streaming import web_connections
-from shared.streaming.web import address_of, listening
+from shadowtime.services.live.page import FILES, MOST_VISITORS, LivePage
+from shadowtime.services.live.page import page as live
+from shadowtime.services.live.view import LiveRuns
+from shadowtime.shared.errors import SettingsError
+from shadowtime.shared.events import Envelope, SchedulingPoint
+from shadowtime.shared.streaming import web_connections
+from shadowtime.shared.streaming.web import address_of, listening
 from tests.patience import PATIENCE
 from tests.services.live.live_logs import HOSTILE, log_of
 from tests.shared.streaming.web_server import LOOPS, Served, is_ended, serving

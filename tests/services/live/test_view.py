@@ -4,8 +4,8 @@ from typing import Any
 
 import pytest
 
-from services.live.view import DECISIONS, INSTANTS, MOST_RUNS, QUEUE_SHOWN, LiveRuns
-from shared.events import (
+from shadowtime.services.live.view import DECISIONS, INSTANTS, MOST_RUNS, QUEUE_SHOWN, LiveRuns
+from shadowtime.shared.events import (
     ClusterClosed,
     ClusterOpened,
     Decided,
@@ -147,7 +147,7 @@ def submitted(number: int) -> JobSubmitted:
 
 def test_runs_make_room_for_jobs_of_others(monkeypatch: pytest.MonkeyPatch) -> None:
     """Fifty runs of a hundred thousand jobs each would take gigabytes."""
-    monkeypatch.setattr("services.live.view.MOST_JOBS_SHOWN", 5)
+    monkeypatch.setattr("shadowtime.services.live.view.MOST_JOBS_SHOWN", 5)
     runs = LiveRuns()
     for number in range(3):
         runs.push(opened(f"run {number}"))

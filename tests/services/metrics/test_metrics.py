@@ -16,18 +16,18 @@ from typing import Any
 
 import pytest
 
-from replayer.comparison import Plan
-from replayer.swf import BUNDLED, prepare, read_swf
-from services.catalogue import configure
-from services.metrics.grafana_live import live_lines
-from services.metrics.import_lines import import_lines
-from shared.events import Decided, Envelope, JobSubmitted, Kill, SchedulingPoint
-from shared.samples import Sample
-from shared.streaming import bus
-from shared.streaming.settings import Settings
-from shared.topics import DECISIONS, SCORES
-from stack.ports import HOST, free_port
-from stack.servers import Kafka, VictoriaMetrics
+from shadowtime.replayer.comparison import Plan
+from shadowtime.replayer.swf import BUNDLED, prepare, read_swf
+from shadowtime.services.catalogue import configure
+from shadowtime.services.metrics.grafana_live import live_lines
+from shadowtime.services.metrics.import_lines import import_lines
+from shadowtime.shared.events import Decided, Envelope, JobSubmitted, Kill, SchedulingPoint
+from shadowtime.shared.samples import Sample
+from shadowtime.shared.streaming import bus
+from shadowtime.shared.streaming.settings import Settings
+from shadowtime.shared.topics import DECISIONS, SCORES
+from shadowtime.stack.ports import HOST, free_port
+from shadowtime.stack.servers import Kafka, VictoriaMetrics
 from tests.parity.store import alike, ask, exported
 from tests.parity.workers import ROOT
 from tests.patience import PATIENCE

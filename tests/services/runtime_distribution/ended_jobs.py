@@ -4,7 +4,7 @@ from typing import NamedTuple
 
 from hypothesis import strategies as st
 
-from shared.events import JobSubmitted
+from shadowtime.shared.events import JobSubmitted
 
 
 class Ended(NamedTuple):

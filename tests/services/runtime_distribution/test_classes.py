@@ -8,12 +8,12 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from services.runtime_distribution.class_mean_sigma import ClassMeanSigma
-from services.runtime_distribution.class_p90 import ClassP90
-from services.runtime_distribution.owner_classes import OwnerClassKeys
-from services.runtime_distribution.queue_maximum import QueueMaximum
-from shared.events import JobSubmitted
-from shared.spec import SpecKeys
+from shadowtime.services.runtime_distribution.class_mean_sigma import ClassMeanSigma
+from shadowtime.services.runtime_distribution.class_p90 import ClassP90
+from shadowtime.services.runtime_distribution.owner_classes import OwnerClassKeys
+from shadowtime.services.runtime_distribution.queue_maximum import QueueMaximum
+from shadowtime.shared.events import JobSubmitted
+from shadowtime.shared.spec import SpecKeys
 from tests.services.runtime_distribution.ended_jobs import ENDED, Ended
 
 

@@ -7,10 +7,10 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from services.runtime_distribution.downey import DowneyMean, DowneyMedian, conditional_mean, conditional_median, fit
-from services.runtime_distribution.remembered_jobs import RememberingKeys
-from shared.events import JobSubmitted
-from shared.predictor import Predictor
+from shadowtime.services.runtime_distribution.downey import DowneyMean, DowneyMedian, conditional_mean, conditional_median, fit
+from shadowtime.services.runtime_distribution.remembered_jobs import RememberingKeys
+from shadowtime.shared.events import JobSubmitted
+from shadowtime.shared.predictor import Predictor
 
 RUN_TIMES = st.lists(st.integers(0, 100_000), min_size=1, max_size=60)
 

@@ -5,9 +5,9 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from services.runtime_distribution.empirical import Empirical, EmpiricalKeys
-from shared.predictions import RunTimePrediction
-from shared.run_time_bins import BINS, Masses, bin_of
+from shadowtime.services.runtime_distribution.empirical import Empirical, EmpiricalKeys
+from shadowtime.shared.predictions import RunTimePrediction
+from shadowtime.shared.run_time_bins import BINS, Masses, bin_of
 from tests.services.runtime_distribution.ended_jobs import ENDED, Ended
 
 

@@ -5,11 +5,11 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from services.runtime_distribution.empirical_request import EmpiricalRequest, EmpiricalRequestKeys
-from services.runtime_distribution.job_classes import BACKING, JobClasses, backed
-from services.runtime_distribution.similar_jobs import UserHistories, Weighting, described, weighted_masses
-from shared.predictions import RunTimePrediction
-from shared.run_time_bins import BINS, Masses, bin_of
+from shadowtime.services.runtime_distribution.empirical_request import EmpiricalRequest, EmpiricalRequestKeys
+from shadowtime.services.runtime_distribution.job_classes import BACKING, JobClasses, backed
+from shadowtime.services.runtime_distribution.similar_jobs import UserHistories, Weighting, described, weighted_masses
+from shadowtime.shared.predictions import RunTimePrediction
+from shadowtime.shared.run_time_bins import BINS, Masses, bin_of
 from tests.services.runtime_distribution.ended_jobs import ENDED, Ended
 from tests.services.runtime_distribution.test_empirical import histogram
 

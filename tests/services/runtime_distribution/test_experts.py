@@ -8,11 +8,11 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from services.runtime_distribution import experts as module
-from services.runtime_distribution.experts import EXPERTS, Experts, ExpertsKeys, reweighted
-from services.runtime_distribution.similar_jobs import Weighting
-from shared.events import JobEnded, JobStarted
-from shared.run_time_bins import BINS, bin_of
+from shadowtime.services.runtime_distribution import experts as module
+from shadowtime.services.runtime_distribution.experts import EXPERTS, Experts, ExpertsKeys, reweighted
+from shadowtime.services.runtime_distribution.similar_jobs import Weighting
+from shadowtime.shared.events import JobEnded, JobStarted
+from shadowtime.shared.run_time_bins import BINS, bin_of
 from tests.services.runtime_distribution.ended_jobs import Ended
 
 

@@ -7,8 +7,8 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from services.runtime_distribution.gibbons import FEWEST, LEAST_VARIANCE, Gibbons, GibbonsKeys, range_of
-from shared.predictions import RunTimePrediction
+from shadowtime.services.runtime_distribution.gibbons import FEWEST, LEAST_VARIANCE, Gibbons, GibbonsKeys, range_of
+from shadowtime.shared.predictions import RunTimePrediction
 from tests.services.runtime_distribution.ended_jobs import ENDED, Ended
 
 

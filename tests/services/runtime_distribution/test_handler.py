@@ -2,9 +2,9 @@
 
 import pytest
 
-from services.runtime_distribution.handler import RuntimeDistribution
-from shared.events import ClusterOpened, Envelope, Event, JobEnded, JobStarted, JobSubmitted, Outcome
-from shared.predictions import RunTimePrediction
+from shadowtime.services.runtime_distribution.handler import RuntimeDistribution
+from shadowtime.shared.events import ClusterOpened, Envelope, Event, JobEnded, JobStarted, JobSubmitted, Outcome
+from shadowtime.shared.predictions import RunTimePrediction
 
 
 def opened_stage() -> RuntimeDistribution:

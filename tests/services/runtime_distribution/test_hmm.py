@@ -14,16 +14,16 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 from pydantic import ValidationError
 
-from services.runtime_distribution.handler import PREDICTORS
-from services.runtime_distribution.hmm import DAY, MOST_LEARNED, SLICE, WEEK, Hmm, HmmKeys
-from services.runtime_distribution.hmm_filter import Floats, Model, add_unfinished, forward, log_likelihoods
-from services.runtime_distribution.hmm_learning import start
-from services.runtime_distribution.packed_table import unpacked
-from shared.bounds import LATEST
-from shared.errors import SettingsError
-from shared.events import Event, JobEnded, JobStarted, JobSubmitted
-from shared.run_time_bins import BINS, bin_of
-from shared.spec import parse
+from shadowtime.services.runtime_distribution.handler import PREDICTORS
+from shadowtime.services.runtime_distribution.hmm import DAY, MOST_LEARNED, SLICE, WEEK, Hmm, HmmKeys
+from shadowtime.services.runtime_distribution.hmm_filter import Floats, Model, add_unfinished, forward, log_likelihoods
+from shadowtime.services.runtime_distribution.hmm_learning import start
+from shadowtime.services.runtime_distribution.packed_table import unpacked
+from shadowtime.shared.bounds import LATEST
+from shadowtime.shared.errors import SettingsError
+from shadowtime.shared.events import Event, JobEnded, JobStarted, JobSubmitted
+from shadowtime.shared.run_time_bins import BINS, bin_of
+from shadowtime.shared.spec import parse
 
 HORIZON = 2 * WEEK  # slices, within the smallest history
 

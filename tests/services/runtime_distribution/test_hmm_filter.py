@@ -8,7 +8,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from services.runtime_distribution.hmm_filter import (
+from shadowtime.services.runtime_distribution.hmm_filter import (
     Counts,
     Floats,
     Model,
@@ -17,7 +17,7 @@ from services.runtime_distribution.hmm_filter import (
     log_likelihoods,
     propagate,
 )
-from shared.run_time_bins import EDGES
+from shadowtime.shared.run_time_bins import EDGES
 from tests.vectors.vector import vector
 
 

@@ -8,8 +8,8 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from services.runtime_distribution.hmm_filter import Counts, Floats, Model, forward, log_likelihoods
-from services.runtime_distribution.hmm_learning import (
+from shadowtime.services.runtime_distribution.hmm_filter import Counts, Floats, Model, forward, log_likelihoods
+from shadowtime.services.runtime_distribution.hmm_learning import (
     PASSES,
     SMOOTHING,
     Method,

@@ -6,11 +6,11 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from services.runtime_distribution.handler import PREDICTORS
-from services.runtime_distribution.last_two import LastTwo, LastTwoKeys
-from shared.events import JobSubmitted
-from shared.predictions import RunTimePrediction
-from shared.spec import parse
+from shadowtime.services.runtime_distribution.handler import PREDICTORS
+from shadowtime.services.runtime_distribution.last_two import LastTwo, LastTwoKeys
+from shadowtime.shared.events import JobSubmitted
+from shadowtime.shared.predictions import RunTimePrediction
+from shadowtime.shared.spec import parse
 
 
 def job(user_id: int | None, requested_time: int | None = 1000) -> JobSubmitted:

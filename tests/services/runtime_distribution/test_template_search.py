@@ -10,17 +10,17 @@ from hypothesis import given
 from hypothesis import strategies as st
 from numpy.random import PCG64, Generator
 
-from replayer.recorded import Recorded
-from replayer.source import submission
-from replayer.swf import BUNDLED, prepare, read_swf
-from replayer.template_search import told
-from services.runtime_distribution.remembered_jobs import remembered
-from services.runtime_distribution.template import CHARACTERISTICS, DEFAULT, MOST_TEMPLATES, Template, templates_of
-from services.runtime_distribution.template_errors import TemplateErrors
-from services.runtime_distribution.template_genes import Genes, crossover, cut, mutated
-from services.runtime_distribution.template_search import ELITE, Generation, search
-from services.runtime_distribution.templates import Templates, TemplatesKeys
-from shared.events import JobEnded, JobSubmitted
+from shadowtime.replayer.recorded import Recorded
+from shadowtime.replayer.source import submission
+from shadowtime.replayer.swf import BUNDLED, prepare, read_swf
+from shadowtime.replayer.template_search import told
+from shadowtime.services.runtime_distribution.remembered_jobs import remembered
+from shadowtime.services.runtime_distribution.template import CHARACTERISTICS, DEFAULT, MOST_TEMPLATES, Template, templates_of
+from shadowtime.services.runtime_distribution.template_errors import TemplateErrors
+from shadowtime.services.runtime_distribution.template_genes import Genes, crossover, cut, mutated
+from shadowtime.services.runtime_distribution.template_search import ELITE, Generation, search
+from shadowtime.services.runtime_distribution.templates import Templates, TemplatesKeys
+from shadowtime.shared.events import JobEnded, JobSubmitted
 
 GENES = Genes(list(CHARACTERISTICS))
 WORKLOAD = prepare(read_swf(BUNDLED), limit=400)

@@ -11,11 +11,11 @@ from hypothesis import strategies as st
 from scipy.stats import linregress
 from scipy.stats import t as student
 
-from services.catalogue import canonical, configure
-from services.runtime_distribution.category_sums import UNIT
-from services.runtime_distribution.handler import PREDICTORS
-from services.runtime_distribution.prediction_interval import estimate
-from services.runtime_distribution.template import (
+from shadowtime.services.catalogue import canonical, configure
+from shadowtime.services.runtime_distribution.category_sums import UNIT
+from shadowtime.services.runtime_distribution.handler import PREDICTORS
+from shadowtime.services.runtime_distribution.prediction_interval import estimate
+from shadowtime.services.runtime_distribution.template import (
     CHARACTERISTICS,
     DEFAULT,
     DEFAULT_SET,
@@ -23,13 +23,13 @@ from services.runtime_distribution.template import (
     Template,
     template_of,
 )
-from services.runtime_distribution.template_file import spelled_out
-from services.runtime_distribution.templates import Templates, TemplatesKeys
-from shared.errors import SettingsError
-from shared.events import JobSubmitted
-from shared.predictions import RunTimePrediction
-from shared.run_time_bins import bin_of
-from shared.spec import parse
+from shadowtime.services.runtime_distribution.template_file import spelled_out
+from shadowtime.services.runtime_distribution.templates import Templates, TemplatesKeys
+from shadowtime.shared.errors import SettingsError
+from shadowtime.shared.events import JobSubmitted
+from shadowtime.shared.predictions import RunTimePrediction
+from shadowtime.shared.run_time_bins import bin_of
+from shadowtime.shared.spec import parse
 from tests.services.runtime_distribution.ended_jobs import ENDED, Ended
 
 TEMPLATES = st.builds(

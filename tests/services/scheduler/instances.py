@@ -5,8 +5,8 @@ from typing import NamedTuple
 import numpy as np
 from hypothesis import strategies as st
 
-from services.scheduler.adjusted_times import PlannedTimes, Uses
-from services.scheduler.job_table import NEVER, Histograms, Queue, Running
+from shadowtime.services.scheduler.adjusted_times import PlannedTimes, Uses
+from shadowtime.services.scheduler.job_table import NEVER, Histograms, Queue, Running
 
 
 class WaitingJob(NamedTuple):

@@ -4,9 +4,9 @@ import math
 
 import pytest
 
-from services.scheduler.job_table import UNKNOWN
-from shared.events import Decided, SchedulingPoint
-from shared.run_time_bins import EDGES, bin_of
+from shadowtime.services.scheduler.job_table import UNKNOWN
+from shadowtime.shared.events import Decided, SchedulingPoint
+from shadowtime.shared.run_time_bins import EDGES, bin_of
 from tests.services.scheduler.told import REGULAR, SELECTIVE, Told, uses
 
 EITHER = (0.0,) * 5 + (0.5, 0.5)

@@ -4,13 +4,13 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from replayer.machine import Machine
-from replayer.swf import Workload
-from services.pipeline import STAGES
-from shared.events import ClusterOpened, Envelope, JobSubmitted, Rejected, SchedulingPoint, Start
-from shared.predictions import WalltimeAdjustment
-from shared.reasons import Backfilled, FitsNow
-from shared.stage import StageRun
+from shadowtime.replayer.machine import Machine
+from shadowtime.replayer.swf import Workload
+from shadowtime.services.pipeline import STAGES
+from shadowtime.shared.events import ClusterOpened, Envelope, JobSubmitted, Rejected, SchedulingPoint, Start
+from shadowtime.shared.predictions import WalltimeAdjustment
+from shadowtime.shared.reasons import Backfilled, FitsNow
+from shadowtime.shared.stage import StageRun
 from tests.checks.chain import Chain
 from tests.checks.workloads import workloads
 from tests.services.scheduler.told import REGULAR, SELECTIVE, UNUSED, Told, uses

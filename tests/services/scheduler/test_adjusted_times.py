@@ -6,10 +6,10 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from services.scheduler.adjusted_times import Uses, planned_times
-from services.scheduler.job_table import NEVER, UNKNOWN, Queue, Running
-from shared.errors import SettingsError
-from shared.predictions import RunTimePrediction, WalltimeAdjustment
+from shadowtime.services.scheduler.adjusted_times import Uses, planned_times
+from shadowtime.services.scheduler.job_table import NEVER, UNKNOWN, Queue, Running
+from shadowtime.shared.errors import SettingsError
+from shadowtime.shared.predictions import RunTimePrediction, WalltimeAdjustment
 
 REGULAR = "percentile(key=user,percentile=85,queue=yes,candidates=yes,running=yes,distribution=ignore,threshold=0.5)"
 

@@ -3,10 +3,10 @@
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from services.scheduler.policies import POLICIES
-from shared.events import Start
-from shared.reasons import FitsNow, Reserved
-from shared.spec import parse
+from shadowtime.services.scheduler.policies import POLICIES
+from shadowtime.shared.events import Start
+from shadowtime.shared.reasons import FitsNow, Reserved
+from shadowtime.shared.spec import parse
 from tests.services.scheduler.instances import Instance, instances
 
 

@@ -7,8 +7,8 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from services.scheduler.conditioning import condition, conditional
-from shared.run_time_bins import BINS, EDGES
+from shadowtime.services.scheduler.conditioning import condition, conditional
+from shadowtime.shared.run_time_bins import BINS, EDGES
 from tests.vectors.vector import vector
 
 

@@ -6,18 +6,18 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from replayer.comparison import Plan
-from replayer.source import UNMARKED, Marks
-from replayer.swf import Workload
-from services.catalogue import configure
-from services.pipeline import STAGES
-from services.scheduler.adjusted_times import planned_times
-from services.scheduler.job_table import NEVER, UNKNOWN, Queue, Running
-from services.scheduler.policies import POLICIES
-from services.scheduler.speculation import Attempt
-from services.scheduler.trials import Suspended, Trials
-from shared.errors import SettingsError
-from shared.events import (
+from shadowtime.replayer.comparison import Plan
+from shadowtime.replayer.source import UNMARKED, Marks
+from shadowtime.replayer.swf import Workload
+from shadowtime.services.catalogue import configure
+from shadowtime.services.pipeline import STAGES
+from shadowtime.services.scheduler.adjusted_times import planned_times
+from shadowtime.services.scheduler.job_table import NEVER, UNKNOWN, Queue, Running
+from shadowtime.services.scheduler.policies import POLICIES
+from shadowtime.services.scheduler.speculation import Attempt
+from shadowtime.services.scheduler.trials import Suspended, Trials
+from shadowtime.shared.errors import SettingsError
+from shadowtime.shared.events import (
     ClusterOpened,
     Decided,
     Envelope,
@@ -26,10 +26,10 @@ from shared.events import (
     JobStarted,
     JobSubmitted,
 )
-from shared.reasons import Reserved, Speculated
-from shared.spec import parse
-from shared.speedup import Amdahl, Downey, ratio, reshaped_time
-from shared.stage import StageRun
+from shadowtime.shared.reasons import Reserved, Speculated
+from shadowtime.shared.spec import parse
+from shadowtime.shared.speedup import Amdahl, Downey, ratio, reshaped_time
+from shadowtime.shared.stage import StageRun
 from tests.checks.chain import Chain
 from tests.checks.workloads import TraceRow, workload, workloads
 from tests.replayer.small_logs import generated

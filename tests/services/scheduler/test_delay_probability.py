@@ -6,8 +6,8 @@ from typing import Any
 import numpy as np
 import pytest
 
-from services.scheduler.delay_probability import delay_bound, delay_of, delay_probability, walk_over
-from services.scheduler.release_walk import READY, UNBOUNDED, add_job, between, in_order, walk
+from shadowtime.services.scheduler.delay_probability import delay_bound, delay_of, delay_probability, walk_over
+from shadowtime.services.scheduler.release_walk import READY, UNBOUNDED, add_job, between, in_order, walk
 from tests.services.scheduler.enumeration import Job, enumerated, enumerated_bound
 from tests.vectors.vector import vector
 

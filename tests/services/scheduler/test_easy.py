@@ -7,16 +7,16 @@ import pytest
 from hypothesis import assume, given, settings
 from hypothesis import strategies as st
 
-from replayer.machine import Machine
-from replayer.swf import Workload
-from services.scheduler.easy import easy_pass, shadow_of
-from services.scheduler.handler import Scheduler
-from services.scheduler.job_table import NEVER
-from services.scheduler.policies import POLICIES
-from services.scheduler.policy import Policy
-from shared.events import ClusterOpened, Decided, JobStarted, SchedulingPoint, Start
-from shared.reasons import Backfilled, FitsNow
-from shared.spec import Spec
+from shadowtime.replayer.machine import Machine
+from shadowtime.replayer.swf import Workload
+from shadowtime.services.scheduler.easy import easy_pass, shadow_of
+from shadowtime.services.scheduler.handler import Scheduler
+from shadowtime.services.scheduler.job_table import NEVER
+from shadowtime.services.scheduler.policies import POLICIES
+from shadowtime.services.scheduler.policy import Policy
+from shadowtime.shared.events import ClusterOpened, Decided, JobStarted, SchedulingPoint, Start
+from shadowtime.shared.reasons import Backfilled, FitsNow
+from shadowtime.shared.spec import Spec
 from tests.checks.chain import Chain
 from tests.checks.workloads import workloads
 from tests.services.scheduler.instances import Instance, StartedJob, WaitingJob, instances

@@ -5,8 +5,8 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from services.scheduler.expected_end import CORRECTIONS, expected_ends
-from services.scheduler.job_table import NEVER
+from shadowtime.services.scheduler.expected_end import CORRECTIONS, expected_ends
+from shadowtime.services.scheduler.job_table import NEVER
 from tests.services.scheduler.instances import Instance, instances
 from tests.services.scheduler.textbook_easy import expected_end
 

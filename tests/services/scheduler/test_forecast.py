@@ -7,20 +7,20 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from replayer.embedded import EmbeddedReplay
-from replayer.machine import Machine
-from replayer.recorded import Recorded
-from replayer.swf import BUNDLED, Workload, prepare, read_swf
-from services.catalogue import configure
-from services.pipeline import STAGES
-from services.scheduler.forecast import forecaster_of
-from services.scheduler.handler import Scheduler
-from services.scheduler.policies import POLICIES
-from shared.errors import SettingsError
-from shared.events import CapacityChanged, ClusterOpened, Envelope, Event, JobStarted, JobSubmitted
-from shared.predictions import RunTimePrediction, WaitForecast
-from shared.spec import parse
-from shared.stage import Stage, StageRun
+from shadowtime.replayer.embedded import EmbeddedReplay
+from shadowtime.replayer.machine import Machine
+from shadowtime.replayer.recorded import Recorded
+from shadowtime.replayer.swf import BUNDLED, Workload, prepare, read_swf
+from shadowtime.services.catalogue import configure
+from shadowtime.services.pipeline import STAGES
+from shadowtime.services.scheduler.forecast import forecaster_of
+from shadowtime.services.scheduler.handler import Scheduler
+from shadowtime.services.scheduler.policies import POLICIES
+from shadowtime.shared.errors import SettingsError
+from shadowtime.shared.events import CapacityChanged, ClusterOpened, Envelope, Event, JobStarted, JobSubmitted
+from shadowtime.shared.predictions import RunTimePrediction, WaitForecast
+from shadowtime.shared.spec import parse
+from shadowtime.shared.stage import Stage, StageRun
 from tests.checks.test_stages import CHANGES
 from tests.checks.workloads import TraceRow, workload, workloads
 from tests.clairvoyance import clairvoyant_stages

@@ -2,9 +2,9 @@
 
 import pytest
 
-from services.scheduler.job_table import NEVER
-from shared.events import CapacityChanged, Decided, SchedulingPoint, Start
-from shared.reasons import Backfilled, FitsNow
+from shadowtime.services.scheduler.job_table import NEVER
+from shadowtime.shared.events import CapacityChanged, Decided, SchedulingPoint, Start
+from shadowtime.shared.reasons import Backfilled, FitsNow
 from tests.services.scheduler.told import Told
 
 

@@ -4,13 +4,13 @@ from typing import Any
 
 import pytest
 
-from services.scheduler import all_reserve, conservative, easy, fcfs, lwf, phases, probabilistic, run_ahead
-from services.scheduler import places as placing
-from services.scheduler.candidates import TOO_MUCH, try_candidates
-from services.scheduler.limits import WALKED
-from shared.events import CutShort, Decided, Envelope, JobSubmitted, SchedulingPoint
-from shared.predictions import RunTimePrediction
-from shared.run_time_bins import BINS
+from shadowtime.services.scheduler import all_reserve, conservative, easy, fcfs, lwf, phases, probabilistic, run_ahead
+from shadowtime.services.scheduler import places as placing
+from shadowtime.services.scheduler.candidates import TOO_MUCH, try_candidates
+from shadowtime.services.scheduler.limits import WALKED
+from shadowtime.shared.events import CutShort, Decided, Envelope, JobSubmitted, SchedulingPoint
+from shadowtime.shared.predictions import RunTimePrediction
+from shadowtime.shared.run_time_bins import BINS
 from tests.services.scheduler.told import Told
 
 ANYWHERE = (0.0, *[round(1 / (BINS - 1), 6)] * (BINS - 1))

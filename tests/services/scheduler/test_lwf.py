@@ -2,10 +2,10 @@
 
 from hypothesis import given, settings
 
-from services.scheduler.policies import POLICIES
-from shared.events import Start
-from shared.reasons import FitsNow
-from shared.spec import Spec
+from shadowtime.services.scheduler.policies import POLICIES
+from shadowtime.shared.events import Start
+from shadowtime.shared.reasons import FitsNow
+from shadowtime.shared.spec import Spec
 from tests.services.scheduler.instances import Instance, instances, times_of
 
 LWF = POLICIES.build(Spec("lwf"))

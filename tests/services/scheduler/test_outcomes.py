@@ -10,15 +10,15 @@ import orjson
 import pytest
 from hypothesis import given, settings
 
-import services.scheduler.outcomes as outcomes
-import services.scheduler.recalibration as recalibration
-from replayer.embedded import EmbeddedReplay
-from replayer.machine import Machine
-from replayer.swf import BUNDLED, Workload, prepare, read_swf
-from services.catalogue import configure
-from services.scheduler.handler import Scheduler
-from services.scheduler.outcomes import Outcome, Outcomes
-from shared.events import (
+import shadowtime.services.scheduler.outcomes as outcomes
+import shadowtime.services.scheduler.recalibration as recalibration
+from shadowtime.replayer.embedded import EmbeddedReplay
+from shadowtime.replayer.machine import Machine
+from shadowtime.replayer.swf import BUNDLED, Workload, prepare, read_swf
+from shadowtime.services.catalogue import configure
+from shadowtime.services.scheduler.handler import Scheduler
+from shadowtime.services.scheduler.outcomes import Outcome, Outcomes
+from shadowtime.shared.events import (
     CapacityChanged,
     ClusterOpened,
     Decided,

@@ -4,8 +4,8 @@ import numpy as np
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from services.scheduler.places import Places
-from services.scheduler.profile import FOREVER
+from shadowtime.services.scheduler.places import Places
+from shadowtime.services.scheduler.profile import FOREVER
 from tests.services.scheduler.test_profile import RUNNING, WAITING
 
 HORIZON = 200

@@ -7,8 +7,8 @@ import numpy as np
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from services.scheduler.plan import NUMBER, STARTS, SUBMIT, UNPLANNED, carried, plan
-from services.scheduler.profile import FOREVER
+from shadowtime.services.scheduler.plan import NUMBER, STARTS, SUBMIT, UNPLANNED, carried, plan
+from shadowtime.services.scheduler.profile import FOREVER
 
 HORIZON = 400
 

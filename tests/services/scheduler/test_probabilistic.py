@@ -8,25 +8,25 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from replayer.embedded import EmbeddedReplay
-from replayer.machine import Machine
-from replayer.swf import Workload
-from services.catalogue import configure
-from services.scheduler.candidates import UNITS, in_units, try_candidates
-from services.scheduler.conditioning import conditional
-from services.scheduler.delay_probability import delay_bound, delay_probability
-from services.scheduler.job_table import NEVER, Queue, Running
-from services.scheduler.policies import POLICIES
-from services.scheduler.policy import Policy
-from services.scheduler.probabilistic import Probabilistic
-from services.scheduler.probabilistic_keys import ProbabilisticKeys
-from services.scheduler.recalibration import BINS
-from services.scheduler.terminations import refined_edges
-from shared.errors import SettingsError
-from shared.events import ClusterOpened, Decided, Envelope, Evaluated, JobEnded, JobStarted, JobSubmitted, Start
-from shared.reasons import Backfilled, FitsNow, ProbablyHarmless
-from shared.run_time_bins import EDGES
-from shared.spec import parse
+from shadowtime.replayer.embedded import EmbeddedReplay
+from shadowtime.replayer.machine import Machine
+from shadowtime.replayer.swf import Workload
+from shadowtime.services.catalogue import configure
+from shadowtime.services.scheduler.candidates import UNITS, in_units, try_candidates
+from shadowtime.services.scheduler.conditioning import conditional
+from shadowtime.services.scheduler.delay_probability import delay_bound, delay_probability
+from shadowtime.services.scheduler.job_table import NEVER, Queue, Running
+from shadowtime.services.scheduler.policies import POLICIES
+from shadowtime.services.scheduler.policy import Policy
+from shadowtime.services.scheduler.probabilistic import Probabilistic
+from shadowtime.services.scheduler.probabilistic_keys import ProbabilisticKeys
+from shadowtime.services.scheduler.recalibration import BINS
+from shadowtime.services.scheduler.terminations import refined_edges
+from shadowtime.shared.errors import SettingsError
+from shadowtime.shared.events import ClusterOpened, Decided, Envelope, Evaluated, JobEnded, JobStarted, JobSubmitted, Start
+from shadowtime.shared.reasons import Backfilled, FitsNow, ProbablyHarmless
+from shadowtime.shared.run_time_bins import EDGES
+from shadowtime.shared.spec import parse
 from tests.checks.workloads import workloads
 from tests.services.scheduler.instances import Instance, StartedJob, WaitingJob, instances
 from tests.services.scheduler.textbook_easy import easy, expected_ends_of, run_time

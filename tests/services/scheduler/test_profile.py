@@ -4,7 +4,7 @@ import numpy as np
 from hypothesis import given
 from hypothesis import strategies as st
 
-from services.scheduler.profile import FOREVER, begin, earliest, merged, take
+from shadowtime.services.scheduler.profile import FOREVER, begin, earliest, merged, take
 
 SECONDS = 40
 

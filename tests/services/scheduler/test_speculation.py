@@ -7,14 +7,14 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from replayer.comparison import Plan
-from replayer.swf import Workload
-from services.catalogue import configure
-from services.scheduler.conditioning import conditional
-from services.scheduler.speculation import worthwhile
-from shared.events import Decided, Envelope, JobEnded
-from shared.reasons import Speculated
-from shared.run_time_bins import BINS, EDGES
+from shadowtime.replayer.comparison import Plan
+from shadowtime.replayer.swf import Workload
+from shadowtime.services.catalogue import configure
+from shadowtime.services.scheduler.conditioning import conditional
+from shadowtime.services.scheduler.speculation import worthwhile
+from shadowtime.shared.events import Decided, Envelope, JobEnded
+from shadowtime.shared.reasons import Speculated
+from shadowtime.shared.run_time_bins import BINS, EDGES
 from tests.checks.workloads import TraceRow, workload
 
 MASSES = st.lists(st.sampled_from([0.0, 0.1, 0.5, 1.0]), min_size=1, max_size=20).filter(any)

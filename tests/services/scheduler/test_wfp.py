@@ -3,13 +3,13 @@
 import pytest
 from hypothesis import given, settings
 
-from services.scheduler.adjusted_times import Uses
-from services.scheduler.job_table import NEVER
-from services.scheduler.policies import POLICIES
-from services.scheduler.wfp import by_score, scores
-from shared.events import Start
-from shared.reasons import Backfilled, FitsNow
-from shared.spec import Spec
+from shadowtime.services.scheduler.adjusted_times import Uses
+from shadowtime.services.scheduler.job_table import NEVER
+from shadowtime.services.scheduler.policies import POLICIES
+from shadowtime.services.scheduler.wfp import by_score, scores
+from shadowtime.shared.events import Start
+from shadowtime.shared.reasons import Backfilled, FitsNow
+from shadowtime.shared.spec import Spec
 from tests.services.scheduler.instances import Instance, StartedJob, WaitingJob, instances
 from tests.services.scheduler.textbook_easy import easy, wfp
 

@@ -7,9 +7,9 @@ the IBM SP2 with backfilling", IEEE TPDS 12(6), 2001, algorithm of section 2. WF
 
 from fractions import Fraction
 
-from services.scheduler.job_table import NEVER
-from shared.events import Start
-from shared.reasons import Backfilled, FitsNow
+from shadowtime.services.scheduler.job_table import NEVER
+from shadowtime.shared.events import Start
+from shadowtime.shared.reasons import Backfilled, FitsNow
 from tests.services.scheduler.instances import Instance, StartedJob, WaitingJob
 
 

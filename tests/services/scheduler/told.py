@@ -3,9 +3,9 @@
 import copy
 from collections.abc import Sequence
 
-from services.pipeline import STAGES
-from services.scheduler.handler import Scheduler
-from shared.events import (
+from shadowtime.services.pipeline import STAGES
+from shadowtime.services.scheduler.handler import Scheduler
+from shadowtime.shared.events import (
     ClusterOpened,
     Decided,
     Envelope,
@@ -16,9 +16,9 @@ from shared.events import (
     SchedulingPoint,
     Start,
 )
-from shared.predictions import RunTimePrediction, WalltimeAdjustment
-from shared.reasons import Backfilled
-from shared.stage import StageRun
+from shadowtime.shared.predictions import RunTimePrediction, WalltimeAdjustment
+from shadowtime.shared.reasons import Backfilled
+from shadowtime.shared.stage import StageRun
 
 
 def uses(**switches: str) -> str:

@@ -7,16 +7,16 @@ from hypothesis import assume, given, settings
 from numpy.random import PCG64, Generator
 from pydantic import ValidationError
 
-from replayer.embedded import EmbeddedReplay
-from replayer.machine import Machine
-from replayer.recorded import Recorded
-from replayer.source import Source
-from replayer.swf import BUNDLED, Workload, prepare, read_swf
-from services.catalogue import configure
-from services.scoreboard.calibration import Calibration, ReliabilityTable
-from services.scoreboard.handler import Scoreboard
-from shared.errors import RuleBroken
-from shared.events import (
+from shadowtime.replayer.embedded import EmbeddedReplay
+from shadowtime.replayer.machine import Machine
+from shadowtime.replayer.recorded import Recorded
+from shadowtime.replayer.source import Source
+from shadowtime.replayer.swf import BUNDLED, Workload, prepare, read_swf
+from shadowtime.services.catalogue import configure
+from shadowtime.services.scoreboard.calibration import Calibration, ReliabilityTable
+from shadowtime.services.scoreboard.handler import Scoreboard
+from shadowtime.shared.errors import RuleBroken
+from shadowtime.shared.events import (
     CapacityChanged,
     ClusterOpened,
     Decided,
@@ -25,8 +25,8 @@ from shared.events import (
     JobStarted,
     JobSubmitted,
 )
-from shared.run_time_bins import EDGES, RATIO
-from shared.scores import Reliability
+from shadowtime.shared.run_time_bins import EDGES, RATIO
+from shadowtime.shared.scores import Reliability
 from tests.checks.workloads import TraceRow, workload, workloads
 from tests.services.weighed import WeighedLog
 

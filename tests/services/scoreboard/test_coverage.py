@@ -8,11 +8,11 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from services.scoreboard.coverage import WINDOW, BoundKind, CoverageSums, WaitBoundCoverage
-from services.scoreboard.handler import Scoreboard
-from shared.events import ClusterClosed, ClusterOpened, Envelope, Event, JobEnded, JobStarted, JobSubmitted
-from shared.predictions import WaitBound
-from shared.scores import WaitBoundScores
+from shadowtime.services.scoreboard.coverage import WINDOW, BoundKind, CoverageSums, WaitBoundCoverage
+from shadowtime.services.scoreboard.handler import Scoreboard
+from shadowtime.shared.events import ClusterClosed, ClusterOpened, Envelope, Event, JobEnded, JobStarted, JobSubmitted
+from shadowtime.shared.predictions import WaitBound
+from shadowtime.shared.scores import WaitBoundScores
 
 
 class Waited(NamedTuple):

@@ -9,8 +9,8 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from services.scoreboard.handler import Scoreboard
-from shared.events import (
+from shadowtime.services.scoreboard.handler import Scoreboard
+from shadowtime.shared.events import (
     ClusterClosed,
     ClusterOpened,
     Decided,
@@ -21,8 +21,8 @@ from shared.events import (
     JobSubmitted,
     Outcome,
 )
-from shared.predictions import RunTimePrediction, WalltimeAdjustment
-from shared.scores import Scores
+from shadowtime.shared.predictions import RunTimePrediction, WalltimeAdjustment
+from shadowtime.shared.scores import Scores
 
 MACHINE = 64
 

@@ -8,8 +8,8 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from services.scoreboard.handler import Scoreboard
-from services.scoreboard.run_time_distribution import (
+from shadowtime.services.scoreboard.handler import Scoreboard
+from shadowtime.services.scoreboard.run_time_distribution import (
     LEAST_MASS,
     PIT_BINS,
     RunTimeDistributionScores,
@@ -18,10 +18,10 @@ from services.scoreboard.run_time_distribution import (
     mass_before,
     pit_shares,
 )
-from shared.events import ClusterClosed, ClusterOpened, Envelope, Event, JobEnded, JobStarted, JobSubmitted, Outcome
-from shared.predictions import RunTimePrediction
-from shared.run_time_bins import EDGES, Masses, bin_of
-from shared.scores import Scores
+from shadowtime.shared.events import ClusterClosed, ClusterOpened, Envelope, Event, JobEnded, JobStarted, JobSubmitted, Outcome
+from shadowtime.shared.predictions import RunTimePrediction
+from shadowtime.shared.run_time_bins import EDGES, Masses, bin_of
+from shadowtime.shared.scores import Scores
 
 HISTOGRAMS = (
     st.lists(st.floats(0, 1), min_size=1, max_size=16).map(lambda weights: [*weights, 0.25]).map(np.array)

@@ -4,15 +4,15 @@ from collections.abc import Iterator
 
 import pytest
 
-from replayer.comparison import Plan
-from replayer.swf import BUNDLED, prepare, read_swf
-from services.catalogue import configure
-from services.metrics.import_lines import import_lines
-from services.scoreboard.handler import Scoreboard
-from services.scoreboard.sampling import LANES, MOST_QUEUES, MOST_REASONS, Sampling
-from services.scoreboard.wait_quantiles import WaitQuantiles
-from shared.bounds import LATEST, LONGEST
-from shared.events import (
+from shadowtime.replayer.comparison import Plan
+from shadowtime.replayer.swf import BUNDLED, prepare, read_swf
+from shadowtime.services.catalogue import configure
+from shadowtime.services.metrics.import_lines import import_lines
+from shadowtime.services.scoreboard.handler import Scoreboard
+from shadowtime.services.scoreboard.sampling import LANES, MOST_QUEUES, MOST_REASONS, Sampling
+from shadowtime.services.scoreboard.wait_quantiles import WaitQuantiles
+from shadowtime.shared.bounds import LATEST, LONGEST
+from shadowtime.shared.events import (
     ClusterClosed,
     ClusterOpened,
     Decided,
@@ -23,9 +23,9 @@ from shared.events import (
     JobSubmitted,
     Kill,
 )
-from shared.metric_names import RESULTS
-from shared.predictions import RunTimePrediction
-from shared.samples import Sample
+from shadowtime.shared.metric_names import RESULTS
+from shadowtime.shared.predictions import RunTimePrediction
+from shadowtime.shared.samples import Sample
 from tests.checks.chain import Chain
 
 EVERY = 900

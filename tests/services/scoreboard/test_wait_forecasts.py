@@ -7,10 +7,10 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from services.scoreboard.handler import Scoreboard
-from services.scoreboard.wait_forecasts import WaitForecastErrors
-from shared.events import ClusterClosed, ClusterOpened, Envelope, Event, JobEnded, JobStarted, JobSubmitted
-from shared.predictions import WaitBound, WaitForecast
+from shadowtime.services.scoreboard.handler import Scoreboard
+from shadowtime.services.scoreboard.wait_forecasts import WaitForecastErrors
+from shadowtime.shared.events import ClusterClosed, ClusterOpened, Envelope, Event, JobEnded, JobStarted, JobSubmitted
+from shadowtime.shared.predictions import WaitBound, WaitForecast
 
 JOBS = st.lists(st.tuples(st.integers(0, 50), st.none() | st.integers(0, 50), st.booleans()), max_size=12)
 """Waits, forecasts, and whether the job starts before the end; seconds."""

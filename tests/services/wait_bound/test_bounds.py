@@ -8,15 +8,15 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from services.wait_bound import queue_bounds
-from services.wait_bound.bound_keys import BoundKeys
-from services.wait_bound.bounds import MOST_QUEUES, AllBounds
-from services.wait_bound.handler import BOUNDERS
-from services.wait_bound.queue_bounds import ALL, FIVE, News, QueueBounds
-from shared.errors import SettingsError
-from shared.events import JobSubmitted, SchedulingPoint
-from shared.predictions import WaitBound
-from shared.spec import parse
+from shadowtime.services.wait_bound import queue_bounds
+from shadowtime.services.wait_bound.bound_keys import BoundKeys
+from shadowtime.services.wait_bound.bounds import MOST_QUEUES, AllBounds
+from shadowtime.services.wait_bound.handler import BOUNDERS
+from shadowtime.services.wait_bound.queue_bounds import ALL, FIVE, News, QueueBounds
+from shadowtime.shared.errors import SettingsError
+from shadowtime.shared.events import JobSubmitted, SchedulingPoint
+from shadowtime.shared.predictions import WaitBound
+from shadowtime.shared.spec import parse
 from tests.services.wait_bound.test_queue_bounds import Happening, happenings, made
 
 Answers = list[tuple[WaitBound, ...] | News]

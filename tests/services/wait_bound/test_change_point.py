@@ -8,7 +8,7 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 from numpy.random import PCG64, Generator
 
-from services.wait_bound.change_point import (
+from shadowtime.services.wait_bound.change_point import (
     EVERY,
     LEVELS,
     RUNS,
@@ -17,9 +17,9 @@ from services.wait_bound.change_point import (
     misses_that_count,
     replay,
 )
-from services.wait_bound.change_point_table import THRESHOLDS
-from services.wait_bound.clusters import Integers
-from services.wait_bound.group import ranks
+from shadowtime.services.wait_bound.change_point_table import THRESHOLDS
+from shadowtime.services.wait_bound.clusters import Integers
+from shadowtime.services.wait_bound.group import ranks
 
 KEEP = 59
 

@@ -9,7 +9,7 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from services.wait_bound.conformal import FEWEST, MOST, Conformal
+from shadowtime.services.wait_bound.conformal import FEWEST, MOST, Conformal
 
 
 class Job(NamedTuple):

@@ -12,10 +12,10 @@ import numpy.typing as npt
 import pytest
 from numpy.random import PCG64, Generator
 
-from services.wait_bound.change_point import LEVELS, RUNS, replay
-from services.wait_bound.clusters import Integers
-from services.wait_bound.conformal import Conformal
-from services.wait_bound.group import Group, bound, ranks
+from shadowtime.services.wait_bound.change_point import LEVELS, RUNS, replay
+from shadowtime.services.wait_bound.clusters import Integers
+from shadowtime.services.wait_bound.conformal import Conformal
+from shadowtime.services.wait_bound.group import Group, bound, ranks
 
 Floats = npt.NDArray[np.float64]
 Logs = Callable[[Generator], Floats]

@@ -7,7 +7,7 @@ import orjson
 from hypothesis import given
 from hypothesis import strategies as st
 
-from services.wait_bound.ensemble import ROUNDING, Ensemble
+from shadowtime.services.wait_bound.ensemble import ROUNDING, Ensemble
 
 Scored = list[tuple[list[int | None], int]]
 

@@ -7,10 +7,10 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 from numpy.random import PCG64, Generator
 
-from services.wait_bound.binomial import minimum_history, upper_rank
-from services.wait_bound.change_point import EVERY, RUNS
-from services.wait_bound.clusters import Integers
-from services.wait_bound.group import Group, borrowed, bound, ranks
+from shadowtime.services.wait_bound.binomial import minimum_history, upper_rank
+from shadowtime.services.wait_bound.change_point import EVERY, RUNS
+from shadowtime.services.wait_bound.clusters import Integers
+from shadowtime.services.wait_bound.group import Group, borrowed, bound, ranks
 
 MOST, KEEP = 1000, 59
 

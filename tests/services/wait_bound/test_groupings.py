@@ -7,11 +7,11 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 from numpy.random import PCG64, Generator
 
-from services.wait_bound.clusters import cut
-from services.wait_bound.group import Group
-from services.wait_bound.groupings import NO_REQUEST, Grouping, groupings, nodes, rnprod, rtime
-from shared.events import JobSubmitted
-from shared.message import LONGEST
+from shadowtime.services.wait_bound.clusters import cut
+from shadowtime.services.wait_bound.group import Group
+from shadowtime.services.wait_bound.groupings import NO_REQUEST, Grouping, groupings, nodes, rnprod, rtime
+from shadowtime.shared.events import JobSubmitted
+from shadowtime.shared.message import LONGEST
 
 MOST, KEEP = 5000, 59
 

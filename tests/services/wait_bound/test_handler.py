@@ -6,17 +6,17 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from replayer.recorded import Recorded
-from services.pipeline import STAGES
-from services.wait_bound import queue_bounds
-from services.wait_bound.handler import BOUNDERS, WaitBounds
-from services.wait_bound.queue_bounds import ALL, FIVE
-from shared.events import ClusterOpened, Envelope, Event, JobEnded, JobStarted, JobSubmitted, Rejected
-from shared.message import LONGEST
-from shared.predictions import WaitBound
-from shared.predictor import Silent
-from shared.spec import parse
-from shared.stage import StageRun
+from shadowtime.replayer.recorded import Recorded
+from shadowtime.services.pipeline import STAGES
+from shadowtime.services.wait_bound import queue_bounds
+from shadowtime.services.wait_bound.handler import BOUNDERS, WaitBounds
+from shadowtime.services.wait_bound.queue_bounds import ALL, FIVE
+from shadowtime.shared.events import ClusterOpened, Envelope, Event, JobEnded, JobStarted, JobSubmitted, Rejected
+from shadowtime.shared.message import LONGEST
+from shadowtime.shared.predictions import WaitBound
+from shadowtime.shared.predictor import Silent
+from shadowtime.shared.spec import parse
+from shadowtime.shared.stage import StageRun
 from tests.replayer.small_logs import job, workload_of
 from tests.services.wait_bound.test_queue_bounds import happenings, made
 

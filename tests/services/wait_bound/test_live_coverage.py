@@ -8,8 +8,8 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 from numpy.random import PCG64, Generator
 
-from services.wait_bound import live_coverage
-from services.wait_bound.live_coverage import EVERY, LAST, LiveCoverage
+from shadowtime.services.wait_bound import live_coverage
+from shadowtime.services.wait_bound.live_coverage import EVERY, LAST, LiveCoverage
 
 
 def place(covered: list[bool], quantile: float, last: int) -> str:

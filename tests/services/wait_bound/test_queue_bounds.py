@@ -10,15 +10,15 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 from numpy.random import PCG64, Generator
 
-from services.wait_bound import queue_bounds
-from services.wait_bound.bound_keys import BoundKeys
-from services.wait_bound.clusters import cut
-from services.wait_bound.group import Group, bound
-from services.wait_bound.groupings import NO_REQUEST
-from services.wait_bound.live_coverage import LiveCoverage
-from services.wait_bound.queue_bounds import ALL, FIVE, RECUT, TABLE, Found, News, QueueBounds
-from shared.events import JobSubmitted
-from shared.predictions import ChangePoint, WaitBound
+from shadowtime.services.wait_bound import queue_bounds
+from shadowtime.services.wait_bound.bound_keys import BoundKeys
+from shadowtime.services.wait_bound.clusters import cut
+from shadowtime.services.wait_bound.group import Group, bound
+from shadowtime.services.wait_bound.groupings import NO_REQUEST
+from shadowtime.services.wait_bound.live_coverage import LiveCoverage
+from shadowtime.services.wait_bound.queue_bounds import ALL, FIVE, RECUT, TABLE, Found, News, QueueBounds
+from shadowtime.shared.events import JobSubmitted
+from shadowtime.shared.predictions import ChangePoint, WaitBound
 
 KEYS = BoundKeys()
 

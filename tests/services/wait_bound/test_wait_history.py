@@ -8,7 +8,7 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 from hypothesis.stateful import RuleBasedStateMachine, initialize, invariant, rule
 
-from services.wait_bound.wait_history import WaitHistory, at_rank
+from shadowtime.services.wait_bound.wait_history import WaitHistory, at_rank
 
 WAITS = st.integers(0, 5) | st.integers(0, 2**39)
 

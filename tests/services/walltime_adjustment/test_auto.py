@@ -4,11 +4,11 @@ import numpy as np
 import pytest
 from numpy.random import PCG64, Generator
 
-from services.walltime_adjustment.auto import PERCENTILES, SCHEMES, Auto, AutoKeys, adjusted_times
-from services.walltime_adjustment.percentile import adjusted
-from services.walltime_adjustment.scheme_scores import EVERY, SchemeScores
-from shared.events import JobEnded, JobSubmitted
-from shared.walltime_accuracy import accuracy, adjustment_class
+from shadowtime.services.walltime_adjustment.auto import PERCENTILES, SCHEMES, Auto, AutoKeys, adjusted_times
+from shadowtime.services.walltime_adjustment.percentile import adjusted
+from shadowtime.services.walltime_adjustment.scheme_scores import EVERY, SchemeScores
+from shadowtime.shared.events import JobEnded, JobSubmitted
+from shadowtime.shared.walltime_accuracy import accuracy, adjustment_class
 
 
 def played(adjuster: Auto, shares: np.ndarray, requested_time: int) -> tuple[float, float]:

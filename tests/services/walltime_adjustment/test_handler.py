@@ -2,11 +2,11 @@
 
 import pytest
 
-from services.walltime_adjustment.handler import ADJUSTERS, WalltimeAdjustments
-from shared.events import ClusterOpened, Envelope, Event, JobEnded, JobStarted, JobSubmitted
-from shared.predictions import WalltimeAdjustment
-from shared.predictor import Silent
-from shared.spec import parse
+from shadowtime.services.walltime_adjustment.handler import ADJUSTERS, WalltimeAdjustments
+from shadowtime.shared.events import ClusterOpened, Envelope, Event, JobEnded, JobStarted, JobSubmitted
+from shadowtime.shared.predictions import WalltimeAdjustment
+from shadowtime.shared.predictor import Silent
+from shadowtime.shared.spec import parse
 
 
 class Halved(Silent):

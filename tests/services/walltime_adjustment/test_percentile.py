@@ -4,13 +4,13 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from services.walltime_adjustment.handler import ADJUSTERS
-from services.walltime_adjustment.keys import MONTH, coarser
-from services.walltime_adjustment.percentile import Percentile, adjusted, ratio
-from shared.errors import SettingsError
-from shared.events import JobEnded, JobSubmitted
-from shared.predictions import WalltimeAdjustment
-from shared.spec import parse
+from shadowtime.services.walltime_adjustment.handler import ADJUSTERS
+from shadowtime.services.walltime_adjustment.keys import MONTH, coarser
+from shadowtime.services.walltime_adjustment.percentile import Percentile, adjusted, ratio
+from shadowtime.shared.errors import SettingsError
+from shadowtime.shared.events import JobEnded, JobSubmitted
+from shadowtime.shared.predictions import WalltimeAdjustment
+from shadowtime.shared.spec import parse
 
 
 def scheme(keys: str) -> Percentile:

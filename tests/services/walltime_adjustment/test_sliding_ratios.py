@@ -4,8 +4,8 @@ import orjson
 from hypothesis import given
 from hypothesis import strategies as st
 
-from services.walltime_adjustment.keys import Traits
-from services.walltime_adjustment.sliding_ratios import LET_GO, SlidingRatios
+from shadowtime.services.walltime_adjustment.keys import Traits
+from shadowtime.services.walltime_adjustment.sliding_ratios import LET_GO, SlidingRatios
 
 NAMES = ("user", "user+request", "project")
 

@@ -15,8 +15,8 @@ import orjson
 import pytest
 from rich.console import Console
 
-from services.watch.messages import KINDS, Chosen, Filter, JsonLines, Rows, Wanted
-from shared.events import (
+from shadowtime.services.watch.messages import KINDS, Chosen, Filter, JsonLines, Rows, Wanted
+from shadowtime.shared.events import (
     ClusterOpened,
     Decided,
     Envelope,
@@ -28,13 +28,13 @@ from shared.events import (
     SchedulingPoint,
     Start,
 )
-from shared.predictions import RunTimePrediction, WaitForecast
-from shared.reasons import Backfilled
-from shared.streaming import bus
-from shared.streaming.settings import Settings
-from shared.streaming.subscribe import Message
-from stack.ports import free_port
-from stack.servers import Kafka
+from shadowtime.shared.predictions import RunTimePrediction, WaitForecast
+from shadowtime.shared.reasons import Backfilled
+from shadowtime.shared.streaming import bus
+from shadowtime.shared.streaming.settings import Settings
+from shadowtime.shared.streaming.subscribe import Message
+from shadowtime.stack.ports import free_port
+from shadowtime.stack.servers import Kafka
 from tests.patience import PATIENCE
 
 ROOT = Path(__file__).parents[2]

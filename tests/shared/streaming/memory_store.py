@@ -4,8 +4,8 @@ import copy
 from collections.abc import Callable
 from dataclasses import dataclass, field
 
-from shared.errors import Fenced, StoreError
-from shared.streaming.state_store import RunState, Transaction
+from shadowtime.shared.errors import Fenced, StoreError
+from shadowtime.shared.streaming.state_store import RunState, Transaction
 
 
 @dataclass

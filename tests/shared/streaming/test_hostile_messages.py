@@ -9,17 +9,17 @@ from collections.abc import Sequence
 import orjson
 import pytest
 
-from shared.errors import Refused
-from shared.events import ClusterOpened, Envelope, Event, JobSubmitted, Rejected, SchedulingPoint
-from shared.stage import Stage, StageRun
-from shared.stage_handler import StageHandler
-from shared.streaming.incoming import Refuse, admitted
-from shared.streaming.partition_log import PartitionLog
-from shared.streaming.run_progress import MAX_ATTEMPTS, MAX_FAILURES
-from shared.streaming.settings import Settings
-from shared.streaming.stage_worker import StageWorker
-from shared.streaming.state_store import Transaction
-from shared.streaming.worker_metrics import WorkerMetrics
+from shadowtime.shared.errors import Refused
+from shadowtime.shared.events import ClusterOpened, Envelope, Event, JobSubmitted, Rejected, SchedulingPoint
+from shadowtime.shared.stage import Stage, StageRun
+from shadowtime.shared.stage_handler import StageHandler
+from shadowtime.shared.streaming.incoming import Refuse, admitted
+from shadowtime.shared.streaming.partition_log import PartitionLog
+from shadowtime.shared.streaming.run_progress import MAX_ATTEMPTS, MAX_FAILURES
+from shadowtime.shared.streaming.settings import Settings
+from shadowtime.shared.streaming.stage_worker import StageWorker
+from shadowtime.shared.streaming.state_store import Transaction
+from shadowtime.shared.streaming.worker_metrics import WorkerMetrics
 from tests.shared.streaming.memory_store import MemoryStore
 from tests.shared.streaming.test_stage_worker import MemoryStream, Message, hand_over, no_sleep
 
@@ -299,7 +299,7 @@ def test_a_beginning_that_is_none_is_not_read_again_for_each_message() -> None:
 def test_finding_18_a_message_says_only_what_is_its_own_to_say(
     key: bytes | None, change: dict[str, object], reason: str
 ) -> None:
-    from services.pipeline import STAGES
+    from shadowtime.services.pipeline import STAGES
 
     value = orjson.dumps({"run": "r", "sequence": 0, "event": OPENED.model_dump()} | change)
     bench = Bench([Message(value, 0, key)], STAGES[0])
@@ -338,7 +338,7 @@ def test_a_run_that_was_never_opened_holds_nothing_up() -> None:
 
 
 def test_runs_in_memory_are_bounded(monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr("shared.streaming.stage_worker.MAX_HELD", 3)
+    monkeypatch.setattr("shadowtime.shared.streaming.stage_worker.MAX_HELD", 3)
     runs = [(f"r{number}", told(f"r{number}", HONEST)) for number in range(8)]
     bench = Bench(log_of(*runs))
     bench.handle()
@@ -349,7 +349,7 @@ def test_runs_in_memory_are_bounded(monkeypatch: pytest.MonkeyPatch) -> None:
 
 def test_a_partition_that_comes_back_is_not_told_again(monkeypatch: pytest.MonkeyPatch) -> None:
     """Else each rebalance would publish the last slice of every run there has been."""
-    monkeypatch.setattr("shared.streaming.stage_worker.MAX_HELD", 3)
+    monkeypatch.setattr("shadowtime.shared.streaming.stage_worker.MAX_HELD", 3)
     bench = Bench(log_of(*((f"r{number}", told(f"r{number}", HONEST)) for number in range(8))))
     bench.handle()
     for _ in range(3):
@@ -378,7 +378,7 @@ def test_embedded_stages_reject_too() -> None:
 def test_runs_without_a_snapshot_count_by_what_they_have_said(monkeypatch: pytest.MonkeyPatch) -> None:
     """A thousand runs just below their first snapshot would take gigabytes."""
     unsaved = SETTINGS.model_copy(update={"snapshot_every": 10_000})
-    monkeypatch.setattr("shared.streaming.stage_worker.MAX_HELD_BYTES", 5_000)
+    monkeypatch.setattr("shadowtime.shared.streaming.stage_worker.MAX_HELD_BYTES", 5_000)
     bench = Bench(log_of(*((f"r{number}", told(f"r{number}", HONEST)) for number in range(8))), settings=unsaved)
     bench.handle()
     assert len(bench.worker._runs) < 8

@@ -5,9 +5,9 @@ from pathlib import Path
 
 import pytest
 
-from shared.errors import SettingsError
-from shared.streaming.role_settings import VARIABLE
-from shared.streaming.settings import read_settings
+from shadowtime.shared.errors import SettingsError
+from shadowtime.shared.streaming.role_settings import VARIABLE
+from shadowtime.shared.streaming.settings import read_settings
 
 LINES = """# written by make stack
 SHADOWTIME_KAFKA_BOOTSTRAP=127.0.0.1:7001
@@ -90,7 +90,7 @@ def test_a_role_without_a_file_is_told_of_where_one_is_named(folder: Path, monke
     with pytest.raises(SettingsError, match=r"scheduler\.env: No such file"):
         read_settings([], "scheduler")
     monkeypatch.delenv(VARIABLE)
-    monkeypatch.setattr("shared.streaming.role_settings.FOLDER", folder / "no-stack-runs")
+    monkeypatch.setattr("shadowtime.shared.streaming.role_settings.FOLDER", folder / "no-stack-runs")
     assert read_settings([], "scheduler").kafka_username is None
 
 

@@ -9,15 +9,15 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from shared.errors import SnapshotMismatch, StoreError
-from shared.events import ClusterOpened, Envelope, Event, JobSubmitted
-from shared.stage import Stage, StageRun
-from shared.stage_handler import StageHandler
-from shared.streaming.redis_store import RedisStore, connect
-from shared.streaming.run_follower import JournalEnd, Position, RedisReader, RunFollower, RunReader
-from shared.streaming.settings import Settings
-from shared.streaming.state_store import RunState, StateStore, Transaction
-from stack.servers import Redis
+from shadowtime.shared.errors import SnapshotMismatch, StoreError
+from shadowtime.shared.events import ClusterOpened, Envelope, Event, JobSubmitted
+from shadowtime.shared.stage import Stage, StageRun
+from shadowtime.shared.stage_handler import StageHandler
+from shadowtime.shared.streaming.redis_store import RedisStore, connect
+from shadowtime.shared.streaming.run_follower import JournalEnd, Position, RedisReader, RunFollower, RunReader
+from shadowtime.shared.streaming.settings import Settings
+from shadowtime.shared.streaming.state_store import RunState, StateStore, Transaction
+from shadowtime.stack.servers import Redis
 from tests.shared.streaming.memory_store import MemoryStore
 
 STAGE = Stage("wait_bound", "in", "out", StageHandler)

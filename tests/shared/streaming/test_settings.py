@@ -3,9 +3,9 @@
 import pytest
 from pydantic import SecretStr
 
-from services.metrics.run import session
-from shared.errors import SettingsError
-from shared.streaming.settings import read_settings
+from shadowtime.services.metrics.run import session
+from shadowtime.shared.errors import SettingsError
+from shadowtime.shared.streaming.settings import read_settings
 
 
 @pytest.mark.parametrize("name", ["victoria-metrics-url", "grafana-url"])

@@ -10,17 +10,17 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from replayer.lublin import generate
-from replayer.machine import Machine
-from replayer.swf import Trace, prepare
-from services.pipeline import STAGES
-from shared.errors import BusError
-from shared.events import ClusterClosed, ClusterOpened, Decided, Envelope, Event, JobSubmitted
-from shared.stage import StageRun
-from shared.streaming.settings import Settings
-from shared.streaming.stage_worker import StageWorker
-from shared.streaming.stream import Record
-from shared.streaming.worker_metrics import WorkerMetrics
+from shadowtime.replayer.lublin import generate
+from shadowtime.replayer.machine import Machine
+from shadowtime.replayer.swf import Trace, prepare
+from shadowtime.services.pipeline import STAGES
+from shadowtime.shared.errors import BusError
+from shadowtime.shared.events import ClusterClosed, ClusterOpened, Decided, Envelope, Event, JobSubmitted
+from shadowtime.shared.stage import StageRun
+from shadowtime.shared.streaming.settings import Settings
+from shadowtime.shared.streaming.stage_worker import StageWorker
+from shadowtime.shared.streaming.stream import Record
+from shadowtime.shared.streaming.worker_metrics import WorkerMetrics
 from tests.shared.streaming.memory_store import MemoryStore
 
 SCHEDULER = next(stage for stage in STAGES if stage.name == "scheduler")

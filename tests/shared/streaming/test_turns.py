@@ -4,7 +4,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from shared.streaming.turns import Turns
+from shadowtime.shared.streaming.turns import Turns
 
 
 @given(st.lists(st.tuples(st.sampled_from([b"a", b"b", b"c"]), st.floats(0.0, 5.0)), max_size=60))

@@ -11,9 +11,9 @@ from aiokafka.record.default_records import DefaultRecordBatchBuilder
 from aiokafka.record.memory_records import MemoryRecords
 from aiokafka.record.util import calc_crc32c
 
-from shared.bounds import MOST_UNPACKED
-from shared.streaming import bus
-from shared.streaming.unpacking import TooLarge, unpacked
+from shadowtime.shared.bounds import MOST_UNPACKED
+from shadowtime.shared.streaming import bus
+from shadowtime.shared.streaming.unpacking import TooLarge, unpacked
 
 GZIP, SNAPPY, LZ4, ZSTD = range(1, 5)
 ATTRIBUTES, CRC, CRC_FROM = 22, slice(17, 21), 21

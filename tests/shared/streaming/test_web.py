@@ -10,22 +10,22 @@ from types import ModuleType
 import pytest
 from aiohttp import web
 
-from services import command_line as commands
-from services.ask.http import http as ask
-from services.ask.http import questions as answers
-from services.ask.questions import Answers
-from services.live.page import LivePage
-from services.live.page import page as live
-from services.live.view import LiveRuns
-from services.metrics.health import MetricsHealth
-from services.pipeline import STAGES
-from shared import logs
-from shared.errors import SettingsError
-from shared.streaming import web as shared_web
-from shared.streaming import web_connections
-from shared.streaming.web_names import AllowedNames
-from shared.streaming.worker_pages import worker_pages
-from stack.plan import Plan
+from shadowtime.services import command_line as commands
+from shadowtime.services.ask.http import http as ask
+from shadowtime.services.ask.http import questions as answers
+from shadowtime.services.ask.questions import Answers
+from shadowtime.services.live.page import LivePage
+from shadowtime.services.live.page import page as live
+from shadowtime.services.live.view import LiveRuns
+from shadowtime.services.metrics.health import MetricsHealth
+from shadowtime.services.pipeline import STAGES
+from shadowtime.shared import logs
+from shadowtime.shared.errors import SettingsError
+from shadowtime.shared.streaming import web as shared_web
+from shadowtime.shared.streaming import web_connections
+from shadowtime.shared.streaming.web_names import AllowedNames
+from shadowtime.shared.streaming.worker_pages import worker_pages
+from shadowtime.stack.plan import Plan
 from tests.services.ask.test_ask import STAGE
 from tests.shared.streaming.test_run_follower import MemoryReader
 from tests.shared.streaming.web_server import LOOPS, serving

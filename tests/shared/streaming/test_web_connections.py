@@ -14,11 +14,11 @@ from pathlib import Path
 import pytest
 from aiohttp import web
 
-from shared.logs import MOST_LINES, FewAMinute
-from shared.streaming import web_connections
-from shared.streaming.web_connections import MOST_CONNECTIONS, MOST_UNANSWERED
-from shared.streaming.web_log import log
-from stack.ports import free_port
+from shadowtime.shared.logs import MOST_LINES, FewAMinute
+from shadowtime.shared.streaming import web_connections
+from shadowtime.shared.streaming.web_connections import MOST_CONNECTIONS, MOST_UNANSWERED
+from shadowtime.shared.streaming.web_log import log
+from shadowtime.stack.ports import free_port
 from tests.patience import PATIENCE
 from tests.shared.streaming.web_server import GET, LOOPS, Served, answer, is_ended, serving
 from tests.stack.processes import wait_until
@@ -29,8 +29,8 @@ import asyncio, resource, sys
 resource.setrlimit(resource.RLIMIT_NOFILE, (64, 64))
 import uvloop
 from aiohttp import web
-from shared.logs import start_logging
-from shared.streaming.web import listening
+from shadowtime.shared.logs import start_logging
+from shadowtime.shared.streaming.web import listening
 
 async def healthy(request):
     return web.json_response({})

@@ -5,9 +5,9 @@ import time
 
 import pytest
 
-from shared.kernel import kernel
-from shared.streaming import work_thread
-from shared.streaming.work_thread import Overrun, WorkThread
+from shadowtime.shared.kernel import kernel
+from shadowtime.shared.streaming import work_thread
+from shadowtime.shared.streaming.work_thread import Overrun, WorkThread
 
 
 def for_ever() -> None:

@@ -2,10 +2,10 @@
 
 from typing import Any, cast
 
-from services.pipeline import STAGES
-from shared.streaming.settings import Settings
-from shared.streaming.worker_loop import WorkerLoop
-from shared.streaming.worker_metrics import WorkerMetrics
+from shadowtime.services.pipeline import STAGES
+from shadowtime.shared.streaming.settings import Settings
+from shadowtime.shared.streaming.worker_loop import WorkerLoop
+from shadowtime.shared.streaming.worker_metrics import WorkerMetrics
 
 
 def test_a_worker_that_has_not_begun_is_starting_and_not_healthy() -> None:

@@ -1,0 +1,58 @@
+"""The one command, `shadowtime`: finds the sub-command and imports no more than that needs."""
+
+import sys
+
+from shadowtime.shared.start_up import run
+
+GROUPS = {
+    "Replay": {
+        "replay": ("replayer.command_line", "replay logs under policies and compare them"),
+        "generate": ("replayer.lublin", "write a log of a synthetic workload"),
+        "search-templates": ("replayer.template_search", "find templates of similar jobs for a log"),
+    },
+    "On the stream": {
+        "serve": ("services.command_line", "run a worker of one stage"),
+        "metrics": ("services.command_line", "write samples to VictoriaMetrics, show decisions in Grafana Live"),
+        "live": ("services.command_line", "serve the live page"),
+        "ask": ("services.command_line", "bound the wait of a job that one might submit now"),
+        "watch": ("services.command_line", "show the messages of a topic as they come"),
+        "rebuild": ("services.command_line", "make the state of a stage anew from its topic"),
+        "topics": ("services.command_line", "create the topics that are missing"),
+        "settings": ("services.command_line", "print every setting with its flag and value"),
+        "asyncapi": ("services.command_line", "print the topics as an AsyncAPI document"),
+    },
+    "Servers and dashboards": {
+        "stack": ("stack.command_line", "run all servers and workers as local processes: up, status, down"),
+        "dashboards": ("dashboards.command_line", "generate dashboards and push them into a Grafana"),
+    },
+}
+"""Module and one line of help of each sub-command, in groups."""
+
+COMMANDS = {name: module for group in GROUPS.values() for name, (module, _) in group.items()}
+SHARED = {name for name, module in COMMANDS.items() if module == "services.command_line"} - {"serve"}
+"""Sub-commands that are commands of one command line, which takes their name."""
+
+
+def help_text() -> str:
+    """Return what `--help` says."""
+    lines = ["usage: shadowtime COMMAND …", ""]
+    for group, commands in GROUPS.items():
+        lines += [f"{group}:", *(f"  {name:18}{text}" for name, (_, text) in commands.items()), ""]
+    return "\n".join([*lines, "`shadowtime COMMAND --help` tells the rest."])
+
+
+def main() -> None:
+    """Run the sub-command that is named."""
+    name = sys.argv[1] if len(sys.argv) > 1 else "--help"
+    if name in ("--help", "-h"):
+        print(help_text())  # noqa: T201
+        return
+    if name not in COMMANDS:
+        print(f"error: unknown command {name!r:.60}; known: {', '.join(COMMANDS)}", file=sys.stderr)  # noqa: T201
+        sys.exit(2)
+    sys.argv[:2] = ["shadowtime", name] if name in SHARED else [f"shadowtime {name}"]
+    run(f"shadowtime.{COMMANDS[name]}")
+
+
+if __name__ == "__main__":
+    main()
