@@ -27,7 +27,15 @@ from shadowtime.replayer.arguments import (
     require_different,
     split_size,
 )
-from shadowtime.replayer.comparison import Plan, Result, as_json, carry_out, carry_out_paced, carry_out_streamed, run_name
+from shadowtime.replayer.comparison import (
+    Plan,
+    Result,
+    as_json,
+    carry_out,
+    carry_out_paced,
+    carry_out_streamed,
+    run_name,
+)
 from shadowtime.replayer.comparison_table import comparison_table, forecast_table, prediction_table, wait_bound_table
 from shadowtime.replayer.embedded import Observer
 from shadowtime.replayer.interruption import Interruption

@@ -242,7 +242,7 @@ def _stream(seed: int, purpose: int) -> Generator:
     return Generator(PCG64([seed, purpose]))
 
 
-def main(
+def command(
     jobs: Annotated[int, typer.Option(help="Number of jobs.")],
     processors: Annotated[int, typer.Option(help="Size of the machine.")],
     seed: Annotated[int, typer.Option(help="The same seed makes the same trace.")],
@@ -262,7 +262,7 @@ def main(
 
 def main() -> None:
     """Run the command line."""
-    run_app(application(main))
+    run_app(application(command))
 
 
 if __name__ == "__main__":

@@ -56,7 +56,7 @@ def errors_on(workload: Workload, pool: ThreadPoolExecutor, keys: TemplatesKeys)
     return TemplateErrors(jobs, events, keys, pool.map)
 
 
-def main(
+def command(
     trace: Annotated[str, typer.Argument(metavar="TRACE.swf[.gz][@PROCESSORS]", help="The log to search on.")],
     output: Annotated[Path, typer.Option("-o", "--output", metavar="FILE", help="The set; - is standard output.")],
     jobs: Annotated[int, typer.Option(metavar="N", help="Search on the first N jobs only.")] = 10_000,
@@ -99,7 +99,7 @@ def main(
 
 def main() -> None:
     """Run the command line."""
-    run_app(application(main), "interrupted; no result file was written")
+    run_app(application(command), "interrupted; no result file was written")
 
 
 if __name__ == "__main__":

@@ -1,1 +1,1 @@
-"""How long will it run, how long will it wait, may it start now: answers for a batch machine, live from its job events."""
+"""How long will it run, how long will it wait, may it start now: answers for a batch machine, live."""

@@ -15,7 +15,19 @@ from typing import Annotated, Final, Literal
 from pydantic import Field, ValidationError, model_validator
 
 from shadowtime.shared.bounds import LATEST, MOST_BOUNDS, MOST_LIVE_JOBS, MOST_PROCESSORS, MOST_SAMPLES
-from shadowtime.shared.message import AtMost, Count, Frozen, Instant, Name, Processors, Reasons, Request, Seconds, SpecText, Whole
+from shadowtime.shared.message import (
+    AtMost,
+    Count,
+    Frozen,
+    Instant,
+    Name,
+    Processors,
+    Reasons,
+    Request,
+    Seconds,
+    SpecText,
+    Whole,
+)
 from shadowtime.shared.predictions import (
     ChangePoint,
     Coverage,

@@ -7,7 +7,15 @@ from typing import Annotated, Any
 from annotated_types import GroupedMetadata, MaxLen
 from pydantic import BaseModel, BeforeValidator, ConfigDict, FailFast, Field
 
-from shadowtime.shared.bounds import LARGEST, LATEST, LONGEST, LONGEST_NAME, LONGEST_REASON, LONGEST_SPEC, MOST_PROCESSORS
+from shadowtime.shared.bounds import (
+    LARGEST,
+    LATEST,
+    LONGEST,
+    LONGEST_NAME,
+    LONGEST_REASON,
+    LONGEST_SPEC,
+    MOST_PROCESSORS,
+)
 from shadowtime.shared.wording import shortened
 
 __all__ = [

@@ -18,7 +18,20 @@ from shadowtime.shared.command_line import run_app
 from shadowtime.shared.errors import SettingsError
 from shadowtime.stack.certificates import certify
 from shadowtime.stack.private_file import give_to, write_private
-from shadowtime.stack.roles import ADMIN, ASK, HEALTH, KAFKA, LIVE, METRICS, REDIS, REPLAYER, SUBSCRIBER, Role, redis_acl, roles
+from shadowtime.stack.roles import (
+    ADMIN,
+    ASK,
+    HEALTH,
+    KAFKA,
+    LIVE,
+    METRICS,
+    REDIS,
+    REPLAYER,
+    SUBSCRIBER,
+    Role,
+    redis_acl,
+    roles,
+)
 
 MADE, GIVEN = Path("/secrets"), Path("/run/secrets")
 

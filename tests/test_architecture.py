@@ -52,23 +52,25 @@ def imports(path: Path) -> Iterator[str]:
 
 
 def packages(path: Path) -> set[str]:
-    return {each.partition(".")[0] for each in imports(path)}
+    """Return what a file imports from: libraries, and the project's own folders by their names."""
+    return {each.removeprefix("shadowtime.").partition(".")[0] for each in imports(path)}
 
 
 def test_imports_are_found() -> None:
-    assert "services.scheduler.easy.Easy" in set(imports(ROOT / "services" / "scheduler" / "policies.py"))
+    assert "shadowtime.services.scheduler.easy.Easy" in set(imports(ROOT / "services" / "scheduler" / "policies.py"))
 
 
 @pytest.mark.parametrize("service", SERVICES)
 def test_a_service_never_imports_another(service: str) -> None:
     for path in files(f"services/{service}"):
-        others = {each.split(".")[1] for each in imports(path) if each.startswith("services.")} - {service}
+        others = {each.split(".")[2] for each in imports(path) if each.startswith("shadowtime.services.")} - {service}
         assert not others, f"{name(path)} imports {others}"
 
 
 @pytest.mark.parametrize("service", SERVICES)
 def test_algorithms_know_nothing_of_brokers(service: str) -> None:
-    outside = tuple(place.removesuffix(".py").rstrip("/").replace("/", ".") + "." for place in MEETS_THE_WORLD)
+    places = [place.removesuffix(".py").rstrip("/").replace("/", ".") for place in MEETS_THE_WORLD]
+    outside = tuple(f"shadowtime.{place}." for place in places)
     for path in files(f"services/{service}"):
         found = {each for each in imports(path) if f"{each}.".startswith(outside)}
         assert not found, f"{name(path)} imports {found}"
@@ -78,7 +80,9 @@ def test_only_the_wiring_knows_all_services() -> None:
     for path in files("services"):
         if path.parent.name in SERVICES:
             continue
-        inner = {each.split(".")[1] for each in imports(path) if each.startswith("services.")} & set(SERVICES)
+        inner = {each.split(".")[2] for each in imports(path) if each.startswith("shadowtime.services.")} & set(
+            SERVICES
+        )
         assert not inner or name(path) in WIRING, f"{name(path)} imports {inner}"
 
 
@@ -86,6 +90,14 @@ def test_shared_imports_nothing_above_it() -> None:
     for path in files("shared"):
         above = packages(path) & {"services", "replayer", "dashboards", "stack", "tests"}
         assert not above, f"{name(path)} imports {above}"
+
+
+def test_imports_name_the_package() -> None:
+    """Imported as `services.pipeline`, a module would be there twice."""
+    folders = {*PRODUCT, "dashboards", "stack"}
+    for path in files(*folders, "tests", "shadowtime"):
+        found = {each.partition(".")[0] for each in imports(path)} & folders
+        assert not found, f"{name(path)} imports {found}"
 
 
 def test_services_import_neither_replayer_nor_dashboards() -> None:
@@ -109,12 +121,12 @@ def test_only_what_meets_the_world_imports_its_libraries() -> None:
 def test_the_report_and_grafana_know_nothing_of_each_other() -> None:
     for path in files("dashboards"):
         report = name(path).startswith("dashboards/report/")
-        across = {each for each in imports(path) if each.startswith("dashboards.")}
-        found = {each for each in across if each.startswith("dashboards.report.") != report}
+        across = {each for each in imports(path) if each.startswith("shadowtime.dashboards.")}
+        found = {each for each in across if each.startswith("shadowtime.dashboards.report.") != report}
         assert not found, f"{name(path)} imports {found}"
     for path in files("replayer"):
-        found = {each for each in imports(path) if each.startswith("dashboards.")}
-        assert all(each.startswith("dashboards.report.") for each in found), f"{name(path)} imports {found}"
+        found = {each for each in imports(path) if each.startswith("shadowtime.dashboards.")}
+        assert all(each.startswith("shadowtime.dashboards.report.") for each in found), f"{name(path)} imports {found}"
 
 
 def test_time_and_chance_are_arguments() -> None:
@@ -131,14 +143,14 @@ def test_the_machine_reads_no_clock() -> None:
 
 def test_actual_run_times_are_known_to_the_replayer_alone() -> None:
     for path in files("services", "shared"):
-        assert not any(each.startswith("replayer") for each in imports(path)), name(path)
+        assert not any(each.startswith("shadowtime.replayer") for each in imports(path)), name(path)
 
 
 @pytest.mark.parametrize("stage", STAGES, ids=lambda stage: stage.name)
 def test_one_word_per_stage(stage: Stage) -> None:
     assert (ROOT / "services" / stage.name / "handler.py").is_file()
     assert (ROOT / "tests" / "services" / stage.name).is_dir()
-    assert stage.open.__module__ == f"services.{stage.name}.handler"
+    assert stage.open.__module__ == f"shadowtime.services.{stage.name}.handler"
 
 
 def test_every_service_is_a_stage() -> None:

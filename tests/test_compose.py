@@ -17,7 +17,18 @@ from shadowtime.shared.metric_names import SCRAPE_JOB
 from shadowtime.shared.streaming.settings import Settings
 from shadowtime.stack import env
 from shadowtime.stack.credentials import FLOW as STAGE_NAMES
-from shadowtime.stack.credentials import GIVEN, READS, STORE, STORE_READER, STORE_WRITER, TLS, TOKEN, USERS, files, names
+from shadowtime.stack.credentials import (
+    GIVEN,
+    READS,
+    STORE,
+    STORE_READER,
+    STORE_WRITER,
+    TLS,
+    TOKEN,
+    USERS,
+    files,
+    names,
+)
 from shadowtime.stack.kafka_server import kafka_version
 from shadowtime.stack.roles import ADMIN, roles
 from shadowtime.stack.worker import CHECKOUT

@@ -10,10 +10,10 @@ from itertools import combinations
 from pathlib import Path
 from typing import Any
 
+from shadowtime.dashboards.report import day, figures, tables
 from shadowtime.dashboards.report.block_bootstrap import block_length
 from shadowtime.dashboards.report.charts import table
 from shadowtime.dashboards.report.markup import escape
-from shadowtime.dashboards.report.page import day, figures, tables
 from shadowtime.dashboards.report.statistics import DAY, paired
 from shadowtime.replayer.run_record import RunRecord
 from shadowtime.shared.chance import key_of

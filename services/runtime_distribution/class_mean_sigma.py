@@ -3,7 +3,12 @@
 import math
 
 from shadowtime.services.runtime_distribution.owner_classes import FEWEST, Key, OwnerClassKeys
-from shadowtime.services.runtime_distribution.remembered_jobs import RememberedJob, Remembering, as_predicted, remembered
+from shadowtime.services.runtime_distribution.remembered_jobs import (
+    RememberedJob,
+    Remembering,
+    as_predicted,
+    remembered,
+)
 from shadowtime.shared.events import JobSubmitted
 from shadowtime.shared.predictions import RunTimePrediction
 

@@ -10,8 +10,7 @@ from pathlib import Path
 import pytest
 
 import shadowtime.replayer.command_line as replayer_main
-import shadowtime.replayer.log_file
-import shadowtime.replayer.swf_text
+from shadowtime.replayer import log_file, swf_text
 from shadowtime.replayer.log_file import lines_of
 from shadowtime.replayer.swf import read_swf
 from shadowtime.shared.bounds import LATEST, LONGEST, LONGEST_LINE
@@ -35,7 +34,7 @@ def written(path: Path, *pieces: bytes) -> Path:
 
 
 def test_finding_12_lines_are_counted(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(replayer.log_file, "MOST_LINES", 3 * MIB)
+    monkeypatch.setattr(log_file, "MOST_LINES", 3 * MIB)
     bomb = written(tmp_path / "bomb.swf.gz", *[b"\n" * MIB] * 200)
     with pytest.raises(TraceError, match=rf"bomb\.swf\.gz, line {3 * MIB + 1}: a log has at most 3,145,728 lines$"):
         read_swf(bomb)
@@ -51,7 +50,7 @@ def test_finding_12_a_line_is_no_longer_than_a_line(tmp_path: Path, text: bytes,
 
 
 def test_finding_12_bytes_are_counted_over_all_members(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(replayer.log_file, "LARGEST_LOG", 3 * MIB)
+    monkeypatch.setattr(log_file, "LARGEST_LOG", 3 * MIB)
     member = gzip.compress(b";" * 60_000 + b"\n", mtime=0)
     path = tmp_path / "many.swf.gz"
     path.write_bytes(member * 100)
@@ -62,7 +61,7 @@ def test_finding_12_bytes_are_counted_over_all_members(tmp_path: Path, monkeypat
 
 
 def test_finding_12_a_header_has_a_size(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(replayer.swf_text, "LARGEST_HEADER", 1_000)
+    monkeypatch.setattr(swf_text, "LARGEST_HEADER", 1_000)
     path = tmp_path / "header.swf"
     path.write_text("".join(f"; Key{number}: {'x' * 90}\n" for number in range(20)) + row(1))
     with pytest.raises(TraceError, match=r"header\.swf, line 11: the header is larger than 1,000 bytes$"):
@@ -90,7 +89,7 @@ def test_lines_are_the_same_wherever_a_piece_ends(
     lines = [row(number).strip().encode() for number in range(1, 9)]
     path = tmp_path / "log.swf"
     path.write_bytes(b"\xef\xbb\xbf" + end.join(lines) + end)
-    monkeypatch.setattr(replayer.log_file, "PIECE", 2 * len(lines[0]) + len(end) + 3 + at)
+    monkeypatch.setattr(log_file, "PIECE", 2 * len(lines[0]) + len(end) + 3 + at)
     assert [line for block in lines_of(path) for line in block if line] == lines
 
 

@@ -7,7 +7,16 @@ import pytest
 from shadowtime.replayer.recorded import Recorded
 from shadowtime.replayer.swf import Requests, Workload
 from shadowtime.shared.errors import TraceError
-from shadowtime.shared.events import CapacityChanged, Decided, Event, JobEnded, JobStarted, JobSubmitted, SchedulingPoint, Start
+from shadowtime.shared.events import (
+    CapacityChanged,
+    Decided,
+    Event,
+    JobEnded,
+    JobStarted,
+    JobSubmitted,
+    SchedulingPoint,
+    Start,
+)
 from shadowtime.shared.reasons import FitsNow
 from tests.replayer.small_logs import job, plan_of, workload_of
 

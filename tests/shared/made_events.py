@@ -22,7 +22,14 @@ from shadowtime.shared.events import (
     SchedulingPoint,
     Start,
 )
-from shadowtime.shared.predictions import ChangePoint, Coverage, RunTimePrediction, WaitBound, WaitForecast, WalltimeAdjustment
+from shadowtime.shared.predictions import (
+    ChangePoint,
+    Coverage,
+    RunTimePrediction,
+    WaitBound,
+    WaitForecast,
+    WalltimeAdjustment,
+)
 from shadowtime.shared.reasons import Backfilled, FitsNow, ProbablyHarmless, Risk
 from shadowtime.shared.run_time_bins import BINS
 from shadowtime.shared.scores import (

@@ -8,10 +8,9 @@ import orjson
 import pytest
 from pydantic import ValidationError
 
-import shadowtime.shared.jobs_in_system
 from shadowtime.services.catalogue import canonical
 from shadowtime.services.metrics.grafana_live import live_lines
-from shadowtime.shared import bounds
+from shadowtime.shared import bounds, jobs_in_system
 from shadowtime.shared.bounds import LARGEST, LATEST, LONGEST, LONGEST_REASON, LONGEST_SPEC, MOST_PROCESSORS
 from shadowtime.shared.errors import RuleBroken, SettingsError
 from shadowtime.shared.events import ClusterClosed, Envelope, JobSubmitted, Kill, Rejected
@@ -182,7 +181,7 @@ def test_a_histogram_of_nothing_but_zeros_says_nothing() -> None:
 
 
 def test_a_job_beyond_the_most_live_ones_is_rejected(monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(shared.jobs_in_system, "MOST_LIVE_JOBS", 2)
+    monkeypatch.setattr(jobs_in_system, "MOST_LIVE_JOBS", 2)
     jobs = JobsInSystem()
     for number in (1, 2):
         job = JobSubmitted(time=0, job_number=number, requested_processors=1)

@@ -8,7 +8,16 @@ from hypothesis import strategies as st
 from pydantic import TypeAdapter, ValidationError
 
 from shadowtime.replayer.swf import Job
-from shadowtime.shared.events import SCHEMA_VERSION, Envelope, Event, JobEnded, JobStarted, JobSubmitted, SchedulingPoint, Start
+from shadowtime.shared.events import (
+    SCHEMA_VERSION,
+    Envelope,
+    Event,
+    JobEnded,
+    JobStarted,
+    JobSubmitted,
+    SchedulingPoint,
+    Start,
+)
 from tests.shared.made_events import BY_TYPE, EVENT_TYPES, envelopes
 
 EVERY_TYPE = pytest.mark.parametrize("event_type", EVENT_TYPES, ids=lambda each: each.__name__)

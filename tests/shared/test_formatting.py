@@ -16,7 +16,14 @@ from shadowtime.shared.events import (
     Start,
 )
 from shadowtime.shared.formatting import because, bounded, chosen, lines
-from shadowtime.shared.predictions import ChangePoint, Coverage, RunTimePrediction, WaitBound, WaitForecast, WalltimeAdjustment
+from shadowtime.shared.predictions import (
+    ChangePoint,
+    Coverage,
+    RunTimePrediction,
+    WaitBound,
+    WaitForecast,
+    WalltimeAdjustment,
+)
 from shadowtime.shared.reasons import Backfilled, FitsNow, ProbablyHarmless, Reason, Reserved, Speculated
 from tests.shared.made_events import EVENT_TYPES, envelopes
 

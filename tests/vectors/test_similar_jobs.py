@@ -6,7 +6,13 @@ import numpy as np
 import pytest
 from scipy.integrate import quad
 
-from shadowtime.services.runtime_distribution.downey import DowneyMean, conditional_mean, conditional_median, domain, fit
+from shadowtime.services.runtime_distribution.downey import (
+    DowneyMean,
+    conditional_mean,
+    conditional_median,
+    domain,
+    fit,
+)
 from shadowtime.services.runtime_distribution.gibbons import Gibbons, GibbonsKeys, Sums, range_of, weighted_fit
 from shadowtime.services.runtime_distribution.prediction_interval import t_quantiles
 from shadowtime.services.runtime_distribution.remembered_jobs import RememberedJob, remembered

@@ -31,7 +31,15 @@ from shadowtime.services.ask.questions import (
     read_question,
 )
 from shadowtime.shared.errors import StoreError
-from shadowtime.shared.events import CapacityChanged, ClusterOpened, Envelope, Event, JobSubmitted, Rejected, SchedulingPoint
+from shadowtime.shared.events import (
+    CapacityChanged,
+    ClusterOpened,
+    Envelope,
+    Event,
+    JobSubmitted,
+    Rejected,
+    SchedulingPoint,
+)
 from shadowtime.shared.logs import MOST_LINES
 from shadowtime.shared.predictions import WaitBound
 from shadowtime.shared.stage import Stage, StageRun

@@ -9,10 +9,10 @@ from pathlib import Path
 import pytest
 from rich.console import Console
 
-import shadowtime.dashboards.command_line
-import shadowtime.services.command_line
+from shadowtime.dashboards import command_line as dashboards
 from shadowtime.replayer.comparison import Plan, carry_out
 from shadowtime.replayer.comparison_table import comparison_table, prediction_table, wait_bound_table
+from shadowtime.services import command_line as services
 from shadowtime.services.ask.http import answer_table
 from shadowtime.services.ask.questions import Answer, Question
 from shadowtime.services.catalogue import canonical, configure
@@ -42,7 +42,7 @@ def test_tables_show_names_as_text() -> None:
         assert "\x1b" not in each
 
 
-@pytest.mark.parametrize("entry", [services.command_line, dashboards.command_line])
+@pytest.mark.parametrize("entry", [services, dashboards])
 def test_errors_are_one_line(
     entry: object, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
 ) -> None:

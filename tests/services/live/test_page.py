@@ -10,8 +10,8 @@ import aiohttp
 import orjson
 import pytest
 
+from shadowtime.services.live import page as live
 from shadowtime.services.live.page import FILES, MOST_VISITORS, LivePage
-from shadowtime.services.live.page import page as live
 from shadowtime.services.live.view import LiveRuns
 from shadowtime.shared.errors import SettingsError
 from shadowtime.shared.events import Envelope, SchedulingPoint

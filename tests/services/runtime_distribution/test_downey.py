@@ -7,7 +7,13 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from shadowtime.services.runtime_distribution.downey import DowneyMean, DowneyMedian, conditional_mean, conditional_median, fit
+from shadowtime.services.runtime_distribution.downey import (
+    DowneyMean,
+    DowneyMedian,
+    conditional_mean,
+    conditional_median,
+    fit,
+)
 from shadowtime.services.runtime_distribution.remembered_jobs import RememberingKeys
 from shadowtime.shared.events import JobSubmitted
 from shadowtime.shared.predictor import Predictor

@@ -15,7 +15,13 @@ from shadowtime.replayer.source import submission
 from shadowtime.replayer.swf import BUNDLED, prepare, read_swf
 from shadowtime.replayer.template_search import told
 from shadowtime.services.runtime_distribution.remembered_jobs import remembered
-from shadowtime.services.runtime_distribution.template import CHARACTERISTICS, DEFAULT, MOST_TEMPLATES, Template, templates_of
+from shadowtime.services.runtime_distribution.template import (
+    CHARACTERISTICS,
+    DEFAULT,
+    MOST_TEMPLATES,
+    Template,
+    templates_of,
+)
 from shadowtime.services.runtime_distribution.template_errors import TemplateErrors
 from shadowtime.services.runtime_distribution.template_genes import Genes, crossover, cut, mutated
 from shadowtime.services.runtime_distribution.template_search import ELITE, Generation, search

@@ -23,7 +23,16 @@ from shadowtime.services.scheduler.probabilistic_keys import ProbabilisticKeys
 from shadowtime.services.scheduler.recalibration import BINS
 from shadowtime.services.scheduler.terminations import refined_edges
 from shadowtime.shared.errors import SettingsError
-from shadowtime.shared.events import ClusterOpened, Decided, Envelope, Evaluated, JobEnded, JobStarted, JobSubmitted, Start
+from shadowtime.shared.events import (
+    ClusterOpened,
+    Decided,
+    Envelope,
+    Evaluated,
+    JobEnded,
+    JobStarted,
+    JobSubmitted,
+    Start,
+)
 from shadowtime.shared.reasons import Backfilled, FitsNow, ProbablyHarmless
 from shadowtime.shared.run_time_bins import EDGES
 from shadowtime.shared.spec import parse

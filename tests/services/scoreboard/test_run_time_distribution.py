@@ -18,7 +18,16 @@ from shadowtime.services.scoreboard.run_time_distribution import (
     mass_before,
     pit_shares,
 )
-from shadowtime.shared.events import ClusterClosed, ClusterOpened, Envelope, Event, JobEnded, JobStarted, JobSubmitted, Outcome
+from shadowtime.shared.events import (
+    ClusterClosed,
+    ClusterOpened,
+    Envelope,
+    Event,
+    JobEnded,
+    JobStarted,
+    JobSubmitted,
+    Outcome,
+)
 from shadowtime.shared.predictions import RunTimePrediction
 from shadowtime.shared.run_time_bins import EDGES, Masses, bin_of
 from shadowtime.shared.scores import Scores

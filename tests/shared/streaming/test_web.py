@@ -11,11 +11,11 @@ import pytest
 from aiohttp import web
 
 from shadowtime.services import command_line as commands
-from shadowtime.services.ask.http import http as ask
-from shadowtime.services.ask.http import questions as answers
+from shadowtime.services.ask import http as ask
+from shadowtime.services.ask import questions as answers
 from shadowtime.services.ask.questions import Answers
+from shadowtime.services.live import page as live
 from shadowtime.services.live.page import LivePage
-from shadowtime.services.live.page import page as live
 from shadowtime.services.live.view import LiveRuns
 from shadowtime.services.metrics.health import MetricsHealth
 from shadowtime.services.pipeline import STAGES
