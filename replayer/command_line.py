@@ -7,11 +7,10 @@ from contextlib import ExitStack
 from functools import partial
 from itertools import groupby
 from pathlib import Path
-from typing import Annotated, Literal
+from typing import TYPE_CHECKING, Annotated, Literal
 
 import orjson
 import typer
-import uvloop
 from rich.console import Console
 from rich.progress import BarColumn, MofNCompleteColumn, Progress, TextColumn, TimeRemainingColumn
 from rich.table import Table
@@ -51,7 +50,9 @@ from shadowtime.shared.errors import SettingsError
 from shadowtime.shared.events import Envelope, JobEnded
 from shadowtime.shared.logs import start_logging
 from shadowtime.shared.message import LARGEST
-from shadowtime.shared.streaming.settings import Settings, read_settings
+
+if TYPE_CHECKING:
+    from shadowtime.shared.streaming.settings import Settings
 
 YesNo = Literal["yes", "no"]
 
@@ -134,7 +135,11 @@ def compare(
         raise SettingsError(f"--seed {seed}: expected 0 to {LARGEST}")
     if transport == "embedded" and (run is not None or setting):
         raise SettingsError("--run and --set go with --transport kafka")
-    settings = read_settings([f"--{each}" for each in setting or ()], "replayer") if transport == "kafka" else None
+    settings = None
+    if transport == "kafka":
+        from shadowtime.shared.streaming.settings import read_settings
+
+        settings = read_settings([f"--{each}" for each in setting or ()], "replayer")
     names = traces or [str(BUNDLED)]
     one_run = len(names) * len(chosen) == 1
     if not one_run and (schedule is not None or (decisions is not None and (settings or pace))):
@@ -218,11 +223,13 @@ def replay(plans: Sequence[Plan], observers_of: ObserversOf, pace: Pace | None) 
 
 
 def stream(
-    plans: Sequence[Plan], observers_of: ObserversOf, settings: Settings, run: str | None, pace: Pace | None
+    plans: Sequence[Plan], observers_of: ObserversOf, settings: "Settings", run: str | None, pace: Pace | None
 ) -> list[Result]:
     """Carry out all plans over Kafka, side by side."""
     start_logging(settings.log_format, level=logging.WARNING)
     try:
+        import uvloop
+
         return uvloop.run(carry_out_streamed(plans, settings, run, pace, observers_of))
     except ExceptionGroup as group:
         raise group.exceptions[0] from None

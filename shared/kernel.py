@@ -1,13 +1,20 @@
 """Compile a hot loop with numba, once, into a cache on disk."""
 
 import os
-from collections.abc import Callable
-from typing import TypeVar, cast
+from collections.abc import Callable, Iterator
+from contextlib import contextmanager
+from pathlib import Path
+from typing import Any, TypeVar, cast
 
 import numba
 from numba.core.caching import UserProvidedCacheLocator
 
 Function = TypeVar("Function", bound=Callable[..., object])
+
+
+def cache_folder() -> Path:
+    """Return where compiled kernels are, in a folder for each installation, unless `NUMBA_CACHE_DIR` names another."""
+    return Path(os.environ.get("XDG_CACHE_HOME") or Path.home() / ".cache") / "shadowtime" / "kernels"
 
 
 class CompiledBefore(UserProvidedCacheLocator):
@@ -26,11 +33,24 @@ class CompiledBefore(UserProvidedCacheLocator):
 def kernel(signature: str) -> Callable[[Function], Function]:
     """Return a decorator that compiles a pure function over arrays for one explicit `signature`.
 
-    Compilation happens at import and is cached (in `NUMBA_CACHE_DIR` where the tree is read-only), so importing
-    `services.pipeline` warms every kernel. The uncompiled function stays reachable as `.py_func`, for tests.
+    Compilation happens at import and is cached, so importing `shadowtime.services.pipeline` warms every kernel.
+    The uncompiled function stays reachable as `.py_func`, for tests.
     """
 
     def compile_function(function: Function) -> Function:
-        return cast("Function", numba.njit(signature, cache=True, nogil=True)(function))
+        with _cached_by_the_user():
+            return cast("Function", numba.njit(signature, cache=True, nogil=True)(function))
 
     return compile_function
+
+
+@contextmanager
+def _cached_by_the_user() -> Iterator[None]:
+    """Have numba cache in `cache_folder()`, for our kernels alone: others in this process keep their own places."""
+    config: Any = numba.config
+    before = config.CACHE_DIR
+    config.CACHE_DIR = before or str(cache_folder())
+    try:
+        yield
+    finally:
+        config.CACHE_DIR = before

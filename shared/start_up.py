@@ -7,8 +7,12 @@ import sys
 from collections.abc import Callable
 from importlib import import_module
 from types import FrameType
+from typing import NoReturn
 
 INTERRUPTED = 128 + signal.SIGINT
+
+STREAM = {"aiohttp", "aiokafka", "faust", "prometheus_client", "pydantic_settings", "redis", "uvloop"}
+"""Libraries that the extra `stream` brings."""
 
 ROOM = 40_000
 """Words of the frame that all others stand on, 320 KB.
@@ -29,10 +33,12 @@ def run(module: str) -> None:
         _imported(module)()
         return
     signal.signal(signal.SIGINT, _leave)
-    main = _imported(module)
     try:
+        main = _imported(module)
         signal.signal(signal.SIGINT, signal.default_int_handler)
         main()
+    except ModuleNotFoundError as error:
+        _lacks(error)
     finally:
         signal.signal(signal.SIGINT, _leave)
 
@@ -42,6 +48,15 @@ def _imported(module: str) -> Callable[[], object]:
     main: Callable[[], object] = import_module(module).main
     gc.freeze()
     return main
+
+
+def _lacks(error: ModuleNotFoundError) -> NoReturn:
+    """End with a line that names the extra which brings a library; raises the error if none does."""
+    library = (error.name or "").partition(".")[0]
+    if library not in STREAM:
+        raise error
+    print(f"error: this takes {library}, which is not installed: pip install 'shadowtime[stream]'", file=sys.stderr)  # noqa: T201
+    sys.exit(2)
 
 
 run.__code__ = run.__code__.replace(co_stacksize=ROOM)

@@ -12,6 +12,7 @@ import tarfile
 import tempfile
 from pathlib import Path
 
+from shadowtime.shared.paths import ROOT
 from shadowtime.stack.checksums import sha256
 from shadowtime.stack.server import ServerError
 
@@ -26,7 +27,7 @@ AXE_SHA256 = "29348999450cdf2849a8e70b7912fc2da85a849da39c0d0d5394f51d4a9ed95c"
 
 def axe_file() -> Path:
     """Return where axe-core is kept: below SHADOWTIME_SERVERS, else `.servers` in the checkout."""
-    servers = os.environ.get("SHADOWTIME_SERVERS") or Path(__file__).parents[1] / ".servers"
+    servers = os.environ.get("SHADOWTIME_SERVERS") or ROOT / ".servers"
     return Path(servers).resolve() / f"{AXE}-{AXE_VERSION}" / "axe.min.js"
 
 

@@ -14,11 +14,11 @@ from rich.console import Console
 from rich.table import Table
 
 from shadowtime.shared.command_line import run_app
+from shadowtime.shared.paths import ROOT
 from shadowtime.shared.streaming.role_settings import VARIABLE
 from shadowtime.stack.plan import Plan
 from shadowtime.stack.server import OWNER_ONLY, ServerError, open_log
 from shadowtime.stack.state import State, read_state, supervisor_of
-from shadowtime.stack.worker import CHECKOUT
 
 console = Console(highlight=False, soft_wrap=True)
 app = typer.Typer(add_completion=False, pretty_exceptions_enable=False, no_args_is_help=True, help=__doc__)
@@ -31,7 +31,7 @@ HOPELESS = 4
 
 Port = Annotated[int, typer.Option(min=1, max=65_535, metavar="PORT", help="Where it listens on loopback.")]
 Folder = Annotated[Path, typer.Option(metavar="FOLDER", help="Data and logs.")]
-STACK = CHECKOUT / ".stack"
+STACK = ROOT / ".stack"
 
 
 @app.command()
@@ -71,7 +71,7 @@ def up(
         with open_log(folder / "supervisor.log") as log:
             supervisor = subprocess.Popen(  # noqa: S603
                 [sys.executable, "-m", "shadowtime.stack.supervisor", str(folder)],
-                cwd=CHECKOUT,
+                cwd=ROOT,
                 stdin=subprocess.DEVNULL,
                 stdout=log,
                 stderr=log,

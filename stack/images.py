@@ -4,8 +4,8 @@ import re
 from dataclasses import dataclass
 from pathlib import Path
 
+from shadowtime.shared.paths import ROOT
 from shadowtime.stack.server import ServerError
-from shadowtime.stack.worker import CHECKOUT
 
 OURS = "shadowtime"
 """What the names of images begin with that are built here."""
@@ -42,7 +42,7 @@ class Image:
         return f"{self.name}:{self.tag}"
 
 
-def read_images(env: Path, checkout: Path = CHECKOUT) -> list[Image]:
+def read_images(env: Path, checkout: Path = ROOT) -> list[Image]:
     """Return what docker-compose.yml and the Dockerfiles take from registries, at the versions of a file like `.env`.
 
     Raises

@@ -16,16 +16,16 @@ from tempfile import NamedTemporaryFile
 
 from shadowtime.shared.command_line import one_line, run_app
 from shadowtime.shared.errors import ShadowtimeError
+from shadowtime.shared.paths import ROOT
 from shadowtime.stack.images import Image, read_images
 from shadowtime.stack.registry import DOCKER_HUB, digest_of
-from shadowtime.stack.worker import CHECKOUT
 
 
 def main(arguments: Sequence[str] | None = None) -> int:
     """Write the pins; return the exit status."""
     summary, *_ = (__doc__ or "").partition(":")
     parser = ArgumentParser("python -m stack.pin", description=f"{summary}.")
-    parser.add_argument("file", nargs="?", type=Path, default=CHECKOUT / ".env", help="what holds the versions (.env)")
+    parser.add_argument("file", nargs="?", type=Path, default=ROOT / ".env", help="what holds the versions (.env)")
     parser.add_argument(
         "--registry", metavar="URL", default=DOCKER_HUB, help="whom to ask for images of Docker Hub: a mirror of it"
     )

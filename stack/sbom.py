@@ -22,12 +22,13 @@ from cyclonedx.model.component import Component, ComponentType
 from cyclonedx.output.json import JsonV1Dot6
 from packageurl import PackageURL
 
+from shadowtime import __version__
 from shadowtime.shared.command_line import run_app
+from shadowtime.shared.paths import ROOT
 from shadowtime.stack.images import Image, read_images
 from shadowtime.stack.kafka_server import SUMS
 from shadowtime.stack.lock_file import Package, read_lock
 from shadowtime.stack.server import ServerError
-from shadowtime.stack.worker import CHECKOUT
 
 NAMESPACE = uuid.UUID("9b1c5b9e-6a0e-4c1c-8f0a-6d8f1a2f0c15")
 JAR = re.compile(r"^# (\S+):(\S+):(\S+)\n([0-9a-f]{64})  \S+$", re.MULTILINE)
@@ -48,7 +49,7 @@ def main(arguments: Sequence[str] | None = None) -> None:
         "--images",
         metavar="ENV",
         type=Path,
-        default=CHECKOUT / ".env.example",
+        default=ROOT / ".env.example",
         help="the versions of the images (.env.example); .env, where python -m stack.pin has been, has their digests",
     )
     told = parser.parse_args(arguments)
@@ -61,15 +62,15 @@ def main(arguments: Sequence[str] | None = None) -> None:
 
 def bill(env: Path) -> Bom:
     """Return the bill of materials, with the images at the versions of a file like `.env`."""
-    project = tomllib.loads((CHECKOUT / "pyproject.toml").read_text())["project"]
+    project = tomllib.loads((ROOT / "pyproject.toml").read_text())["project"]
     root = Component(
         name=project["name"],
-        version=project["version"],
+        version=__version__,
         type=ComponentType.APPLICATION,
         description=project["description"],
         bom_ref=project["name"],
     )
-    packages = read_lock(CHECKOUT / "requirements.lock")
+    packages = read_lock(ROOT / "requirements.lock")
     by_name: dict[str, list[Component]] = {root.name: [root]}
     for package in packages:
         by_name.setdefault(package.name, []).append(from_package(package))

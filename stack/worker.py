@@ -5,11 +5,10 @@ import os
 import sys
 from pathlib import Path
 
+from shadowtime.shared.paths import ROOT
 from shadowtime.shared.streaming.role_settings import VARIABLE
 from shadowtime.stack.ports import HOST
 from shadowtime.stack.server import Server
-
-CHECKOUT = Path(__file__).parents[1]
 
 OURS = ("SHADOWTIME_KAFKA_", "SHADOWTIME_REDIS_", "SHADOWTIME_VICTORIA_METRICS_", "SHADOWTIME_WEB_", VARIABLE)
 """Settings that the stack decides; a worker takes all others from the environment."""
@@ -23,7 +22,7 @@ class Worker(Server):
     name
         What it is called in the stack: its stage, and a number where a stage has several.
     stage
-        The stage it runs, or another command of `python -m services`.
+        The stage it runs, or another command of `shadowtime serve`.
     access
         The folder with the settings file of its role, which says where the servers are and how to log in.
     folder
@@ -56,11 +55,18 @@ class Worker(Server):
 
     def _command(self) -> list[str]:
         flags = {"web-host": HOST, "web-port": self.port}
-        return [sys.executable, "-m", "services", self.stage, *(f"--{name}={value}" for name, value in flags.items())]
+        return [
+            sys.executable,
+            "-m",
+            "shadowtime",
+            "serve",
+            self.stage,
+            *(f"--{name}={value}" for name, value in flags.items()),
+        ]
 
     def _environment(self) -> dict[str, str]:
         kept = {name: value for name, value in os.environ.items() if not name.upper().startswith(OURS)}
-        path = os.pathsep.join(filter(None, (str(CHECKOUT), os.environ.get("PYTHONPATH"))))
+        path = os.pathsep.join(filter(None, (str(ROOT), os.environ.get("PYTHONPATH"))))
         return kept | {"PYTHONPATH": path, VARIABLE: str(self._access)}
 
 
@@ -71,4 +77,4 @@ class LivePage(Worker):
         super().__init__("live", "live", access, folder, port)
 
     def _command(self) -> list[str]:
-        return [sys.executable, "-m", "services", self.stage, f"--host={HOST}", f"--port={self.port}"]
+        return [sys.executable, "-m", "shadowtime", self.stage, f"--host={HOST}", f"--port={self.port}"]

@@ -12,8 +12,10 @@ from typing import Any
 import pytest
 import yaml  # type: ignore[import-untyped]
 
+from shadowtime import __version__
 from shadowtime.services.pipeline import STAGES
 from shadowtime.shared.metric_names import SCRAPE_JOB
+from shadowtime.shared.paths import ROOT
 from shadowtime.shared.streaming.settings import Settings
 from shadowtime.stack import env
 from shadowtime.stack.credentials import FLOW as STAGE_NAMES
@@ -31,7 +33,6 @@ from shadowtime.stack.credentials import (
 )
 from shadowtime.stack.kafka_server import kafka_version
 from shadowtime.stack.roles import ADMIN, roles
-from shadowtime.stack.worker import CHECKOUT
 from tests.patience import PATIENCE
 from tests.stack.compose import EXAMPLE, FILE, dockerfile, raw, resolved, services, variables
 
@@ -39,8 +40,8 @@ SERVERS = ["kafka", "redis", "victoria-metrics", "vmauth", "grafana"]
 ONCE = ["credentials", "rights", "token"]
 FLOW = [stage.name for stage in STAGES]
 SECRET = re.compile("PASSWORD|SECRET|TOKEN|AUTH$|KEY$|JAAS")
-DOCKERFILES = {"services/Dockerfile": CHECKOUT / "services" / "Dockerfile"} | {
-    f"stack/{path.name}": path for path in (CHECKOUT / "stack").glob("*.Dockerfile")
+DOCKERFILES = {"services/Dockerfile": ROOT / "services" / "Dockerfile"} | {
+    f"stack/{path.name}": path for path in (ROOT / "stack").glob("*.Dockerfile")
 }
 
 RUN_ENV = "import runpy, sys; sys.path.append(sys.argv[1]); runpy.run_module('stack.env', run_name='__main__')"
@@ -210,7 +211,7 @@ def test_the_process_of_metrics_has_a_token_and_no_password_of_grafana_finding_0
 def test_nobody_may_write_kernels_finding_07() -> None:
     """They are made when the image is, and the image is read-only."""
     assert not [volume for each in services().values() for volume in each.get("volumes", []) if "/opt" in volume]
-    lines = dockerfile(CHECKOUT / "services" / "Dockerfile")
+    lines = dockerfile(ROOT / "services" / "Dockerfile")
     (compiled,) = [at for at, (name, rest) in enumerate(lines) if name == "RUN" and "services.pipeline" in rest]
     (given_up,) = [at for at, (name, _) in enumerate(lines) if name == "USER"]
     assert compiled < given_up
@@ -230,7 +231,7 @@ def test_one_image_is_built_once() -> None:
 
 
 def test_under_tls_every_server_has_a_certificate_and_every_client_an_authority() -> None:
-    secure = yaml.safe_load((CHECKOUT / "docker-compose.tls.yml").read_text())["services"]
+    secure = yaml.safe_load((ROOT / "docker-compose.tls.yml").read_text())["services"]
     assert set(secure) <= set(services())
     assert set(TLS) < set(secure)
     for name in OURS:
@@ -260,7 +261,7 @@ def test_health_is_asked_at_the_web_port(name: str) -> None:
 
 
 def test_every_stage_is_scraped_at_its_web_port() -> None:
-    (job,) = yaml.safe_load((CHECKOUT / "stack" / "scrape.yml").read_text())["scrape_configs"]
+    (job,) = yaml.safe_load((ROOT / "stack" / "scrape.yml").read_text())["scrape_configs"]
     assert job["job_name"] == SCRAPE_JOB
     assert job["relabel_configs"] == [{"source_labels": ["__meta_dns_name"], "target_label": "worker"}]
     (found,) = job["dns_sd_configs"]
@@ -269,7 +270,7 @@ def test_every_stage_is_scraped_at_its_web_port() -> None:
 
 
 def test_the_data_source_is_victoria_metrics_by_the_name_of_its_reader() -> None:
-    path = CHECKOUT / "dashboards" / "provisioning" / "datasources" / "victoria-metrics.yml"
+    path = ROOT / "dashboards" / "provisioning" / "datasources" / "victoria-metrics.yml"
     (source,) = yaml.safe_load(path.read_text())["datasources"]
     assert source["url"] == "$__env{STORE_URL}"
     assert environment("grafana")["STORE_URL"] == "http://vmauth:8427"
@@ -355,7 +356,7 @@ def test_kafka_leaves_no_anonymous_volumes_and_its_logs_are_bounded() -> None:
 
 def test_grafana_finds_every_folder_that_it_looks_into() -> None:
     """One that is missing is an error in its log."""
-    folder = CHECKOUT / "dashboards" / "provisioning"
+    folder = ROOT / "dashboards" / "provisioning"
     assert {path.name for path in folder.iterdir()} >= {"alerting", "dashboards", "datasources", "plugins"}
     assert list((folder / "plugins").iterdir()) == [folder / "plugins" / ".gitkeep"]  # git knows no empty folder
 
@@ -402,7 +403,7 @@ def test_every_base_image_is_pinned_in_the_example(path: Path) -> None:
     arguments = {
         name
         for each in services().values()
-        if "build" in each and (CHECKOUT / each["build"]["context"] / each["build"]["dockerfile"]).resolve() == path
+        if "build" in each and (ROOT / each["build"]["context"] / each["build"]["dockerfile"]).resolve() == path
         for name in each["build"]["args"]
     }
     for instruction, rest in dockerfile(path):
@@ -448,9 +449,9 @@ def test_no_image_is_older_than_its_line_was_in_november_2026(variable: str, old
 
 def test_versions_agree_with_the_rest_of_the_project() -> None:
     pinned = variables(EXAMPLE.read_text())
-    project = tomllib.loads((CHECKOUT / "pyproject.toml").read_text())["project"]
+    project = tomllib.loads((ROOT / "pyproject.toml").read_text())["project"]
     assert pinned["KAFKA_VERSION"] == kafka_version()
-    assert pinned["SHADOWTIME_VERSION"] == project["version"]
+    assert pinned["SHADOWTIME_VERSION"] == __version__
     assert pinned["VMAUTH_VERSION"] == pinned["VICTORIA_METRICS_VERSION"]
     minor = tuple(map(int, pinned["PYTHON_VERSION"].split(".")[:2]))
     lowest, highest = re.fullmatch(r">=3\.(\d+),<3\.(\d+)", project["requires-python"]).groups()  # type: ignore[union-attr]
@@ -487,9 +488,9 @@ def test_the_env_file_is_made_once_for_the_owner_alone(tmp_path: Path) -> None:
 def test_nothing_but_docker_is_needed_to_bring_it_up(tmp_path: Path) -> None:
     """`make up` and `make down` run docker and nothing else, and `.env` is made with the standard library alone."""
     for target in ("up", "down"):
-        told = subprocess.run(["make", "--dry-run", target], cwd=CHECKOUT, capture_output=True, text=True, check=True)
+        told = subprocess.run(["make", "--dry-run", target], cwd=ROOT, capture_output=True, text=True, check=True)
         assert all(line.startswith("docker compose ") for line in told.stdout.splitlines() if "make" not in line)
-    for part in (EXAMPLE, CHECKOUT / "stack"):
+    for part in (EXAMPLE, ROOT / "stack"):
         copy = tmp_path / part.name
         shutil.copy(part, copy) if part.is_file() else shutil.copytree(part, copy)
     subprocess.run([sys.executable, "-I", "-S", "-c", RUN_ENV, str(tmp_path)], check=True, timeout=PATIENCE)

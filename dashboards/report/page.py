@@ -2,7 +2,6 @@
 
 import platform
 import shlex
-import tomllib
 from collections import Counter
 from collections.abc import Mapping, Sequence
 from importlib.metadata import version
@@ -10,6 +9,7 @@ from itertools import combinations
 from pathlib import Path
 from typing import Any
 
+from shadowtime import __version__
 from shadowtime.dashboards.report import day, figures, tables
 from shadowtime.dashboards.report.block_bootstrap import block_length
 from shadowtime.dashboards.report.charts import table
@@ -19,7 +19,6 @@ from shadowtime.replayer.run_record import RunRecord
 from shadowtime.shared.chance import key_of
 
 STYLE = Path(__file__).with_name("style.css").read_text()
-PROJECT = Path(__file__).parents[2] / "pyproject.toml"
 MOST_IN_PAIRS = 5
 """Policies of which each is compared with each; of more, all are compared with the first."""
 
@@ -154,7 +153,6 @@ def _repeat(
     documents: Sequence[Mapping[str, Any]], arguments: Sequence[str], runs: Sequence[Sequence[RunRecord]]
 ) -> str:
     command = f"python -m replayer {shlex.join(arguments)}"
-    ours = tomllib.loads(PROJECT.read_text())["project"]["version"]
     packages = ", ".join(f"{name} {version(name)}" for name in LIBRARIES)
     seeds = ", ".join(sorted({str(document["settings"]["seed"]) for document in documents}))
     digests = [
@@ -169,6 +167,6 @@ def _repeat(
     return (
         '<section aria-labelledby="repeat"><h2 id="repeat">To repeat this</h2>'
         f"<pre tabindex=0>{escape(command)}</pre>"
-        f'<p class="faint">Shadowtime {escape(ours)}, Python {platform.python_version()}, {packages}; seed {seeds}.</p>'
+        f'<p class="faint">Shadowtime {__version__}, Python {platform.python_version()}, {packages}; seed {seeds}.</p>'
         f"{table(['run', 'decisions'], digests, 'Digests', caption) if digests else ''}</section>"
     )

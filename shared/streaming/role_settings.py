@@ -14,11 +14,12 @@ from pathlib import Path
 from typing import Any
 
 from shadowtime.shared.errors import SettingsError
+from shadowtime.shared.paths import ROOT
 
 VARIABLE = "SHADOWTIME_ACCESS"
 """Names the folder that has a file for each role, or one such file."""
 
-FOLDER = Path(__file__).parents[2] / ".stack" / "access"
+FOLDER = ROOT / ".stack" / "access"
 """Where `make stack` has it, while it runs."""
 
 PREFIX = "SHADOWTIME_"

@@ -8,9 +8,9 @@ import yaml  # type: ignore[import-untyped]
 
 from shadowtime.dashboards.alerts import ALERTS
 from shadowtime.shared.metric_names import SCRAPE_JOB
+from shadowtime.shared.paths import ROOT
 from shadowtime.stack.ports import HOST, free_port
 from shadowtime.stack.servers import VictoriaMetrics
-from shadowtime.stack.worker import CHECKOUT
 from tests.parity.store import ask
 from tests.real_servers import require
 from tests.stack.processes import wait_until
@@ -51,7 +51,7 @@ def test_containers_are_known_by_the_names_of_their_services(tmp_path: Path) -> 
     """Their addresses change, and one that has ended has no name any more: then it is gone."""
     require(VictoriaMetrics)
     with VictoriaMetrics(tmp_path / "scraped") as scraped:
-        found = yaml.safe_load((CHECKOUT / "stack" / "scrape.yml").read_text())
+        found = yaml.safe_load((ROOT / "stack" / "scrape.yml").read_text())
         (job,) = found["scrape_configs"]
         job["scrape_interval"] = "200ms"
         job["dns_sd_configs"][0] |= {"names": ["localhost"], "port": scraped.port}

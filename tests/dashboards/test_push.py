@@ -12,8 +12,8 @@ import pytest
 
 from shadowtime.dashboards.push import Push, Pushed
 from shadowtime.shared.errors import PushError
+from shadowtime.shared.paths import ROOT
 from shadowtime.stack.ports import HOST, free_port
-from shadowtime.stack.worker import CHECKOUT
 from tests.dashboards.asked import alert_rules, boards
 from tests.patience import PATIENCE
 
@@ -185,7 +185,7 @@ def test_a_token_from_a_file_is_taken_and_a_malformed_one_is_not_shown(grafana: 
 
 def command(*arguments: str) -> "subprocess.CompletedProcess[str]":
     entry = [sys.executable, "-m", "dashboards", *arguments]
-    return subprocess.run(entry, cwd=CHECKOUT, capture_output=True, text=True, timeout=PATIENCE, check=False)
+    return subprocess.run(entry, cwd=ROOT, capture_output=True, text=True, timeout=PATIENCE, check=False)
 
 
 def test_the_command_line_tells_what_was_done(grafana: Grafana) -> None:

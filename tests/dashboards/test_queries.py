@@ -16,9 +16,9 @@ from shadowtime.dashboards.push import holds
 from shadowtime.replayer.swf import read_swf
 from shadowtime.services.pipeline import STAGES
 from shadowtime.shared.metric_names import METRICS, RESULTS, RUN_TIME_STATE
+from shadowtime.shared.paths import ROOT
 from shadowtime.stack.plan import Plan
 from shadowtime.stack.servers import SERVERS, VictoriaMetrics
-from shadowtime.stack.worker import CHECKOUT
 from tests.dashboards.asked import Asked, answered, asked, boards, known, panels, regular, values, variables
 from tests.parity.store import ask
 from tests.real_servers import require
@@ -49,7 +49,7 @@ def replay(folder: Path, jobs: int, load: float) -> Iterator[Replayed]:
     logs = [folder / f"{name}.swf.gz" for name in SEEDS]
     for log, seed in zip(logs, SEEDS.values(), strict=True):
         command = [sys.executable, "-m", "replayer.lublin", "--processors", "64", "--load", str(load)]
-        subprocess.run([*command, "--seed", str(seed), "--jobs", str(jobs), "-o", str(log)], cwd=CHECKOUT, check=True)
+        subprocess.run([*command, "--seed", str(seed), "--jobs", str(jobs), "-o", str(log)], cwd=ROOT, check=True)
     plan = new_plan(folder / "stack")
     up = stack("up", *options(plan))
     try:
@@ -61,7 +61,7 @@ def replay(folder: Path, jobs: int, load: float) -> Iterator[Replayed]:
         command = [sys.executable, "-m", "replayer", *map(str, logs), "--policy", policy, "--policy", FORECASTING]
         command += ["--wait-bound", "all", "--transport", "kafka", "--json", str(told)]
         command += ["--set", f"kafka-bootstrap=127.0.0.1:{plan.kafka_port}"]
-        subprocess.run(command, cwd=CHECKOUT, check=True)
+        subprocess.run(command, cwd=ROOT, check=True)
         wait_until(lambda: len(ended(store, jobs)) == 4, "the results of a run are not written")
         time.sleep(11)  # two scrapes
         wait_until(lambda: scraped(store), "not every process is scraped any more")

@@ -7,10 +7,10 @@ from typing import Any
 
 import yaml  # type: ignore[import-untyped]
 
-from shadowtime.stack.worker import CHECKOUT
+from shadowtime.shared.paths import ROOT
 
-FILE = CHECKOUT / "docker-compose.yml"
-EXAMPLE = CHECKOUT / ".env.example"
+FILE = ROOT / "docker-compose.yml"
+EXAMPLE = ROOT / ".env.example"
 
 
 def variables(text: str) -> dict[str, str]:

@@ -24,9 +24,9 @@ from typing import Any
 
 import pytest
 
+from shadowtime.shared.paths import ROOT
 from shadowtime.stack.credentials import FLOW, USERS
 from shadowtime.stack.ports import free_port
-from shadowtime.stack.worker import CHECKOUT
 from tests.patience import PATIENCE
 from tests.stack.compose import resolved, services
 
@@ -166,7 +166,7 @@ def checkout(tmp_path_factory: pytest.TempPathFactory) -> Path:
     """What `git clone` makes under umask 077: no development environment, nothing for anyone but the owner."""
     folder = tmp_path_factory.mktemp("clone") / "shadowtime"
     left = shutil.ignore_patterns(".git", ".venv", ".servers", ".env", "__pycache__", ".*_cache", ".stack")
-    shutil.copytree(CHECKOUT, folder, ignore=left)
+    shutil.copytree(ROOT, folder, ignore=left)
     for path in (folder, *folder.rglob("*")):
         path.chmod(path.stat().st_mode & 0o700)
     return folder
@@ -437,7 +437,7 @@ def embedded(policy: str, jobs: int, folder: Path) -> str:
     """Return the decision log of an embedded replay, on this machine."""
     log = folder / "embedded.jsonl"
     command = [sys.executable, "-m", "replayer", "--policy", policy, "--jobs", str(jobs), "--decisions", str(log)]
-    subprocess.run(command, cwd=CHECKOUT, stdout=subprocess.DEVNULL, check=True)
+    subprocess.run(command, cwd=ROOT, stdout=subprocess.DEVNULL, check=True)
     return log.read_text()
 
 

@@ -12,12 +12,12 @@ from pathlib import Path
 import pytest
 
 from shadowtime.services.pipeline import STAGES
-from shadowtime.stack.worker import CHECKOUT
+from shadowtime.shared.paths import ROOT
 from tests.patience import PATIENCE
 from tests.stack.compose import dockerfile
 
-DOCKERFILE = CHECKOUT / "services" / "Dockerfile"
-DOCKERFILES = [DOCKERFILE, *sorted((CHECKOUT / "stack").glob("*.Dockerfile"))]
+DOCKERFILE = ROOT / "services" / "Dockerfile"
+DOCKERFILES = [DOCKERFILE, *sorted((ROOT / "stack").glob("*.Dockerfile"))]
 
 IMAGE_FOLDERS = re.compile(r"(?<![\w/.])/(?=(?:app|build|opt)\b)")
 STUBS = {"groupadd": ":", "useradd": ":"}
@@ -135,16 +135,16 @@ def copy(sources: list[str], target: Path) -> None:
             else:
                 continue
             place.parent.mkdir(parents=True, exist_ok=True)
-            shutil.copy2(CHECKOUT / path, place)
+            shutil.copy2(ROOT / path, place)
 
 
 def context() -> list[str]:
     """Return the files that .dockerignore lets through: the last pattern that matches decides."""
-    lines = (CHECKOUT / ".dockerignore").read_text().splitlines()
+    lines = (ROOT / ".dockerignore").read_text().splitlines()
     patterns = [line for line in lines if line and not line.startswith("#")]
     roots = {pattern[1:] for pattern in patterns if pattern.startswith("!")}
-    found = [path for each in sorted(roots) for path in (CHECKOUT / each, *sorted((CHECKOUT / each).rglob("*")))]
-    names = [path.relative_to(CHECKOUT).as_posix() for path in found if path.is_file()]
+    found = [path for each in sorted(roots) for path in (ROOT / each, *sorted((ROOT / each).rglob("*")))]
+    names = [path.relative_to(ROOT).as_posix() for path in found if path.is_file()]
 
     def ignored(name: str) -> bool:
         verdict = False

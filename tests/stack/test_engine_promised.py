@@ -8,7 +8,7 @@ from pathlib import Path
 
 import pytest
 
-from shadowtime.stack.worker import CHECKOUT
+from shadowtime.shared.paths import ROOT
 from tests.patience import PATIENCE
 
 TEST = "tests/stack/test_compose_engine.py::test_everything_is_healthy_after_one_command"
@@ -31,7 +31,7 @@ def test_without_an_engine(tmp_path: Path, told: dict[str, str], outcome: str) -
     (tmp_path / "env").symlink_to("/usr/bin/env")
     done = subprocess.run(
         [sys.executable, "-m", "pytest", "-q", TEST],
-        cwd=CHECKOUT,
+        cwd=ROOT,
         env=kept | told | {"PATH": str(tmp_path)},
         capture_output=True,
         text=True,

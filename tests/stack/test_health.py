@@ -8,8 +8,8 @@ from collections.abc import Iterator
 
 import pytest
 
+from shadowtime.shared.paths import ROOT
 from shadowtime.stack.ports import free_port
-from shadowtime.stack.worker import CHECKOUT
 from tests.patience import PATIENCE
 
 
@@ -36,7 +36,7 @@ def port() -> Iterator[int]:
 def check(*arguments: str) -> tuple[int, str]:
     """Run it as a container does; without site packages, so that it takes the standard library alone."""
     command = [sys.executable, "-S", "-m", "stack.health", *arguments]
-    done = subprocess.run(command, cwd=CHECKOUT, capture_output=True, text=True, timeout=PATIENCE, check=False)
+    done = subprocess.run(command, cwd=ROOT, capture_output=True, text=True, timeout=PATIENCE, check=False)
     return done.returncode, done.stdout + done.stderr
 
 

@@ -11,11 +11,11 @@ from pathlib import Path
 
 import pytest
 
+from shadowtime.shared.paths import ROOT
 from shadowtime.stack import install
 from shadowtime.stack.checksums import read_sums
 from shadowtime.stack.kafka_server import SUMS, jar_folder, kafka_version
 from shadowtime.stack.servers import SERVERS, Kafka, Redis
-from shadowtime.stack.worker import CHECKOUT
 from tests.real_servers import require
 
 
@@ -132,7 +132,7 @@ def test_apt_is_used_where_it_is_allowed(
 def test_finding_17_a_terminal_is_asked_for_each_package_by_name(apt: Path, answer: str, installs: bool) -> None:
     ours, theirs = pty.openpty()
     command = [sys.executable, "-m", "stack.install"]
-    with subprocess.Popen(command, cwd=CHECKOUT, stdin=theirs, stdout=theirs, stderr=theirs) as process:
+    with subprocess.Popen(command, cwd=ROOT, stdin=theirs, stdout=theirs, stderr=theirs) as process:
         os.close(theirs)
         os.write(ours, answer.encode() * len(SERVERS))
         told = ""

@@ -10,11 +10,11 @@ from pathlib import Path
 
 import pytest
 
+from shadowtime.shared.paths import ROOT
 from shadowtime.stack import pin
 from shadowtime.stack.images import OURS, read_images
 from shadowtime.stack.ports import free_port
 from shadowtime.stack.registry import place_of
-from shadowtime.stack.worker import CHECKOUT
 from tests.patience import PATIENCE
 from tests.real_servers import require
 from tests.stack.compose import EXAMPLE, FILE, raw, variables
@@ -144,7 +144,7 @@ def test_a_version_that_is_none_is_named(written: Path, capsys: pytest.CaptureFi
 
 def test_the_command_line_needs_a_file(tmp_path: Path) -> None:
     command = [sys.executable, "-m", "stack.pin", str(tmp_path / ".env")]
-    done = subprocess.run(command, cwd=CHECKOUT, capture_output=True, text=True, timeout=PATIENCE, check=False)
+    done = subprocess.run(command, cwd=ROOT, capture_output=True, text=True, timeout=PATIENCE, check=False)
     assert done.returncode == 2
     assert done.stdout == ""
     assert done.stderr.startswith(f"error: cannot read {tmp_path / '.env'}: No such file or directory (")

@@ -10,17 +10,17 @@ import pytest
 from cyclonedx.schema import SchemaVersion
 from cyclonedx.validation.json import JsonStrictValidator
 
+from shadowtime.shared.paths import ROOT
 from shadowtime.stack import sbom
 from shadowtime.stack.checksums import read_sums
 from shadowtime.stack.images import read_images
 from shadowtime.stack.kafka_server import SUMS
 from shadowtime.stack.lock_file import read_lock
 from shadowtime.stack.pin import write_pins
-from shadowtime.stack.worker import CHECKOUT
 from tests.patience import PATIENCE
 from tests.stack.compose import EXAMPLE
 
-LOCK = CHECKOUT / "requirements.lock"
+LOCK = ROOT / "requirements.lock"
 DIGEST = f"sha256:{'0123456789abcdef' * 4}"
 
 
@@ -101,7 +101,7 @@ def test_the_same_inputs_give_the_same_document(tmp_path: Path, monkeypatch: pyt
 def test_what_cannot_be_read_or_written_is_one_line(arguments: list[str], epoch: str, told: str) -> None:
     done = subprocess.run(
         [sys.executable, "-m", "stack.sbom", *arguments],
-        cwd=CHECKOUT,
+        cwd=ROOT,
         env={"SOURCE_DATE_EPOCH": epoch},
         capture_output=True,
         text=True,

@@ -17,6 +17,7 @@ import pytest
 from shadowtime.services.pipeline import STAGES
 from shadowtime.shared.errors import BusError
 from shadowtime.shared.metric_names import SCRAPE_JOB
+from shadowtime.shared.paths import ROOT
 from shadowtime.shared.streaming.bus import prepare_topics
 from shadowtime.shared.streaming.settings import Settings
 from shadowtime.stack.command_line import culprit
@@ -25,7 +26,7 @@ from shadowtime.stack.ports import HOST, free_port, is_free
 from shadowtime.stack.roles import ADMIN, REDIS
 from shadowtime.stack.servers import SERVERS, ServerError
 from shadowtime.stack.state import Process, State, read_state, supervisor_of
-from shadowtime.stack.worker import CHECKOUT, Worker
+from shadowtime.stack.worker import Worker
 from tests.patience import PATIENCE
 from tests.real_servers import require
 from tests.stack.processes import alive, descendants, wait_until
@@ -43,7 +44,7 @@ def free_ports(count: int) -> int:
 
 def stack(*arguments: str) -> subprocess.CompletedProcess[str]:
     command = [sys.executable, "-m", "stack", *arguments]
-    return subprocess.run(command, cwd=CHECKOUT, capture_output=True, text=True, timeout=PATIENCE, check=False)
+    return subprocess.run(command, cwd=ROOT, capture_output=True, text=True, timeout=PATIENCE, check=False)
 
 
 def new_plan(folder: Path, stages: tuple[str, ...] = FLOW) -> Plan:
@@ -129,7 +130,7 @@ def command_of(plan: Plan, *arguments: str) -> subprocess.CompletedProcess[str]:
     environment = {name: value for name, value in os.environ.items() if not name.startswith("SHADOWTIME_")}
     return subprocess.run(
         [sys.executable, "-m", *arguments],
-        cwd=CHECKOUT,
+        cwd=ROOT,
         env=environment | {"SHADOWTIME_ACCESS": str(plan.access.folder)},
         capture_output=True,
         text=True,
@@ -203,7 +204,7 @@ def test_a_killed_redis_comes_back_with_its_data(running: Plan) -> None:
 def test_down_under_load_leaves_no_process(running: Plan) -> None:
     kafka = f"kafka-bootstrap=127.0.0.1:{running.kafka_port}"
     command = [sys.executable, "-m", "replayer", "--transport", "kafka", "--set", kafka]
-    with subprocess.Popen(command, cwd=CHECKOUT, stdout=subprocess.DEVNULL, stderr=subprocess.DEVNULL) as replay:
+    with subprocess.Popen(command, cwd=ROOT, stdout=subprocess.DEVNULL, stderr=subprocess.DEVNULL) as replay:
         try:
             state_before = ask_redis(running, "DBSIZE")
             wait_until(lambda: ask_redis(running, "DBSIZE") != state_before, "the replay does not begin")
@@ -232,7 +233,7 @@ def test_a_killed_supervisor_takes_everything_with_it(tmp_path: Path) -> None:
         require(server)
     plan = new_plan(tmp_path, FLOW[:1])
     plan.write()
-    with subprocess.Popen([sys.executable, "-m", "stack.supervisor", plan.folder], cwd=CHECKOUT) as supervisor:
+    with subprocess.Popen([sys.executable, "-m", "stack.supervisor", plan.folder], cwd=ROOT) as supervisor:
         try:
             wait_until(lambda: (state := read_state(tmp_path)) is not None and state.healthy, "it does not come up")
             everything = descendants(supervisor.pid)
