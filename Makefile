@@ -12,24 +12,25 @@ LOCK   := --quiet --universal --python-version 3.11 --generate-hashes $(WHEELS) 
 
 setup: $(READY)
 
-$(READY): requirements-dev.lock
+$(READY): requirements-dev.lock pyproject.toml
 	@$(PYTHON) -c 'import sys; sys.exit(not (3, 11) <= sys.version_info < (3, 14))' || \
 		{ echo "Shadowtime needs Python 3.11 to 3.13; name one: make PYTHON=python3.12 …"; exit 1; }
 	@echo "installing what requirements-dev.lock names into $(VENV), once …"
 	$(PYTHON) -m venv $(VENV)
 	$(PIP) $(WHEELS) --require-hashes -r requirements-dev.lock
+	$(PIP) --no-deps --no-build-isolation --editable .
 	$(BIN)/python -c "import shadowtime.services.pipeline"  # compiles the kernels once, into their cache
 	touch $@
 
 run: $(READY)
-	$(BIN)/python -m replayer --policy fcfs --policy easy --policy easy-sjbf --policy lwf --policy wfp --policy best --report report.html
+	$(BIN)/shadowtime replay --policy fcfs --policy easy --policy easy-sjbf --policy lwf --policy wfp --policy best --report report.html
 
 test: $(READY)
-	-$(BIN)/python -m stack.install compose browser registry  # where a server cannot be had, its tests skip; in CI they fail
+	-$(BIN)/python -m shadowtime.stack.install compose browser registry  # where a server cannot be had, its tests skip; in CI they fail
 	exec $(BIN)/python -m pytest -q -m "not archive" --numprocesses 2 --dist loadfile
 
 gates: $(READY)
-	-$(BIN)/python -m stack.install compose
+	-$(BIN)/python -m shadowtime.stack.install compose
 	exec $(BIN)/python -m pytest -q -m archive
 
 busy: $(READY)
@@ -44,11 +45,11 @@ bench: $(READY)
 	$(BIN)/python -m tests.benchmarks
 
 stack: $(READY)
-	$(BIN)/python -m stack.install
-	$(BIN)/python -m stack up $(if $(SECURE),--secure) $(if $(TLS),--tls)
+	$(BIN)/python -m shadowtime.stack.install
+	$(BIN)/shadowtime stack up $(if $(SECURE),--secure) $(if $(TLS),--tls)
 
 stack-down: $(READY)
-	$(BIN)/python -m stack down
+	$(BIN)/shadowtime stack down
 
 up:
 	docker compose up --build --detach
@@ -61,14 +62,14 @@ format: $(READY)
 	$(BIN)/ruff format .
 
 pin: $(READY)
-	$(BIN)/python -m stack.pin
+	$(BIN)/python -m shadowtime.stack.pin
 
 lock:
-	uv pip compile $(LOCK) pyproject.toml -o requirements.lock
-	uv pip compile $(LOCK) --extra dev --extra grafana -c requirements.lock pyproject.toml -o requirements-dev.lock
+	uv pip compile $(LOCK) --extra stream pyproject.toml -o requirements.lock
+	uv pip compile $(LOCK) --extra dev --extra grafana --extra stream -c requirements.lock pyproject.toml -o requirements-dev.lock
 
 sbom: $(READY)
-	$(BIN)/python -m stack.sbom sbom.cdx.json
+	$(BIN)/python -m shadowtime.stack.sbom sbom.cdx.json
 
 clean:
 	rm -rf $(VENV) report.html sbom.cdx.json

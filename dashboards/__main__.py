@@ -1,4 +1,4 @@
-"""Dashboards and alert rules: `python -m dashboards`."""
+"""Dashboards and alert rules: `shadowtime dashboards`."""
 
 from shadowtime.shared.start_up import run
 

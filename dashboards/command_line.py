@@ -1,4 +1,4 @@
-"""Dashboards and alert rules: `python -m dashboards generate`, `python -m dashboards push`."""
+"""Dashboards and alert rules: `shadowtime dashboards generate`, `shadowtime dashboards push`."""
 
 from typing import Annotated
 

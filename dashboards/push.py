@@ -118,7 +118,7 @@ class Push:
                 "dashboard": wanted | {"id": None},
                 "folderUid": FOLDER,
                 "overwrite": True,
-                "message": "python -m dashboards",
+                "message": "shadowtime dashboards",
             }
         )
         return Pushed(what, "created" if there is None else "changed")

@@ -1,4 +1,4 @@
-"""Replay traces: `python -m replayer`."""
+"""Replay traces: `shadowtime replay`."""
 
 from shadowtime.shared.start_up import run
 

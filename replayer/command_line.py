@@ -1,4 +1,4 @@
-"""Replay traces: `python -m replayer [TRACE.swf[.gz][@PROCESSORS]]…`."""
+"""Replay traces: `shadowtime replay [TRACE.swf[.gz][@PROCESSORS]]…`."""
 
 import logging
 import sys

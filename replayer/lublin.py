@@ -232,7 +232,7 @@ def generate(
         "MaxProcs": str(processors),
         "MaxQueues": "3",
         "Queues": "1 short (to 1 h), 2 medium (to 12 h), 3 long, by requested time",
-        "Note": f"made by python -m replayer.lublin {arguments}",
+        "Note": f"made by shadowtime generate {arguments}",
     }
     return header, table
 

@@ -186,7 +186,7 @@ class StreamedReplay:
             if not awaited.done() and self._heard == heard:
                 raise ReplayError(
                     f"run {self.run!r}: {what} did not come within {patience:.0f} s; are all stages running? See: "
-                    f"python -m services watch dead-letters --beginning. Resume with --run {self.run}"
+                    f"shadowtime watch dead-letters --beginning. Resume with --run {self.run}"
                 )
         return awaited.result()
 

@@ -1,4 +1,4 @@
-"""Search a log for a set of templates: `python -m replayer.template_search TRACE.swf[.gz][@PROCESSORS] -o FILE`."""
+"""Search a log for a set of templates: `shadowtime search-templates TRACE.swf[.gz][@PROCESSORS] -o FILE`."""
 
 import os
 import sys
@@ -89,7 +89,7 @@ def command(
             progress.update(task, completed=best.number, description=f"error {best.error:.1%}")
         lines = [
             f"# {cluster.name}, first {len(cluster.workload):,} jobs: error {best.error:.1%} of the mean run time;",
-            f"# python -m replayer.template_search --jobs {jobs} --population {population} "
+            f"# shadowtime search-templates --jobs {jobs} --population {population} "
             f"--generations {generations} --seed {seed}",
             *map(str, best.templates),
         ]

@@ -1,4 +1,4 @@
-"""Workers and what goes with them: `python -m services`."""
+"""Workers and what goes with them: `shadowtime`."""
 
 from shadowtime.shared.start_up import run
 

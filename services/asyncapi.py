@@ -1,4 +1,4 @@
-"""The topics as an AsyncAPI 3 document, made from the models: `python -m services asyncapi`."""
+"""The topics as an AsyncAPI 3 document, made from the models: `shadowtime asyncapi`."""
 
 from typing import Any
 

@@ -1,4 +1,4 @@
-"""Workers and what goes with them: `python -m services STAGE`, `watch`, `live`, `rebuild`, `ask`."""
+"""Workers and what goes with them: `shadowtime serve STAGE`, `watch`, `live`, `rebuild`, `ask`."""
 
 import asyncio
 import logging
@@ -44,7 +44,7 @@ Allow = Annotated[
 TAKES_SETTINGS = {"allow_extra_args": True, "ignore_unknown_options": True}
 """Whatever a command does not know itself goes to the settings, which know what they take."""
 
-SEE_SETTINGS = "Takes every setting as a flag, too: see `python -m services settings`."
+SEE_SETTINGS = "Takes every setting as a flag, too: see `shadowtime settings`."
 
 
 async def require_servers(settings: Settings) -> None:

@@ -1,4 +1,4 @@
-"""The whole stack as local processes, without Docker: `python -m stack`."""
+"""The whole stack as local processes, without Docker: `shadowtime stack`."""
 
 from shadowtime.shared.start_up import run
 

@@ -42,11 +42,11 @@ def axe_is_there() -> bool:
 def missing() -> str | None:
     """Return why pages cannot be tested in a browser, or None if they can."""
     if shutil.which(CHROMIUM) is None:
-        return f"{CHROMIUM} is not on PATH (run python -m stack.install browser)"
+        return f"{CHROMIUM} is not on PATH (run shadowtime stack install browser)"
     if not axe_file().exists():
-        return f"{axe_file()} is not there (run python -m stack.install browser)"
+        return f"{axe_file()} is not there (run shadowtime stack install browser)"
     if not axe_is_there():
-        return f"{axe_file()} does not have SHA-256 {AXE_SHA256} (run python -m stack.install browser)"
+        return f"{axe_file()} does not have SHA-256 {AXE_SHA256} (run shadowtime stack install browser)"
     return None
 
 

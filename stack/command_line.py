@@ -1,4 +1,4 @@
-"""The whole stack as local processes, without Docker: `python -m stack up`, `status`, `down`."""
+"""The whole stack as local processes, without Docker: `shadowtime stack up`, `status`, `down`."""
 
 import os
 import shlex
@@ -54,7 +54,7 @@ def up(
     os.umask(OWNER_ONLY)
     folder = folder.resolve()
     if (pid := supervisor_of(folder)) is not None:
-        console.print(f"the stack runs already (supervisor {pid}); end it with: python -m stack down")
+        console.print(f"the stack runs already (supervisor {pid}); end it with: shadowtime stack down")
         tell_addresses(Plan.read(folder))
         return
     from shadowtime.services.pipeline import STAGES  # takes a second, which `status` and `down` need not
@@ -113,7 +113,7 @@ def status(folder: Folder = STACK) -> None:
     folder = folder.resolve()
     state = read_state(folder) if supervisor_of(folder) is not None else None
     if state is None:
-        console.print(f"nothing runs in {folder}; start it with: python -m stack up")
+        console.print(f"nothing runs in {folder}; start it with: shadowtime stack up")
         raise typer.Exit(1)
     table = Table("process", "address", "pid", "restarts", "health", box=None)
     for each in state.processes:
@@ -123,6 +123,14 @@ def status(folder: Folder = STACK) -> None:
     if missing := state.expected - len(state.processes):
         console.print(f"{missing} more start when the servers answer")
     raise typer.Exit(0 if state.healthy else 1)
+
+
+@app.command(context_settings={"allow_extra_args": True, "ignore_unknown_options": True})
+def install(context: typer.Context) -> None:
+    """Make every server available on this machine; behind it what else: compose, browser, registry, --yes."""
+    from shadowtime.stack.install import main as install_all
+
+    raise typer.Exit(install_all(context.args))
 
 
 def require(plan: Plan) -> None:
@@ -172,13 +180,13 @@ def tell_addresses(plan: Plan) -> None:
     for server in (*plan.make_servers(), *plan.make_workers()):
         console.print(f"  {server.name:24}{server.address}", markup=False)
     console.print(f"  {'live page':24}http://{plan.make_live_page().address}/", markup=False)
-    python, here = Path(sys.executable), Path.cwd()
-    run = f"{python.relative_to(here) if python.is_relative_to(here) else python} -m"
+    command, here = Path(sys.executable).with_name("shadowtime"), Path.cwd()
+    run = command.relative_to(here) if command.is_relative_to(here) else command
     console.print("\nA live replay of the bundled trace at 1,000 times real time, and what is decided:")
     if Path(plan.folder) != STACK:
         console.print(f"  export {VARIABLE}={shlex.quote(str(plan.access.folder))}", markup=False)
-    console.print(f"  {run} replayer --transport kafka --speed 1000 --policy best &", markup=False)
-    console.print(f"  {run} services watch decisions", markup=False)
+    console.print(f"  {run} replay --transport kafka --speed 1000 --policy best &", markup=False)
+    console.print(f"  {run} watch decisions", markup=False)
 
 
 def main() -> None:

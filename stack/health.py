@@ -1,4 +1,4 @@
-"""Ask a page whether all is well: `python -m stack.health URL`, which the containers' health checks run.
+"""Ask a page whether all is well: `python -m shadowtime.stack.health URL`, which the containers' health checks run.
 
 What it says is in `docker inspect`: the page's own words, or that nothing answers yet. It runs every few seconds in
 every container, and so takes the standard library alone.
@@ -16,7 +16,7 @@ PATIENCE = 9.0
 def main(arguments: Sequence[str]) -> int:
     """Return 0 if the page answers with status 200, else 1."""
     if len(arguments) != 1 or not arguments[0].startswith("http://"):
-        sys.stderr.write("usage: python -m stack.health http://HOST:PORT/PATH\n")
+        sys.stderr.write("usage: python -m shadowtime.stack.health http://HOST:PORT/PATH\n")
         return 2
     (url,) = arguments
     try:

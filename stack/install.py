@@ -1,4 +1,4 @@
-"""Make every server of the stack available on this machine: `python -m stack.install`.
+"""Make every server of the stack available on this machine: `shadowtime stack install`.
 
 Kafka's jars come through Maven into a cache folder, all else from the system's packages, which takes root or
 sudo without a password, and consent: a terminal is asked before apt is used, elsewhere the option `--yes`,
@@ -40,7 +40,7 @@ YES = "--yes"
 def main(arguments: Sequence[str] = ()) -> int:
     """Install what is missing; return the exit status."""
     if unknown := [each for each in arguments if each != YES and each not in EXTRAS]:
-        sys.stderr.write(f"python -m stack.install knows {', '.join([YES, *EXTRAS])}, not {unknown[0][:100]!r}\n")
+        sys.stderr.write(f"shadowtime stack install knows {', '.join([YES, *EXTRAS])}, not {unknown[0][:100]!r}\n")
         return 2
     try:
         allowed = consent(os.environ, yes=YES in arguments)

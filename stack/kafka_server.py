@@ -93,13 +93,13 @@ class Kafka(Server):
         """Return why Kafka cannot be had on this machine, or None if it can."""
         java = _java()
         if java is None:
-            return f"kafka needs Java {LOWEST_JAVA} or later, and there is none (run python -m stack.install)"
+            return f"kafka needs Java {LOWEST_JAVA} or later, and there is none (run shadowtime stack install)"
         if (version := _java_version(java)) < LOWEST_JAVA:
             return f"kafka needs Java {LOWEST_JAVA} or later; {java} is Java {version}"
         if not jar_folder().is_dir():
-            return f"the jars of kafka {kafka_version()} are not in {jar_folder()} (run python -m stack.install)"
+            return f"the jars of kafka {kafka_version()} are not in {jar_folder()} (run shadowtime stack install)"
         if told := jar_faults(jar_folder()):
-            return "\n".join([f"{jar_folder()} is not what {SUMS} says (run python -m stack.install):", *told])
+            return "\n".join([f"{jar_folder()} is not what {SUMS} says (run shadowtime stack install):", *told])
         return None
 
     def answers(self) -> bool:

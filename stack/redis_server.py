@@ -79,7 +79,7 @@ class Redis(Server):
     def available(cls) -> str | None:
         """Return why Redis cannot be had on this machine, or None if it can."""
         if shutil.which(BINARY) is None:
-            return f"redis needs {BINARY}, which is not on PATH (run python -m stack.install)"
+            return f"redis needs {BINARY}, which is not on PATH (run shadowtime stack install)"
         return None
 
     def answers(self) -> bool:

@@ -1,6 +1,6 @@
-"""The process that keeps the stack running, in the background: `python -m stack.supervisor FOLDER`.
+"""The process that keeps the stack running, in the background: `python -m shadowtime.stack.supervisor FOLDER`.
 
-`python -m stack up` starts it. It ends on SIGTERM, workers before servers; what it started never outlives it, for each
+`shadowtime stack up` starts it. It ends on SIGTERM, workers before servers; what it started never outlives it, for each
 process is on a leash (`stack/leash.py`).
 """
 

@@ -68,7 +68,7 @@ class VictoriaMetrics(Server):
     def available(cls) -> str | None:
         """Return why VictoriaMetrics cannot be had on this machine, or None if it can."""
         if shutil.which(BINARY) is None:
-            return f"victoria-metrics needs {BINARY}, which is not on PATH (run python -m stack.install)"
+            return f"victoria-metrics needs {BINARY}, which is not on PATH (run shadowtime stack install)"
         return None
 
     def answers(self) -> bool:

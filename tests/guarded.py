@@ -1,4 +1,4 @@
-"""Servers that ask who one is, with all roles, as `python -m stack up --secure` has them; for tests."""
+"""Servers that ask who one is, with all roles, as `shadowtime stack up --secure` has them; for tests."""
 
 import asyncio
 from collections.abc import Iterator

@@ -501,7 +501,7 @@ def test_nothing_but_docker_is_needed_to_bring_it_up(tmp_path: Path) -> None:
 def project(tmp_path: Path) -> Path:
     """The compose file alone: it needs no `.env`."""
     if shutil.which("docker-compose") is None:
-        reason = "docker-compose is not on PATH (run python -m stack.install compose)"
+        reason = "docker-compose is not on PATH (run shadowtime stack install compose)"
         if os.environ.get("CI"):
             pytest.fail(f"CI needs it: {reason}", pytrace=False)
         pytest.skip(reason)

@@ -152,7 +152,7 @@ def _short(labels: Sequence[str]) -> list[str]:
 def _repeat(
     documents: Sequence[Mapping[str, Any]], arguments: Sequence[str], runs: Sequence[Sequence[RunRecord]]
 ) -> str:
-    command = f"python -m replayer {shlex.join(arguments)}"
+    command = f"shadowtime replay {shlex.join(arguments)}"
     packages = ", ".join(f"{name} {version(name)}" for name in LIBRARIES)
     seeds = ", ".join(sorted({str(document["settings"]["seed"]) for document in documents}))
     digests = [

@@ -1,6 +1,6 @@
 """How many misses in a row tell of a change: rare for the autocorrelation of the waits, by Monte Carlo.
 
-`python -m services.wait_bound.change_point_table` prints the table anew.
+`python -m shadowtime.services.wait_bound.change_point_table` prints the table anew.
 """
 
 import sys

@@ -230,7 +230,7 @@ def _require_created(answer: Any, settings: Settings) -> None:
         user = "whoever gives no name" if settings.kafka_username is None else f"user {settings.kafka_username!r}"
         raise BusError(
             f"Kafka at {settings.kafka_bootstrap} shows {user} no topic {', '.join(forbidden)}, nor may it create one; "
-            "do that first, as a user who may: python -m services topics"
+            "do that first, as a user who may: shadowtime topics"
         )
     for name, code in refused.items():
         raise for_code(code)(name)

@@ -199,4 +199,4 @@ class RunFollower:
         return SnapshotMismatch(f"{self.stage.name}: run {quoted(self.run)}: {why}; {self._remedy()}")
 
     def _remedy(self) -> str:
-        return f"rebuild it: python -m services rebuild {self.stage.name} --run {quoted(self.run)}"
+        return f"rebuild it: shadowtime rebuild {self.stage.name} --run {quoted(self.run)}"

@@ -238,7 +238,7 @@ class RunProgress:
     def _told(self, run: Run, reason: str) -> str:
         return shortened(
             f"run {quoted(run.name)} is quarantined by stage {self.stage.name}: {reason}; "
-            f"to take it up again: python -m services rebuild {self.stage.name} --run {quoted(run.name)}"
+            f"to take it up again: shadowtime rebuild {self.stage.name} --run {quoted(run.name)}"
         )
 
     def note_quarantine(self, name: str, reason: str) -> None:

@@ -27,7 +27,7 @@ class Settings(BaseSettings):
         frozen=True,
         extra="forbid",
         cli_kebab_case=True,
-        cli_prog_name="python -m services STAGE",
+        cli_prog_name="shadowtime serve STAGE",
         cli_hide_none_type=True,
     )
 

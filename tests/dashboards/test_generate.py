@@ -17,7 +17,7 @@ from tests.dashboards.asked import asked, boards, known, panels, variables
 
 @pytest.mark.parametrize("path", generated())
 def test_the_committed_file_is_the_generated_one(path: str) -> None:
-    assert (PROVISIONING / path).read_text() == generated()[path], "run: python -m dashboards generate"
+    assert (PROVISIONING / path).read_text() == generated()[path], "run: shadowtime dashboards generate"
 
 
 def test_nothing_else_is_committed() -> None:

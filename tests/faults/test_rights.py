@@ -186,7 +186,7 @@ def test_a_role_that_may_not_create_topics_says_so_in_a_line(servers: Guarded) -
         await admin.close()
 
     asyncio.run(delete())
-    said = r"shows user 'scheduler' no topic dead-letters, nor may it create one; .* python -m services topics"
+    said = r"shows user 'scheduler' no topic dead-letters, nor may it create one; .* shadowtime topics"
     with pytest.raises(BusError, match=said):
         asyncio.run(bus.prepare_topics(settings))
     assert run(servers, "-m", "services", "topics").returncode == 0

@@ -185,4 +185,4 @@ def test_a_snapshot_of_another_schema_quarantines_its_run_with_the_remedy(kafka:
             (letter,) = dead_letters(settings, 1, reason="schema 0")
             assert workers.processes["scheduler-0"].poll() is None
     assert f"the snapshot has schema 0, expected {SNAPSHOT_SCHEMA}" in letter["reason"]
-    assert "python -m services rebuild scheduler --run 'old'" in letter["reason"]
+    assert "shadowtime rebuild scheduler --run 'old'" in letter["reason"]

@@ -437,7 +437,7 @@ def test_interrupt_leaves_no_result_file(tmp_path: Path, speed: str) -> None:
 
 @pytest.mark.parametrize("arguments", [["--decisions", "-"], ["--json", "-"], ["--list"]])
 def test_a_reader_that_leaves_is_no_error(arguments: list[str]) -> None:
-    """As in `python -m replayer … | head -1`."""
+    """As in `shadowtime replay … | head -1`."""
     with subprocess.Popen([*COMMAND, *arguments], stdout=-1, stderr=-1, cwd=ROOT) as process:
         assert process.stdout is not None
         assert process.stderr is not None

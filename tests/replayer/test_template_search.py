@@ -50,8 +50,7 @@ def test_a_found_set_can_be_loaded_and_does_not_depend_on_workers(tmp_path: Path
     assert files[0].read_text() == files[1].read_text()
     assert files[0].read_text().startswith("# bundled, first 300 jobs: error ")
     assert (
-        "\n# python -m replayer.template_search --jobs 300 --population 6 --generations 3 --seed 0\n"
-        in files[0].read_text()
+        "\n# shadowtime search-templates --jobs 300 --population 6 --generations 3 --seed 0\n" in files[0].read_text()
     )
     assert canonical("runtime", f"templates:set={files[0]}").startswith("templates(history=20000,set=")
 

@@ -11,7 +11,7 @@ COMMITTED = Path(__file__).parents[2] / "asyncapi.json"
 
 
 def test_the_committed_document_is_up_to_date() -> None:
-    again = "run: python -m services asyncapi > asyncapi.json"
+    again = "run: shadowtime asyncapi > asyncapi.json"
     assert orjson.loads(COMMITTED.read_bytes()) == document(), again
 
 

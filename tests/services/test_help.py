@@ -14,4 +14,4 @@ def test_whatever_takes_settings_says_where_they_are_listed(name: str) -> None:
     takes = COMMANDS[name].context_settings == TAKES_SETTINGS
     told = CliRunner().invoke(app, [name, "--help"])
     assert told.exit_code == 0
-    assert ("see `python -m services settings`" in told.output) == takes
+    assert ("see `shadowtime settings`" in told.output) == takes

@@ -45,7 +45,7 @@ class Registry(Server):
     @classmethod
     def available(cls) -> str | None:
         if shutil.which(BINARY) is None:
-            return f"{BINARY} is not on PATH (run python -m stack.install registry)"
+            return f"{BINARY} is not on PATH (run shadowtime stack install registry)"
         return None
 
     def answers(self) -> bool:

@@ -23,7 +23,7 @@ def bare(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
 def test_what_cannot_be_had_is_named(bare: Path, capsys: pytest.CaptureFixture[str]) -> None:
     assert install.main(["browser"]) == 1
     assert "browser: not available: chromium is not on PATH, and there is no apt-get" in capsys.readouterr().err
-    assert browser.missing() == "chromium is not on PATH (run python -m stack.install browser)"
+    assert browser.missing() == "chromium is not on PATH (run shadowtime stack install browser)"
 
 
 def test_another_package_is_refused(bare: Path) -> None:
@@ -41,7 +41,7 @@ def test_finding_17_a_checker_that_was_changed_is_refused(bare: Path) -> None:
     kept.parent.mkdir(parents=True)
     kept.write_text("alert()")
     assert browser.missing() == (
-        f"{kept} does not have SHA-256 {browser.AXE_SHA256} (run python -m stack.install browser)"
+        f"{kept} does not have SHA-256 {browser.AXE_SHA256} (run shadowtime stack install browser)"
     )
 
 

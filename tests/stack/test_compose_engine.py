@@ -428,7 +428,7 @@ def test_all_end_by_themselves_and_leave_nothing_but_named_volumes(project: Proj
 
 def replay(policy: str, jobs: int, run: str, options: str = "") -> list[str]:
     """Return how compose runs a replay that ends with its decision log."""
-    command = f"python -m replayer --policy {policy} --jobs {jobs} --transport kafka --run {run} {options}"
+    command = f"shadowtime replay --policy {policy} --jobs {jobs} --transport kafka --run {run} {options}"
     script = f"{command} --decisions /tmp/log.jsonl >/dev/null && cat /tmp/log.jsonl"
     return ["run", "--rm", "-T", "--no-deps", "--entrypoint", "sh", "replayer", "-c", script]
 

@@ -1,4 +1,4 @@
-"""`python -m stack.install` tells what it cannot get and why, and leaves alone what is there."""
+"""`shadowtime stack install` tells what it cannot get and why, and leaves alone what is there."""
 
 import os
 import pty
@@ -150,7 +150,11 @@ def test_finding_17_a_terminal_is_asked_for_each_package_by_name(apt: Path, answ
 @pytest.mark.parametrize(
     ("said", "arguments", "told"),
     [
-        ("", ["brwoser"], "python -m stack.install knows --yes, compose, browser, registry, not 'brwoser'\n"),
+        (
+            "",
+            ["brwoser"],
+            "shadowtime stack install knows --yes, compose, browser, registry, not 'brwoser'\n",
+        ),
         ("maybe", [], "SHADOWTIME_APT is yes or no, not 'maybe'\n"),
     ],
 )

@@ -164,7 +164,7 @@ def test_no_image_that_is_built_here_is_tagged_with_a_version_that_may_have_a_di
 
 def test_docker_compose_takes_a_file_with_pins(tmp_path: Path, written: Path) -> None:
     if shutil.which("docker-compose") is None:
-        pytest.skip("docker-compose is not on PATH (run python -m stack.install compose)")
+        pytest.skip("docker-compose is not on PATH (run shadowtime stack install compose)")
     digest = f"sha256:{'0' * 64}"
     pin.write_pins(written, dict.fromkeys(read_images(written), digest))
     shutil.copy(FILE, tmp_path)

@@ -225,7 +225,7 @@ def test_down_and_status_say_when_nothing_runs(tmp_path: Path) -> None:
     down, status = stack("down", "--folder", str(tmp_path)), stack("status", "--folder", str(tmp_path))
     assert (down.returncode, status.returncode) == (0, 1)
     assert f"nothing runs in {tmp_path}" in down.stdout
-    assert "python -m stack up" in status.stdout
+    assert "shadowtime stack up" in status.stdout
 
 
 def test_a_killed_supervisor_takes_everything_with_it(tmp_path: Path) -> None:

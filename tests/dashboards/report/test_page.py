@@ -97,7 +97,7 @@ def test_page_is_whole_and_needs_no_network(comparison: tuple[dict[str, Any], st
     assert {link.removeprefix("#") for link in parser.links} <= set(parser.ids)
     assert not re.search(r"https?://|@import|url\(|<script", html)
     assert "300 jobs on 16 processors" in parser.text
-    assert "python -m replayer --policy fcfs" in parser.text
+    assert "shadowtime replay --policy fcfs" in parser.text
 
 
 def test_the_table_agrees_with_json(comparison: tuple[dict[str, Any], str]) -> None:

@@ -438,7 +438,7 @@ def test_a_damaged_state_names_the_remedy(reader: MemoryReader) -> None:
 
     async def work(client: TestClient[Any, Any]) -> None:
         said = await problem(await client.get("/bound?cluster=kth&processors=4"), 503)
-        assert "python -m services rebuild wait_bound --run 'kth/new'" in said.error
+        assert "shadowtime rebuild wait_bound --run 'kth/new'" in said.error
 
     over_http(reader, work)
 

@@ -261,14 +261,14 @@ def test_damage_is_named_with_the_remedy() -> None:
         for hole, trouble in [(2, "after sequence 1"), (4, "its journal ends at 3, its position is 4")]:
             store.kept = copy.deepcopy(image)
             del store.kept["r"].journal[hole]
-            with pytest.raises(SnapshotMismatch, match=f"{trouble}; rebuild it: python -m services"):
+            with pytest.raises(SnapshotMismatch, match=f"{trouble}; rebuild it: shadowtime"):
                 await follower.ask(whole)
         store.kept = image
         await follower.ask(whole)
         store.kept["r"].journal.append(b"{}")
         store.kept["r"].sequence += 1
         for _ in range(2):
-            with pytest.raises(SnapshotMismatch, match=r"after sequence 4; rebuild it: python -m services rebuild"):
+            with pytest.raises(SnapshotMismatch, match=r"after sequence 4; rebuild it: shadowtime rebuild"):
                 await follower.ask(whole)
 
     asyncio.run(work())
