@@ -8,7 +8,7 @@ from typing import NamedTuple
 
 from pydantic import TypeAdapter, ValidationError
 
-from shadowtime.replayer.pace import SLOWEST
+from shadowtime.replayer.pace import MIN_FACTOR
 from shadowtime.replayer.swf import Oversized, Requests, Workload, prepare, read_swf
 from shadowtime.services.catalogue import Configuration, canonical, configure
 from shadowtime.shared.errors import SettingsError
@@ -84,8 +84,8 @@ def parse_factor(text: str) -> float:
         factor = float(text)
     except ValueError:
         factor = 0.0
-    if not SLOWEST <= factor < inf:
-        raise SettingsError(f"--speed {quoted(text)}: expected max or a factor of at least {SLOWEST}")
+    if not MIN_FACTOR <= factor < inf:
+        raise SettingsError(f"--speed {quoted(text)}: expected max or a factor of at least {MIN_FACTOR}")
     return factor
 
 

@@ -49,7 +49,7 @@ from shadowtime.shared.command_line import application, messages, one_line, run_
 from shadowtime.shared.errors import SettingsError
 from shadowtime.shared.events import Envelope, JobEnded
 from shadowtime.shared.logs import start_logging
-from shadowtime.shared.message import LARGEST
+from shadowtime.shared.message import MAX_INTEGER
 
 if TYPE_CHECKING:
     from shadowtime.shared.streaming.settings import Settings
@@ -131,8 +131,8 @@ def compare(
     changes = tuple(sorted(map(parse_capacity, capacity or ()), key=lambda change: change.time))
     interruption = Interruption()
     pace = None if speed == "max" else Pace(parse_factor(speed), sleep=interruption.sleep)
-    if not 0 <= seed <= LARGEST:
-        raise SettingsError(f"--seed {seed}: expected 0 to {LARGEST}")
+    if not 0 <= seed <= MAX_INTEGER:
+        raise SettingsError(f"--seed {seed}: expected 0 to {MAX_INTEGER}")
     if transport == "embedded" and (run is not None or setting):
         raise SettingsError("--run and --set go with --transport kafka")
     settings = None

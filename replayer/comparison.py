@@ -17,7 +17,7 @@ from shadowtime.replayer.swf import YEAR_2000, Workload
 from shadowtime.services.catalogue import Configuration
 from shadowtime.services.pipeline import STAGES
 from shadowtime.services.scheduler.policies import POLICIES
-from shadowtime.shared.bounds import LONGEST_NAME
+from shadowtime.shared.bounds import MAX_NAME_LENGTH
 from shadowtime.shared.errors import ReplayError
 from shadowtime.shared.events import CapacityChanged, ClusterOpened, Envelope
 from shadowtime.shared.scores import Scores
@@ -36,10 +36,10 @@ def run_name(*parts: str) -> str:
     ('kth/easy', 200)
     """
     name = "/".join(parts)
-    if len(name) <= LONGEST_NAME:
+    if len(name) <= MAX_NAME_LENGTH:
         return name
     digest = sha256(name.encode()).hexdigest()[:16]
-    return f"{name[: LONGEST_NAME - len(digest) - 1]}~{digest}"
+    return f"{name[: MAX_NAME_LENGTH - len(digest) - 1]}~{digest}"
 
 
 class Plan(NamedTuple):

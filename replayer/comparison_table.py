@@ -10,7 +10,7 @@ from shadowtime.shared.command_line import one_line
 from shadowtime.shared.formatting import duration, work
 from shadowtime.shared.spec import parse
 
-LONGEST_SPEC = 80
+MAX_SPEC_LENGTH = 80
 """Characters; `--json` has the whole."""
 
 
@@ -132,7 +132,7 @@ def _cluster(plan: Plan) -> str:
 
 def _cut(spec: str) -> str:
     """Return what of a SPEC a narrow column has room for: a set of templates would make a row of a hundred lines."""
-    return spec if len(spec) <= LONGEST_SPEC else f"{spec[: LONGEST_SPEC - 1]}…"
+    return spec if len(spec) <= MAX_SPEC_LENGTH else f"{spec[: MAX_SPEC_LENGTH - 1]}…"
 
 
 def _share(value: float | None) -> str:

@@ -6,7 +6,7 @@ from collections.abc import Iterator
 from pathlib import Path
 from typing import BinaryIO
 
-from shadowtime.shared.bounds import LARGEST_LOG, LONGEST_LINE, MOST_LINES
+from shadowtime.shared.bounds import MAX_LINE_LENGTH, MAX_LINES, MAX_LOG_SIZE
 from shadowtime.shared.errors import TraceError
 
 PIECE = 1 << 20
@@ -42,12 +42,12 @@ def lines_of(path: Path) -> Iterator[list[bytes]]:
         found = text.replace(b"\r\n", b"\n").replace(b"\r", b"\n").split(b"\n")
         left = found.pop() + b"\r" * held
         longest = max(map(len, found), default=0)
-        if max(longest, len(left)) > LONGEST_LINE:
-            number = next((n for n, each in enumerate(found, 1) if len(each) > LONGEST_LINE), len(found) + 1)
-            raise TraceError(f"{path}, line {before + number}: longer than {LONGEST_LINE:,} bytes")
+        if max(longest, len(left)) > MAX_LINE_LENGTH:
+            number = next((n for n, each in enumerate(found, 1) if len(each) > MAX_LINE_LENGTH), len(found) + 1)
+            raise TraceError(f"{path}, line {before + number}: longer than {MAX_LINE_LENGTH:,} bytes")
         before += len(found)
-        if before > MOST_LINES:
-            raise TraceError(f"{path}, line {MOST_LINES + 1}: a log has at most {MOST_LINES:,} lines")
+        if before > MAX_LINES:
+            raise TraceError(f"{path}, line {MAX_LINES + 1}: a log has at most {MAX_LINES:,} lines")
         yield found
     yield [left.removesuffix(b"\r")]
 
@@ -61,8 +61,8 @@ def _pieces(path: Path) -> Iterator[bytes]:
             while piece := source.read(PIECE):
                 yield piece if total else piece.removeprefix(BYTE_ORDER_MARK)
                 total += len(piece)
-                if total > LARGEST_LOG:
-                    raise TraceError(f"{path}: a log has at most {LARGEST_LOG:,} bytes, unpacked")
+                if total > MAX_LOG_SIZE:
+                    raise TraceError(f"{path}: a log has at most {MAX_LOG_SIZE:,} bytes, unpacked")
     except (EOFError, gzip.BadGzipFile, zlib.error) as error:
         raise TraceError(f"{path}: truncated or damaged gzip file: {error}") from error
     except OSError as error:

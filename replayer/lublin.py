@@ -23,28 +23,28 @@ from scipy.special import gammainc
 from shadowtime.replayer.population import draw_jobs, populate, queue_of
 from shadowtime.replayer.swf_text import FIELDS, write_swf
 from shadowtime.replayer.waits import easy_waits
-from shadowtime.shared.bounds import LATEST
+from shadowtime.shared.bounds import MAX_TIME
 from shadowtime.shared.command_line import application, run_app
 from shadowtime.shared.errors import SettingsError
 
 SERIAL_SHARE = 0.244
 POWER_OF_TWO_SHARE = 0.576
-LOWEST_LOG_SIZE = 0.8
+MIN_LOG_SIZE = 0.8
 MIDDLE_BELOW_HIGHEST = 2.5
 LOWER_STAGE_SHARE = 0.86
 
 RUN_TIME_GAMMAS = ((4.2, 0.94), (312.0, 0.03))
 SHORT_SHARE_SLOPE, SHORT_SHARE_OF_NONE = -0.0054, 0.78
-LONGEST_LOG_RUN_TIME = 12.0
+MAX_LOG_RUN_TIME = 12.0
 
 ARRIVAL_GAMMA = (10.2303 * 1.0225, 0.4871)
-LONGEST_LOG_ARRIVAL = 13.0
+MAX_LOG_ARRIVAL = 13.0
 DAILY_CYCLE_GAMMA = (8.1737, 3.9631)
 BUCKETS, BUCKET_SECONDS = 48, 1800
 DAY_STARTS_AT_BUCKET = 11
 
 DEFAULT_LOAD = 0.6
-MOST = 10_000_000  # jobs or processors
+MAX_COUNT = 10_000_000  # jobs or processors
 LOADS = (0.01, 100.0)
 START = 1_704_067_200  # Monday 1 January 2024, 00:00 UTC: the bucket weights count from midnight
 
@@ -60,11 +60,11 @@ def draw_sizes(rng: Generator, count: int, processors: int) -> NDArray[np.int64]
     array([ 2,  5,  1,  3, 16,  4,  6, 16])
     """
     highest = math.log2(processors)
-    middle = max(highest - MIDDLE_BELOW_HIGHEST, LOWEST_LOG_SIZE)
+    middle = max(highest - MIDDLE_BELOW_HIGHEST, MIN_LOG_SIZE)
     highest = max(highest, middle)
     kind, stage, place = rng.random((3, count))
     lower = stage <= LOWER_STAGE_SHARE
-    low, high = np.where(lower, LOWEST_LOG_SIZE, middle), np.where(lower, middle, highest)
+    low, high = np.where(lower, MIN_LOG_SIZE, middle), np.where(lower, middle, highest)
     log_size = low + (high - low) * place
     rounded = np.minimum(np.floor(log_size + 0.5), processors.bit_length() - 1)
     log_size = np.where(kind <= SERIAL_SHARE + POWER_OF_TWO_SHARE, rounded, log_size)
@@ -86,7 +86,7 @@ def draw_run_times(rng: Generator, sizes: NDArray[np.int64]) -> NDArray[np.float
     """
     log_run_time = np.full(len(sizes), np.inf)
     short_share = (SHORT_SHARE_SLOPE * sizes + SHORT_SHARE_OF_NONE).clip(0, 1)
-    while len(again := np.flatnonzero(log_run_time > LONGEST_LOG_RUN_TIME)):
+    while len(again := np.flatnonzero(log_run_time > MAX_LOG_RUN_TIME)):
         is_short = rng.random(len(again)) <= short_share[again]
         (short_shape, short_scale), (long_shape, long_scale) = RUN_TIME_GAMMAS
         drawn_short = rng.gamma(short_shape, short_scale, size=len(again))
@@ -126,7 +126,7 @@ def draw_arrivals(rng: Generator, count: int, span: float) -> NDArray[np.int64]:
     """
     shape, scale = ARRIVAL_GAMMA
     log_points = np.full(count, np.inf)
-    while len(again := np.flatnonzero(log_points > LONGEST_LOG_ARRIVAL)):
+    while len(again := np.flatnonzero(log_points > MAX_LOG_ARRIVAL)):
         log_points[again] = rng.gamma(shape, scale, size=len(again))
     points = np.cumsum(np.exp(log_points))
 
@@ -181,8 +181,8 @@ def generate(
     That of the module; users, applications and requests are ours.
     """
     for name, value, low, high in (
-        ("jobs", jobs, 1, MOST),
-        ("processors", processors, 1, MOST),
+        ("jobs", jobs, 1, MAX_COUNT),
+        ("processors", processors, 1, MAX_COUNT),
         ("load", load, *LOADS),
         ("seed", seed, 0, 2**64 - 1),
     ):
@@ -193,12 +193,12 @@ def generate(
     population = populate(_stream(seed, 0), jobs)
     application_size = draw_sizes(_stream(seed, 1), len(population.application_user), processors)
     typical_run_time = draw_run_times(_stream(seed, 2), application_size)
-    longest = math.exp(LONGEST_LOG_RUN_TIME)
+    longest = math.exp(MAX_LOG_RUN_TIME)
     run_time, requested_time, status = draw_jobs(_stream(seed, 3), population, typical_run_time, longest)
     size = application_size[population.application]
     span = float(np.dot(run_time.astype(np.float64), size)) / (load * processors)
-    if span > LATEST:
-        msg = f"load {load}: the last of {jobs} jobs would come after {span:.0f} s, later than {LATEST} s"
+    if span > MAX_TIME:
+        msg = f"load {load}: the last of {jobs} jobs would come after {span:.0f} s, later than {MAX_TIME} s"
         raise SettingsError(msg)
 
     known = {

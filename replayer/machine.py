@@ -11,7 +11,7 @@ from typing import Any
 
 from shadowtime.replayer.source import OUTCOMES, UNMARKED, Marks, submission
 from shadowtime.replayer.swf import Job, Workload
-from shadowtime.shared.bounds import LATEST
+from shadowtime.shared.bounds import MAX_TIME
 from shadowtime.shared.errors import ReplayError
 from shadowtime.shared.events import CapacityChanged, Decided, Event, JobEnded, JobStarted, SchedulingPoint, Start
 from shadowtime.shared.speedup import ratio, reshaped_time
@@ -122,9 +122,9 @@ class Machine:
         time = self.next_time()
         if time is None:
             return ()
-        if time > LATEST:
+        if time > MAX_TIME:
             raise ReplayError(
-                f"{self._workload.name}: the replay goes on at {time}, beyond {LATEST}, the latest time of an event: "
+                f"{self._workload.name}: the replay goes on at {time}, beyond {MAX_TIME}, the latest time of an event: "
                 f"{len(self._running)} jobs run and {len(self._waiting)} wait"
             )
         self._time = time

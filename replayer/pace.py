@@ -5,7 +5,7 @@ from collections.abc import Callable
 
 from shadowtime.shared.errors import SettingsError
 
-SLOWEST = 1e-3
+MIN_FACTOR = 1e-3
 
 
 class Pace:
@@ -33,8 +33,8 @@ class Pace:
         clock: Callable[[], float] = time.monotonic,
         sleep: Callable[[float], None] = time.sleep,
     ) -> None:
-        if not SLOWEST <= factor < float("inf"):
-            raise SettingsError(f"speed {factor}: expected `max` or a factor above 0 (at least {SLOWEST})")
+        if not MIN_FACTOR <= factor < float("inf"):
+            raise SettingsError(f"speed {factor}: expected `max` or a factor above 0 (at least {MIN_FACTOR})")
         self._factor = factor
         self._clock = clock
         self._sleep = sleep

@@ -7,7 +7,7 @@ import numpy as np
 
 from shadowtime.replayer.source import OUTCOMES, UNMARKED, Marks, submission
 from shadowtime.replayer.swf import Workload
-from shadowtime.shared.bounds import LATEST
+from shadowtime.shared.bounds import MAX_TIME
 from shadowtime.shared.errors import TraceError
 from shadowtime.shared.events import CapacityChanged, Decided, Event, JobEnded, JobStarted, SchedulingPoint
 
@@ -43,10 +43,10 @@ class Recorded:
             )
         start = submit + np.maximum(wait, 0)
         end = start + columns["run_time"]
-        if end[late := int(end.argmax())] > LATEST:
+        if end[late := int(end.argmax())] > MAX_TIME:
             raise TraceError(
-                f"{workload.name}: job {columns['job_number'][late]} ends at {end[late]}, beyond {LATEST}, the latest "
-                "time of an event"
+                f"{workload.name}: job {columns['job_number'][late]} ends at {end[late]}, beyond {MAX_TIME}, the "
+                "latest time of an event"
             )
         rows = np.arange(len(workload))
         times = np.concatenate((end, [each.time for each in capacity], submit, start))

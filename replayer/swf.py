@@ -13,7 +13,7 @@ from numpy.typing import NDArray
 
 from shadowtime.replayer.swf_text import FIELDS, read_text, write_swf
 from shadowtime.shared.errors import SettingsError, TraceError
-from shadowtime.shared.message import LONGEST
+from shadowtime.shared.message import MAX_DURATION
 
 __all__ = [
     "BUNDLED",
@@ -31,7 +31,7 @@ __all__ = [
 BUNDLED = Path(__file__).with_name("bundled.swf.gz")
 """The trace that comes with the project, made by `replayer.lublin`."""
 
-LARGEST_MACHINE = 10_000_000
+MAX_MACHINE = 10_000_000
 
 YEAR_2000 = 946_684_800
 """Stores of time series do not reach back to 1970."""
@@ -214,8 +214,8 @@ def prepare(
     if machine <= 0:
         msg = f"processors {machine}: a machine has at least 1"
         raise SettingsError(msg)
-    if machine > LARGEST_MACHINE:
-        msg = f"processors {machine}: at most {LARGEST_MACHINE} are taken"
+    if machine > MAX_MACHINE:
+        msg = f"processors {machine}: at most {MAX_MACHINE} are taken"
         raise SettingsError(msg)
 
     logged = dict(zip(FIELDS, trace.table.T, strict=True))
@@ -228,7 +228,7 @@ def prepare(
         "no processors": size <= 0,
         "run time not positive": run_time <= 0,
         "no request": requested_time <= 0,
-        f"longer than {LONGEST} s": np.maximum(run_time, requested_time) > LONGEST // 2,
+        f"longer than {MAX_DURATION} s": np.maximum(run_time, requested_time) > MAX_DURATION // 2,
     }
     if oversized == "drop":
         reasons["larger than the machine"] = too_large

@@ -13,7 +13,7 @@ from numpy.typing import NDArray
 
 from shadowtime.replayer.log_file import lines_of
 from shadowtime.replayer.output import result_file
-from shadowtime.shared.bounds import LARGEST, LARGEST_HEADER, LATEST
+from shadowtime.shared.bounds import MAX_HEADER_SIZE, MAX_INTEGER, MAX_TIME
 from shadowtime.shared.errors import TraceError
 
 FIELDS = (
@@ -38,7 +38,7 @@ FIELDS = (
 )
 """Names of the 18 fields, in the order of the format; times in seconds."""
 
-MOST = np.array([LATEST if each in ("submit_time", "wait_time") else LARGEST for each in FIELDS])
+MAX_VALUES = np.array([MAX_TIME if each in ("submit_time", "wait_time") else MAX_INTEGER for each in FIELDS])
 """Of each field; a float holds every integer up to there."""
 
 _HEADER = re.compile(r";\s*([A-Z]\w*):(?:\s+(.*))?$")
@@ -66,8 +66,8 @@ def read_text(path: Path) -> tuple[dict[str, str], NDArray[np.int64], tuple[str,
                 if match := _HEADER.match(row.decode(errors="replace")):
                     header.setdefault(match[1], match[2] or "")
                     of_header += len(row)
-                    if of_header > LARGEST_HEADER:
-                        msg = f"{path}, line {number}: the header is larger than {LARGEST_HEADER:,} bytes"
+                    if of_header > MAX_HEADER_SIZE:
+                        msg = f"{path}, line {number}: the header is larger than {MAX_HEADER_SIZE:,} bytes"
                         raise TraceError(msg)
             else:
                 found.append(number)
@@ -148,7 +148,7 @@ def _table(path: Path, numbers: list[int], rows: list[bytes], *, hint: bool) -> 
     if min(widths) < len(FIELDS) or values is None or values.size != len(rows) * len(FIELDS):
         _refuse(path, numbers, rows, hint=hint)
     table = values.reshape(-1, len(FIELDS))
-    if (np.abs(table) > MOST).any():
+    if (np.abs(table) > MAX_VALUES).any():
         _refuse(path, numbers, rows, hint=hint)
     return table.astype(np.int64), longer
 
@@ -177,7 +177,7 @@ def _refuse(path: Path, numbers: list[int], rows: list[bytes], *, hint: bool) ->
             if not _NUMBER.fullmatch(field):
                 msg = f"{path}, line {number}: field {position} is {shown!r}, not a number{why}"
                 raise TraceError(msg)
-            if abs(float(field)) > (most := MOST[position - 1]):
+            if abs(float(field)) > (most := MAX_VALUES[position - 1]):
                 name = FIELDS[position - 1].replace("_", " ")
                 msg = f"{path}, line {number}: field {position} is {shown}, beyond {most}, the largest {name}"
                 raise TraceError(msg)

@@ -24,7 +24,7 @@ from shadowtime.shared.command_line import application, messages, run_app, say
 from shadowtime.shared.errors import SettingsError, TraceError
 from shadowtime.shared.events import JobEnded, JobSubmitted
 
-FEWEST = 100
+MIN_JOBS = 100
 """Jobs; of fewer, too few end before others are submitted."""
 
 
@@ -48,8 +48,8 @@ def errors_on(workload: Workload, pool: ThreadPoolExecutor, keys: TemplatesKeys)
         If the workload is too short, has no job that comes after the end of another, or does not say how long its
         jobs waited.
     """
-    if len(workload) < FEWEST:
-        raise TraceError(f"{workload.name}: {len(workload)} jobs are too few to search on; at least {FEWEST}")
+    if len(workload) < MIN_JOBS:
+        raise TraceError(f"{workload.name}: {len(workload)} jobs are too few to search on; at least {MIN_JOBS}")
     jobs, events = [remembered(submission(job), job.run_time) for job in workload], list(told(workload))
     if all(kind == SUBMITTED for kind, _ in events[: len(jobs)]):
         raise TraceError(f"{workload.name}: there is nothing to learn from: no job ends before the last is submitted")

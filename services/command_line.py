@@ -1,4 +1,4 @@
-"""Workers and what goes with them: `shadowtime serve STAGE`, `watch`, `live`, `rebuild`, `ask`."""
+"""Workers and readers of the stream: `shadowtime serve`, `watch`, `live`, `ask`, `rebuild`, …."""
 
 import asyncio
 import logging
@@ -35,6 +35,9 @@ from shadowtime.shared.streaming.web import require_port
 from shadowtime.shared.wording import quoted
 
 app = typer.Typer(add_completion=False, pretty_exceptions_enable=False, no_args_is_help=True, help=__doc__)
+workers = typer.Typer(
+    add_completion=False, pretty_exceptions_enable=False, no_args_is_help=True, help="Run a worker, until SIGTERM."
+)
 
 Allow = Annotated[
     list[str] | None,
@@ -70,7 +73,7 @@ async def require_all(settings: Settings) -> None:
 def add_worker(stage: Stage) -> None:
     """Add the command that runs one stage as a worker."""
 
-    @app.command(
+    @workers.command(
         stage.name,
         context_settings=TAKES_SETTINGS,
         help=f"Run one worker: {stage.reads} to {stage.writes}.",
@@ -87,12 +90,15 @@ for each in STAGES:
     add_worker(each)
 
 
-@app.command(context_settings=TAKES_SETTINGS, epilog=SEE_SETTINGS)
+@workers.command(context_settings=TAKES_SETTINGS, epilog=SEE_SETTINGS)
 def metrics(context: typer.Context) -> None:
     """Write the scoreboard's samples to VictoriaMetrics and, where Grafana is named, show decisions in Grafana Live."""
     settings = read_settings(context.args, "metrics")
     start_logging(settings.log_format, "metrics")
     asyncio.run(run_metrics(settings))
+
+
+app.add_typer(workers)
 
 
 @app.command(context_settings=TAKES_SETTINGS, epilog=SEE_SETTINGS)
@@ -243,4 +249,4 @@ async def _interruptible(work: Coroutine[Any, Any, None]) -> None:
 def main() -> None:
     """Run the command line; what it writes is its user's alone."""
     os.umask(0o077)
-    run_app(app)
+    run_app(workers if sys.argv[0] == "shadowtime serve" else app)

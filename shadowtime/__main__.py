@@ -11,8 +11,7 @@ GROUPS = {
         "search-templates": ("replayer.template_search", "find templates of similar jobs for a log"),
     },
     "On the stream": {
-        "serve": ("services.command_line", "run a worker of one stage"),
-        "metrics": ("services.command_line", "write samples to VictoriaMetrics, show decisions in Grafana Live"),
+        "serve": ("services.command_line", "run a worker: a stage, or the writer of metrics"),
         "live": ("services.command_line", "serve the live page"),
         "ask": ("services.command_line", "bound the wait of a job that one might submit now"),
         "watch": ("services.command_line", "show the messages of a topic as they come"),

@@ -7,77 +7,77 @@ follows from numbers within these bounds fits 64 bits, or is a whole number of a
 from collections.abc import Mapping
 from typing import Any
 
-LARGEST = 2**53
+MAX_INTEGER = 2**53
 """No number in a message is larger: every reader of JSON, and every sum of 64 bits, takes them exactly."""
 
-LONGEST = 2**39
+MAX_DURATION = 2**39
 """Seconds (17,000 years); no job requests or runs longer."""
 
-LATEST = 2**41
+MAX_TIME = 2**41
 """Seconds from second 0 of a cluster's time line, before and after (70,000 years); what follows from a time and some
-of the `LONGEST` is below `LARGEST`, and a Unix time in milliseconds too."""
+of the `MAX_DURATION` is below `MAX_INTEGER`, and a Unix time in milliseconds too."""
 
-MOST_PROCESSORS = 2**31 - 1
+MAX_PROCESSORS = 2**31 - 1
 """Of a machine, and of a job."""
 
-MOST_LIVE_JOBS = 100_000
+MAX_LIVE_JOBS = 100_000
 """Jobs of a run that wait or run at one time; its state is bounded by them."""
 
-LONGEST_NAME = 200
+MAX_NAME_LENGTH = 200
 """Characters of the name of a run or a cluster, of a grouping, a label or a key."""
 
-LONGEST_REASON = 2_000
+MAX_REASON_LENGTH = 2_000
 """Characters of a reason; a longer one is cut where it is made."""
 
-LONGEST_SPEC = 8_192
+MAX_SPEC_LENGTH = 8_192
 """Characters of a SPEC, what is inside its parentheses included; the largest set of templates has some 1,200."""
 
-DEEPEST_SPEC = 8
+MAX_SPEC_DEPTH = 8
 """Parentheses of a SPEC that may be open at a time."""
 
-MOST_KEYS = 64
+MAX_KEYS = 64
 """Keys of one SPEC."""
 
-MOST_BOUNDS = 32
+MAX_BOUNDS = 32
 """Bounds on the wait of one job; shares of covered waits and change points told at one event."""
 
-MOST_QUANTILES = 16
+MAX_QUANTILES = 16
 """Quantiles within which the start of one job is told."""
 
-MOST_RISKS = 8
+MAX_RISKS = 8
 """Terminations that a decision names as its risks."""
 
-MOST_KINDS = 500
+MAX_KINDS = 500
 """Kinds of bounds, by grouping, queue, quantile and confidence, that a run has scores of; later ones are left out."""
 
-MOST_SAMPLES = 8
+MAX_SAMPLES = 8
 """Samples that one event brings: two before it, and one at the end of a run."""
 
-MOST_FIGURES = 20_000
+MAX_FIGURES = 20_000
 """Figures of one sample; later ones are left out."""
 
-MOST_LABELS = 8
+MAX_LABELS = 8
 """Labels of one figure."""
 
-MOST_JOBS_SHOWN = 200_000
+MAX_JOBS_SHOWN = 200_000
 """Jobs that wait or run in all runs of the live page; with more, runs are forgotten, but for the one told of last."""
 
-MOST_UNPACKED = 2**25
+MAX_UNPACKED = 2**25
 """Bytes of a batch of records that came packed, once unpacked."""
 
-LARGEST_LOG = 2**30
+MAX_LOG_SIZE = 2**30
 """Bytes of a log, once unpacked."""
 
-MOST_LINES = 2**24
+MAX_LINES = 2**24
 """Lines of a log, empty ones and remarks among them."""
 
-LONGEST_LINE = 2**16
+MAX_LINE_LENGTH = 2**16
 """Bytes of a line of a log."""
 
-LARGEST_HEADER = 2**20
+MAX_HEADER_SIZE = 2**20
 """Bytes of the header of a log, in keys and values."""
 
-LARGEST_TEMPLATE_FILE = 2**22
+MAX_TEMPLATE_FILE_SIZE = 2**22
 """Bytes of a file of templates."""
 
 SIXTY_FOUR_BITS = 2**63
@@ -104,10 +104,10 @@ def restored(sums: Mapping[str, Any]) -> dict[str, Any]:
     return {name: int(each) if isinstance(each, str) else each for name, each in sums.items()}
 
 
-def saturated(number: int, most: int = LARGEST) -> int:
+def saturated(number: int, most: int = MAX_INTEGER) -> int:
     """Return a whole number as a message has it: one beyond `most` to either side as that.
 
-    >>> saturated(7), saturated(2**70) == LARGEST, saturated(-(2**70)) == -LARGEST
+    >>> saturated(7), saturated(2**70) == MAX_INTEGER, saturated(-(2**70)) == -MAX_INTEGER
     (7, True, True)
     """
     return max(-most, min(number, most))

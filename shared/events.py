@@ -14,7 +14,7 @@ from typing import Annotated, Final, Literal
 
 from pydantic import Field, ValidationError, model_validator
 
-from shadowtime.shared.bounds import LATEST, MOST_BOUNDS, MOST_LIVE_JOBS, MOST_PROCESSORS, MOST_SAMPLES
+from shadowtime.shared.bounds import MAX_BOUNDS, MAX_LIVE_JOBS, MAX_PROCESSORS, MAX_SAMPLES, MAX_TIME
 from shadowtime.shared.message import (
     AtMost,
     Count,
@@ -49,8 +49,8 @@ Outcome = Literal["completed", "failed", "cancelled", "limit", "killed"]
 
 JobNumber = Count
 
-OfJobs = AtMost(MOST_LIVE_JOBS)
-OfBounds = AtMost(MOST_BOUNDS)
+OfJobs = AtMost(MAX_LIVE_JOBS)
+OfBounds = AtMost(MAX_BOUNDS)
 
 
 class ClusterOpened(Frozen):
@@ -71,7 +71,7 @@ class ClusterOpened(Frozen):
     adjustment: SpecText = "none"
     wait_bound: SpecText = "none"
     seed: Count = 0
-    unix_start: Annotated[int, Field(ge=0, le=LATEST)] = 0
+    unix_start: Annotated[int, Field(ge=0, le=MAX_TIME)] = 0
     sample_every: Request | None = None
 
 
@@ -135,7 +135,7 @@ class CapacityChanged(Frozen):
 
     kind: Literal["CapacityChanged"] = "CapacityChanged"
     time: Instant
-    processors: Annotated[int, Field(ge=0, le=MOST_PROCESSORS)]
+    processors: Annotated[int, Field(ge=0, le=MAX_PROCESSORS)]
 
 
 class SchedulingPoint(Frozen):
@@ -213,7 +213,7 @@ class Decided(Frozen):
     time: Instant
     starts: Annotated[tuple[Start, ...], OfJobs] = ()
     kills: Annotated[tuple[Kill, ...], OfJobs] = ()
-    evaluated: Annotated[tuple[Evaluated, ...], AtMost(MOST_LIVE_JOBS + 1)] = ()
+    evaluated: Annotated[tuple[Evaluated, ...], AtMost(MAX_LIVE_JOBS + 1)] = ()
     cut_short: Annotated[tuple[CutShort, ...], OfJobs] | None = None
 
 
@@ -274,7 +274,7 @@ class Envelope(Frozen):
     coverage: Annotated[tuple[Coverage, ...], OfBounds] = ()
     change_points: Annotated[tuple[ChangePoint, ...], OfBounds] = ()
     scores: Scores | None = None
-    samples: Annotated[tuple[Sample, ...], AtMost(MOST_SAMPLES)] | None = None
+    samples: Annotated[tuple[Sample, ...], AtMost(MAX_SAMPLES)] | None = None
 
     def to_bytes(self) -> bytes:
         """Return the envelope as JSON, as it lies on a topic: what is None is left out."""

@@ -2,7 +2,7 @@
 
 from typing import Any, NamedTuple
 
-from shadowtime.shared.bounds import MOST_LIVE_JOBS
+from shadowtime.shared.bounds import MAX_LIVE_JOBS
 from shadowtime.shared.errors import RuleBroken
 from shadowtime.shared.events import JobEnded, JobStarted, JobSubmitted
 
@@ -29,10 +29,10 @@ class JobsInSystem:
         if event.job_number in self.waiting or event.job_number in self.running:
             state = "waiting" if event.job_number in self.waiting else "running"
             raise RuleBroken(f"job {event.job_number} submitted at {event.time} is already {state}")
-        if len(self.waiting) + len(self.running) >= MOST_LIVE_JOBS:
+        if len(self.waiting) + len(self.running) >= MAX_LIVE_JOBS:
             raise RuleBroken(
                 f"job {event.job_number} submitted at {event.time} is one too many: "
-                f"{len(self.waiting):,} wait and {len(self.running):,} run, at most {MOST_LIVE_JOBS:,} in all"
+                f"{len(self.waiting):,} wait and {len(self.running):,} run, at most {MAX_LIVE_JOBS:,} in all"
             )
 
     def require_waiting(self, event: JobStarted) -> JobSubmitted:

@@ -68,7 +68,7 @@ def of_use(record: logging.LogRecord) -> bool:
     return not (again and record.name.startswith("aiokafka"))
 
 
-MOST_LINES = 20
+MAX_LINES = 20
 """Lines a minute of each logger that others can bring about; of more there is only a count."""
 
 
@@ -88,7 +88,7 @@ class FewAMinute(logging.Filter):
     refused (2 others before it left out)
     """
 
-    def __init__(self, most: int = MOST_LINES) -> None:
+    def __init__(self, most: int = MAX_LINES) -> None:
         super().__init__()
         self._most = most
         self._minute = -1.0

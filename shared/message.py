@@ -8,19 +8,19 @@ from annotated_types import GroupedMetadata, MaxLen
 from pydantic import BaseModel, BeforeValidator, ConfigDict, FailFast, Field
 
 from shadowtime.shared.bounds import (
-    LARGEST,
-    LATEST,
-    LONGEST,
-    LONGEST_NAME,
-    LONGEST_REASON,
-    LONGEST_SPEC,
-    MOST_PROCESSORS,
+    MAX_DURATION,
+    MAX_INTEGER,
+    MAX_NAME_LENGTH,
+    MAX_PROCESSORS,
+    MAX_REASON_LENGTH,
+    MAX_SPEC_LENGTH,
+    MAX_TIME,
 )
 from shadowtime.shared.wording import shortened
 
 __all__ = [
-    "LARGEST",
-    "LONGEST",
+    "MAX_DURATION",
+    "MAX_INTEGER",
     "AtMost",
     "Count",
     "Finite",
@@ -35,19 +35,19 @@ __all__ = [
     "Whole",
 ]
 
-Whole = Annotated[int, Field(ge=-LARGEST, le=LARGEST)]
-Count = Annotated[int, Field(ge=0, le=LARGEST)]
-Seconds = Annotated[int, Field(ge=0, le=LONGEST)]
-Request = Annotated[int, Field(ge=1, le=LONGEST)]
-Processors = Annotated[int, Field(ge=1, le=MOST_PROCESSORS)]
+Whole = Annotated[int, Field(ge=-MAX_INTEGER, le=MAX_INTEGER)]
+Count = Annotated[int, Field(ge=0, le=MAX_INTEGER)]
+Seconds = Annotated[int, Field(ge=0, le=MAX_DURATION)]
+Request = Annotated[int, Field(ge=1, le=MAX_DURATION)]
+Processors = Annotated[int, Field(ge=1, le=MAX_PROCESSORS)]
 
-Instant = Annotated[int, Field(ge=-LATEST, le=LATEST)]
+Instant = Annotated[int, Field(ge=-MAX_TIME, le=MAX_TIME)]
 """A time, in seconds, at which an event may happen; what is foreseen may come later, and is a `Whole`."""
 
 Finite = Annotated[float, Field(allow_inf_nan=False)]
 
-Name = Annotated[str, Field(max_length=LONGEST_NAME)]
-SpecText = Annotated[str, Field(max_length=LONGEST_SPEC)]
+Name = Annotated[str, Field(max_length=MAX_NAME_LENGTH)]
+SpecText = Annotated[str, Field(max_length=MAX_SPEC_LENGTH)]
 
 
 @dataclass(frozen=True)
@@ -73,12 +73,12 @@ class AtMost(GroupedMetadata):
 
 
 def _cut(reason: object) -> object:
-    if not isinstance(reason, str) or len(reason) <= LONGEST_REASON:
+    if not isinstance(reason, str) or len(reason) <= MAX_REASON_LENGTH:
         return reason
-    return shortened(reason, LONGEST_REASON // 2)
+    return shortened(reason, MAX_REASON_LENGTH // 2)
 
 
-Reasons = Annotated[str, BeforeValidator(_cut), Field(max_length=LONGEST_REASON)]
+Reasons = Annotated[str, BeforeValidator(_cut), Field(max_length=MAX_REASON_LENGTH)]
 """Why something was or was not done, in plain English; a text that is too long is cut."""
 
 

@@ -5,13 +5,13 @@ from typing import Annotated
 
 from pydantic import AfterValidator, Field
 
-from shadowtime.shared.bounds import LONGEST, MOST_QUANTILES
+from shadowtime.shared.bounds import MAX_DURATION, MAX_QUANTILES
 from shadowtime.shared.message import AtMost, Count, Frozen, Name, Reasons, Request, Seconds, Whole
 from shadowtime.shared.run_time_bins import BINS, Masses, mean_run_time
 from shadowtime.shared.walltime_accuracy import AdjustmentClass
 
 Probability = Annotated[float, Field(ge=0, le=1, allow_inf_nan=False)]
-Time = Annotated[float, Field(ge=0, le=LONGEST, allow_inf_nan=False)]
+Time = Annotated[float, Field(ge=0, le=MAX_DURATION, allow_inf_nan=False)]
 
 DIGITS = 6
 """Decimals to which a published probability is rounded: a log of 200,000 jobs carries many."""
@@ -80,7 +80,7 @@ class RunTimePrediction(Frozen):
         """
         limit = math.inf if requested_time is None else float(requested_time)
         return cls(
-            point=min(max(mean_run_time(masses.round(DIGITS), limit), 1.0), float(LONGEST)),
+            point=min(max(mean_run_time(masses.round(DIGITS), limit), 1.0), float(MAX_DURATION)),
             observations=observations,
             histogram=published(masses),
             state=state,
@@ -138,7 +138,7 @@ class WaitBound(Frozen):
     bound: Seconds | None = None
     observations: Count = 0
     reason: Reasons | None = None
-    starts_within: Annotated[tuple[tuple[Probability, Seconds], ...], AtMost(MOST_QUANTILES)] = ()
+    starts_within: Annotated[tuple[tuple[Probability, Seconds], ...], AtMost(MAX_QUANTILES)] = ()
 
 
 class WaitForecast(Frozen):

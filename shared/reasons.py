@@ -4,7 +4,7 @@ from typing import Annotated, Literal
 
 from pydantic import Field
 
-from shadowtime.shared.bounds import LARGEST, MOST_RISKS
+from shadowtime.shared.bounds import MAX_INTEGER, MAX_RISKS
 from shadowtime.shared.message import AtMost, Count, Frozen, Whole
 from shadowtime.shared.predictions import Probability
 
@@ -63,7 +63,7 @@ class ProbablyHarmless(Frozen):
     cost_of_gain: Annotated[float, Field(ge=0, allow_inf_nan=False)] | None = None
     tau: Probability
     budget_left: Probability
-    riskiest: Annotated[tuple[Risk, ...], AtMost(MOST_RISKS)] = ()
+    riskiest: Annotated[tuple[Risk, ...], AtMost(MAX_RISKS)] = ()
     resolution: Count | None = None
 
 
@@ -87,7 +87,7 @@ class Speculated(Frozen):
 
     kind: Literal["speculated"] = "speculated"
     hole: Whole | None = None
-    attempt: Annotated[int, Field(ge=1, le=LARGEST)]
+    attempt: Annotated[int, Field(ge=1, le=MAX_INTEGER)]
     test_run: bool
 
 

@@ -10,10 +10,10 @@ import numpy as np
 import numpy.typing as npt
 
 from shadowtime.shared.kernel import kernel
-from shadowtime.shared.message import LONGEST
+from shadowtime.shared.message import MAX_DURATION
 
 RATIO: Final = 1.8
-BINS: Final = 1 + math.ceil(math.log(LONGEST) / math.log(RATIO))
+BINS: Final = 1 + math.ceil(math.log(MAX_DURATION) / math.log(RATIO))
 EDGES: Final = np.array([0.0, *(RATIO**j for j in range(BINS))])
 """Seconds, shape (BINS + 1,); reaches past the longest time that a message can carry (P0, section 4.1)."""
 

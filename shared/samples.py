@@ -3,13 +3,13 @@
 from hashlib import sha256
 from typing import Annotated
 
-from shadowtime.shared.bounds import LONGEST_NAME, MOST_FIGURES, MOST_LABELS
+from shadowtime.shared.bounds import MAX_FIGURES, MAX_LABELS, MAX_NAME_LENGTH
 from shadowtime.shared.message import AtMost, Finite, Frozen, Name, Whole
 
-Figure = tuple[Name, Annotated[tuple[Name, ...], AtMost(MOST_LABELS)], Finite]
+Figure = tuple[Name, Annotated[tuple[Name, ...], AtMost(MAX_LABELS)], Finite]
 """Name of a metric of `shared.metric_names`, the values of its labels in their order, and a number."""
 
-LONGEST_LABEL = LONGEST_NAME
+MAX_LABEL_LENGTH = MAX_NAME_LENGTH
 """Characters; a longer value of a label is cut."""
 
 MEANINGFUL = frozenset("\"'`\\$<>&{}")
@@ -33,7 +33,7 @@ class Sample(Frozen):
     time: Whole
     cluster: Name
     policy: Name
-    figures: Annotated[tuple[Figure, ...], AtMost(MOST_FIGURES)]
+    figures: Annotated[tuple[Figure, ...], AtMost(MAX_FIGURES)]
 
 
 def label(value: str) -> str:
@@ -45,7 +45,7 @@ def label(value: str) -> str:
     >>> label("kth"), label('"}<b>'), label(""), len(label("x" * 1_000))
     ('kth', '___b_', '-', 200)
     """
-    kept = value if len(value) <= LONGEST_LABEL else value[: LONGEST_LABEL - 1] + "…"
+    kept = value if len(value) <= MAX_LABEL_LENGTH else value[: MAX_LABEL_LENGTH - 1] + "…"
     return "".join(each if each.isprintable() and each not in MEANINGFUL else "_" for each in kept) or "-"
 
 
@@ -56,4 +56,4 @@ def name_label(name: str) -> str:
     ('kth', 'k_ 7a0a635a', 'k_ 4167ab9b')
     """
     shown = label(name)
-    return shown if shown == name else f"{shown[: LONGEST_LABEL - 9]} {sha256(name.encode()).hexdigest()[:8]}"
+    return shown if shown == name else f"{shown[: MAX_LABEL_LENGTH - 9]} {sha256(name.encode()).hexdigest()[:8]}"

@@ -2,7 +2,7 @@
 
 from typing import Annotated
 
-from shadowtime.shared.bounds import MOST_KINDS
+from shadowtime.shared.bounds import MAX_KINDS
 from shadowtime.shared.message import AtMost, Count, Finite, Frozen, Name, Whole
 
 TENTHS = 10
@@ -12,7 +12,7 @@ TENTHS = 10
 class PolicyScores(Frozen):
     """How the jobs of a run fared; times in seconds, shares in 0 to 1. None where there is nothing to average.
 
-    `wasted_processor_seconds` are at most `LARGEST`, which stands for that or more.
+    `wasted_processor_seconds` are at most `MAX_INTEGER`, which stands for that or more.
     """
 
     jobs: Count
@@ -143,5 +143,5 @@ class Scores(Frozen):
     calibration: CalibrationScores | None = None
     run_time: RunTimeScores
     adjustment: AdjustmentScores
-    wait_bounds: Annotated[tuple[WaitBoundScores, ...], AtMost(MOST_KINDS)] = ()
+    wait_bounds: Annotated[tuple[WaitBoundScores, ...], AtMost(MAX_KINDS)] = ()
     wait_forecast: WaitForecastScores | None = None

@@ -11,7 +11,7 @@ from typing import Any, ClassVar, Generic, Protocol, TypeVar
 
 from pydantic import BaseModel, ConfigDict, ValidationError
 
-from shadowtime.shared.bounds import DEEPEST_SPEC, LONGEST_SPEC, MOST_KEYS
+from shadowtime.shared.bounds import MAX_KEYS, MAX_SPEC_DEPTH, MAX_SPEC_LENGTH
 from shadowtime.shared.errors import SettingsError
 from shadowtime.shared.wording import QUOTED, quoted, shortened
 
@@ -44,8 +44,8 @@ def parse(text: str) -> Spec:
     SettingsError
         If the text is not a SPEC; the message shows the part that is not.
     """
-    if len(text) > LONGEST_SPEC:
-        raise SettingsError(f"{quoted(text)} is not a SPEC: at most {LONGEST_SPEC:,} characters are taken")
+    if len(text) > MAX_SPEC_LENGTH:
+        raise SettingsError(f"{quoted(text)} is not a SPEC: at most {MAX_SPEC_LENGTH:,} characters are taken")
     name, separator, rest = _split_name(text.strip())
     if not _NAME.match(name):
         raise SettingsError(f"{quoted(text)} is not a SPEC: expected NAME or NAME:key=value,key=value")
@@ -63,8 +63,8 @@ def parse(text: str) -> Spec:
         if key.strip() in keys:
             raise SettingsError(f"key {quoted(key.strip())} appears twice in {quoted(text)}")
         keys[key.strip()] = value.strip()
-        if len(keys) > MOST_KEYS:
-            raise SettingsError(f"{quoted(text)} is not a SPEC: at most {MOST_KEYS} keys are taken")
+        if len(keys) > MAX_KEYS:
+            raise SettingsError(f"{quoted(text)} is not a SPEC: at most {MAX_KEYS} keys are taken")
     return Spec(name, keys)
 
 
@@ -80,8 +80,8 @@ def _split_keys(text: str, whole: str) -> Iterable[str]:
         depth += (character == "(") - (character == ")")
         if depth < 0:
             break
-        if depth >= DEEPEST_SPEC:
-            raise SettingsError(f"{quoted(whole)} is not a SPEC: at most {DEEPEST_SPEC} parentheses in each other")
+        if depth >= MAX_SPEC_DEPTH:
+            raise SettingsError(f"{quoted(whole)} is not a SPEC: at most {MAX_SPEC_DEPTH} parentheses in each other")
         if character == "," and depth == 0:
             yield text[start:position]
             start = position + 1

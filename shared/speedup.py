@@ -4,7 +4,7 @@ from typing import Annotated, Literal
 
 from pydantic import Field
 
-from shadowtime.shared.message import LONGEST, Frozen
+from shadowtime.shared.message import MAX_DURATION, Frozen
 
 EXACT = 1 << 20
 """Ratios of larger whole numbers, and those of real ones, are rounded to this denominator."""
@@ -85,4 +85,4 @@ def reshaped_time(run_time: int, by: tuple[int, int]) -> int:
     ----------
     Perković, Keleher: Randomization, speculation, and adaptation in batch schedulers, SC 2000 (P1), section 7.
     """
-    return min(-(-run_time * by[0] // by[1]), LONGEST)
+    return min(-(-run_time * by[0] // by[1]), MAX_DURATION)

@@ -24,7 +24,7 @@ from shadowtime.stack.server import OWNER_ONLY, Server, ServerError, Settings, o
 SOURCE = Path(__file__).with_name("kafka")
 POM = SOURCE / "pom.xml"
 SUMS = SOURCE / "SHA256SUMS"
-LOWEST_JAVA = 17
+MIN_JAVA = 17
 FORMAT_SECONDS = 150.0
 MODULES = "org.apache.kafka.common.security"
 MECHANISM = "SCRAM-SHA-512"
@@ -93,9 +93,9 @@ class Kafka(Server):
         """Return why Kafka cannot be had on this machine, or None if it can."""
         java = _java()
         if java is None:
-            return f"kafka needs Java {LOWEST_JAVA} or later, and there is none (run shadowtime stack install)"
-        if (version := _java_version(java)) < LOWEST_JAVA:
-            return f"kafka needs Java {LOWEST_JAVA} or later; {java} is Java {version}"
+            return f"kafka needs Java {MIN_JAVA} or later, and there is none (run shadowtime stack install)"
+        if (version := _java_version(java)) < MIN_JAVA:
+            return f"kafka needs Java {MIN_JAVA} or later; {java} is Java {version}"
         if not jar_folder().is_dir():
             return f"the jars of kafka {kafka_version()} are not in {jar_folder()} (run shadowtime stack install)"
         if told := jar_faults(jar_folder()):

@@ -10,7 +10,7 @@ from shadowtime.stack.server import Server, ServerError
 log = logging.getLogger("stack")
 
 FIRST_PAUSE = 0.5
-LONGEST_PAUSE = 10.0
+MAX_PAUSE = 10.0
 STEADY_SECONDS = 30.0
 """Whoever lasted so long begins with the first pause again."""
 
@@ -58,7 +58,7 @@ class Keeper(threading.Thread):
                 pause = FIRST_PAUSE
             log.warning("%s %s; starting it again in %g s", self.name, self.trouble, pause)
             self._stopping.wait(pause)
-            pause = min(2 * pause, LONGEST_PAUSE)
+            pause = min(2 * pause, MAX_PAUSE)
             self.restarts += 1
 
     def _live(self) -> None:

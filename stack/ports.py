@@ -9,9 +9,9 @@ import socket
 from pathlib import Path
 
 HOST = "127.0.0.1"
-LOWEST = 10_000
+MIN_PORT = 10_000
 EPHEMERAL_RANGE = Path("/proc/sys/net/ipv4/ip_local_port_range")
-LOWEST_EPHEMERAL = 32_768  # where the system does not say; Linux's default
+MIN_EPHEMERAL = 32_768  # where the system does not say; Linux's default
 
 _given: set[int] = set()
 
@@ -31,7 +31,7 @@ def free_port() -> int:
     """Return a port that is free now, outside the ephemeral range, never the same one twice."""
     highest = _lowest_ephemeral()
     while True:
-        port = LOWEST + secrets.randbelow(highest - LOWEST)
+        port = MIN_PORT + secrets.randbelow(highest - MIN_PORT)
         if port not in _given and is_free(port):
             _given.add(port)
             return port
@@ -41,5 +41,5 @@ def _lowest_ephemeral() -> int:
     try:
         lowest = int(EPHEMERAL_RANGE.read_text().split()[0])
     except OSError:
-        return LOWEST_EPHEMERAL
-    return lowest if lowest > 2 * LOWEST else LOWEST_EPHEMERAL
+        return MIN_EPHEMERAL
+    return lowest if lowest > 2 * MIN_PORT else MIN_EPHEMERAL

@@ -13,7 +13,7 @@ from shadowtime.shared.errors import ShadowtimeError
 
 DOCKER_HUB = "https://registry-1.docker.io"
 SECONDS = 20.0
-MOST_BYTES = 1 << 20
+MAX_BYTES = 1 << 20
 
 # An image for several machines first: its digest is the one that all of them share.
 MANIFESTS = ", ".join(
@@ -101,7 +101,7 @@ def _ask(url: str, asked: str, method: str, headers: Mapping[str, str]) -> tuple
         raise PinError(f"cannot ask {asked}: an address begins with http:// or https://")
     try:
         with urlopen(Request(url, method=method, headers=dict(headers)), timeout=SECONDS) as answer:  # noqa: S310
-            return answer.status, answer.headers, answer.read(MOST_BYTES)
+            return answer.status, answer.headers, answer.read(MAX_BYTES)
     except HTTPError as refused:
         with refused:
             return refused.code, refused.headers, b""

@@ -250,7 +250,7 @@ def test_results_are_written_where_vmauth_listens() -> None:
     assert given["victoria_metrics_username"] == STORE_WRITER
     assert "-httpListenAddr=:8427" in services()["vmauth"]["command"]
     assert given["grafana_url"] in services()["token"]["command"]
-    assert services()[METRICS]["command"] == ["shadowtime", METRICS]
+    assert services()[METRICS]["command"] == ["shadowtime", "serve", METRICS]
 
 
 @pytest.mark.parametrize("name", [*FLOW, METRICS])

@@ -11,7 +11,7 @@ Integers = NDArray[np.int64]
 Floats = NDArray[np.float64]
 
 WEEK = 604_800
-FEWEST_BLOCKS = 10
+MIN_BLOCKS = 10
 """Blocks of a log at the least: of one shorter than as many weeks, each is such a part of it."""
 
 RESAMPLES = 4_000
@@ -31,7 +31,7 @@ def block_length(submit_times: Integers) -> int:
     >>> block_length(np.array([0, 20 * WEEK])) == WEEK, block_length(np.array([0, 99]))
     (True, 10)
     """
-    return min(WEEK, int(np.ptp(submit_times)) // FEWEST_BLOCKS + 1)
+    return min(WEEK, int(np.ptp(submit_times)) // MIN_BLOCKS + 1)
 
 
 def mean_of_blocks(values: Floats, submit_times: Integers, key: int) -> Interval:
@@ -62,7 +62,7 @@ def mean_of_blocks(values: Floats, submit_times: Integers, key: int) -> Interval
     _, block = np.unique(blocks, return_inverse=True)
     sums, counts = np.bincount(block, weights=values), np.bincount(block)
     mean = float(values.mean())
-    if len(counts) < FEWEST_BLOCKS // 2:
+    if len(counts) < MIN_BLOCKS // 2:
         return Interval(mean, None, None)
     draws = uniform(key, np.arange(RESAMPLES * len(counts)), 0).reshape(RESAMPLES, -1)
     drawn = (draws * len(counts)).astype(np.int64)

@@ -13,7 +13,7 @@ from shadowtime.dashboards.report.statistics import DAY, clock_of
 from shadowtime.replayer.run_record import Jobs, RunRecord
 from shadowtime.shared.formatting import duration
 
-MOST_BARS = 2_000
+MAX_BARS = 2_000
 """Bars of a chart; of a day with more, the jobs with most work on that day are drawn, the others counted only."""
 
 WAITED = ((0, "at once"), (3_600, "waited up to 1 h"), (86_400, "up to 1 d"), (2**62, "longer"))
@@ -113,7 +113,7 @@ def gantt(run: RunRecord, day: Day) -> str:
     bars = processor_bars(begin[rows], end[rows], jobs.processors[rows])
     most_work_first = np.argsort(-((end - begin) * jobs.processors)[rows], kind="stable")
     bars_of = np.bincount(np.array([bar.job for bar in bars], dtype=np.int64), minlength=len(rows))
-    drawn = np.sort(most_work_first[np.cumsum(bars_of[most_work_first]) <= MOST_BARS])
+    drawn = np.sort(most_work_first[np.cumsum(bars_of[most_work_first]) <= MAX_BARS])
     shown = set(drawn.tolist())
     top = max([machine, *(bar.high for bar in bars)])
     label = f"When the jobs of {day.name} ran under {run.plan.label}, and how wide; they follow as a table"

@@ -35,7 +35,7 @@ from shadowtime.replayer.run_record import Integers, RunRecord
 from shadowtime.shared.formatting import duration
 
 QUANTILES = (0.05, 0.25, 0.5, 0.75, 0.9, 0.95, 0.99, 1.0)
-MOST_DOTS = 1_500
+MAX_DOTS = 1_500
 """Jobs of which a cloud of dots is made; of more, every second, third and so on is shown."""
 
 FAR_APART = 10
@@ -255,7 +255,7 @@ def bounds_over_time(run: RunRecord, policy: str) -> str:
     for grouping, rows in run.bounded_waits.by_grouping().items():
         if not len(rows):
             continue
-        shown = rows[:: -(-len(rows) // MOST_DOTS)]
+        shown = rows[:: -(-len(rows) // MAX_DOTS)]
         first, last, longest = int(rows[0, 0]), int(rows[-1, 0]), max(10, int(rows[:, 1:].max()))
         title = f"{grouping} under {policy}" if policy else grouping
         chart = Chart(f"Waits and their bounds over time, grouping {title}; the numbers follow as a table")

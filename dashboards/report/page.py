@@ -19,7 +19,7 @@ from shadowtime.replayer.run_record import RunRecord
 from shadowtime.shared.chance import key_of
 
 STYLE = Path(__file__).with_name("style.css").read_text()
-MOST_IN_PAIRS = 5
+MAX_IN_PAIRS = 5
 """Policies of which each is compared with each; of more, all are compared with the first."""
 
 LIBRARIES = ("numpy", "scipy", "numba", "pydantic", "orjson")
@@ -101,7 +101,7 @@ def _differences(runs: Sequence[RunRecord]) -> str:
     if not len(first.jobs):
         return ""
     key = key_of(first.plan.seed, first.plan.cluster)
-    pairs = combinations(runs, 2) if len(runs) <= MOST_IN_PAIRS else ((first, run) for run in runs[1:])
+    pairs = combinations(runs, 2) if len(runs) <= MAX_IN_PAIRS else ((first, run) for run in runs[1:])
     found = [(f"{b.plan.label} against {a.plan.label}", paired(a.jobs, b.jobs, key)) for a, b in pairs]
     return tables.differences(found, block_length(first.jobs.submit_time) / DAY)
 

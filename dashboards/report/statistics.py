@@ -12,7 +12,7 @@ from shadowtime.replayer.run_record import Jobs
 from shadowtime.services.scoreboard.slowdown import RUN_TIME_FLOOR
 
 DAY = 86_400
-MOST_MONTHS = 600
+MAX_MONTHS = 600
 """Months that a chart has room for, and a table."""
 
 CALENDAR_ENDS = 253_370_764_800
@@ -81,13 +81,13 @@ class Month(NamedTuple):
 def months(first: int, last: int, unix_start_time: int | None) -> list[Month]:
     """Return the months from one second of the log to another; the calendar is that of UTC.
 
-    Where the log knows no calendar, or goes on for longer than `MOST_MONTHS` or than calendars do, they are of so many
+    Where the log knows no calendar, or goes on for longer than `MAX_MONTHS` or than calendars do, they are of so many
     days each.
 
     >>> [month.name for month in months(0, 40 * DAY, 843480031)], [month.name for month in months(0, 40 * DAY, None)]
     (['Sep 1996', 'Oct 1996', 'Nov 1996'], ['days 1 to 30', 'days 31 to 60'])
     """
-    too_many = -(-(last - first) // (MOST_MONTHS * 30 * DAY))
+    too_many = -(-(last - first) // (MAX_MONTHS * 30 * DAY))
     if unix_start_time is None or too_many > 1 or unix_start_time + last >= CALENDAR_ENDS:
         days = 30 * max(1, too_many)
         starts = range(first // (days * DAY) * days, last // DAY + 1, days)

@@ -21,16 +21,16 @@ log = logging.getLogger("shadowtime.ask")
 RunName = Annotated[str, Field(min_length=1, max_length=200)]
 Share = Annotated[float, Field(gt=0, lt=1)]
 
-MOST_FOLLOWED = 16
+MAX_FOLLOWED = 16
 """Runs whose state is held in memory; of others it is loaded at each question."""
 
-MOST_AT_ONCE = 64
+MAX_AT_ONCE = 64
 """Questions that are worked on at once, each with at most one connection to Redis; others wait for their turn."""
 
-MOST_NAMED = 20
+MAX_NAMED = 20
 """Clusters or runs that an error lists."""
 
-LONGEST_NAMED = 40
+MAX_QUOTED_LENGTH = 40
 """Characters that an error quotes of what was given."""
 
 
@@ -68,8 +68,8 @@ class Unanswerable(ShadowtimeError):
     """A question that has no answer; `status` is HTTP's word for the reason."""
 
     def __init__(self, status: int, reason: str, parameter: str | None = None) -> None:
-        if parameter is not None and len(parameter) > LONGEST_NAMED:
-            parameter = quoted(parameter, LONGEST_NAMED)
+        if parameter is not None and len(parameter) > MAX_QUOTED_LENGTH:
+            parameter = quoted(parameter, MAX_QUOTED_LENGTH)
         super().__init__(reason if parameter is None else f"{parameter}: {reason}")
         self.status = status
         self.reason = reason
@@ -107,7 +107,7 @@ def read_question(parameters: Mapping[str, object]) -> Question:
         raise Unanswerable(422, f"there is no such parameter; known: {', '.join(Question.model_fields)}", name)
     if first["type"] == "missing":
         raise Unanswerable(422, "is missing", name)
-    raise Unanswerable(422, f"{quoted(str(first['input']), LONGEST_NAMED)}: {first['msg'].lower()}", name)
+    raise Unanswerable(422, f"{quoted(str(first['input']), MAX_QUOTED_LENGTH)}: {first['msg'].lower()}", name)
 
 
 class Answers:
@@ -120,7 +120,7 @@ class Answers:
         self._seen: dict[str, _Seen] = {}
         self._boundless: set[str] = set()
         self._looking: asyncio.Task[None] | None = None
-        self._turn = asyncio.Semaphore(MOST_AT_ONCE)
+        self._turn = asyncio.Semaphore(MAX_AT_ONCE)
 
     async def answer(self, question: Question) -> Answer:
         """Return the bounds on the wait of such a job.
@@ -222,7 +222,7 @@ class Answers:
         """Return the run's follower; let go of that which was not asked for longest."""
         found = self._followers.pop(run, None) or RunFollower(self._stage, self._reader, run)
         self._followers[run] = found
-        if len(self._followers) > MOST_FOLLOWED:
+        if len(self._followers) > MAX_FOLLOWED:
             del self._followers[next(iter(self._followers))]
         return found
 
@@ -262,5 +262,5 @@ def _answer(question: Question, run: str, state: StageRun) -> Answer | None:
 
 
 def _listed(names: Sequence[str]) -> str:
-    shown = ", ".join(names[:MOST_NAMED]) or "none"
-    return shown if len(names) <= MOST_NAMED else f"{shown} and {len(names) - MOST_NAMED} more"
+    shown = ", ".join(names[:MAX_NAMED]) or "none"
+    return shown if len(names) <= MAX_NAMED else f"{shown} and {len(names) - MAX_NAMED} more"

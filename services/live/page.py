@@ -31,7 +31,7 @@ FILES = {
     "/icon.svg": ("icon.svg", "image/svg+xml"),
 }
 
-MOST_VISITORS = 32
+MAX_VISITORS = 32
 STAY_SECONDS = 60.0
 """For so long nobody has to make room for a new visitor, as long as he reads; a browser comes back by itself."""
 
@@ -152,7 +152,7 @@ class LivePage:
             return web.Response(headers=SAFE | {"Content-Type": EVENTS})
         now = asyncio.get_running_loop().time()
         if not self._has_room(now):
-            text = f"{MOST_VISITORS} visitors are here already\n"
+            text = f"{MAX_VISITORS} visitors are here already\n"
             return web.Response(status=503, text=text, headers=SAFE | {"Retry-After": "5"})
         response = web.StreamResponse(headers=SAFE | {"Content-Type": EVENTS})
         visitor = request.transport
@@ -167,7 +167,7 @@ class LivePage:
 
     def _has_room(self, now: float) -> bool:
         """Return whether another visitor may come in; who does not read makes room, then who has been here for long."""
-        if len(self._visitors) < MOST_VISITORS:
+        if len(self._visitors) < MAX_VISITORS:
             return True
         reading_nothing = [each for each in self._visitors if each.get_write_buffer_size()]
         here_for_long = [each for each, since in self._visitors.items() if now - since > STAY_SECONDS]

@@ -5,7 +5,7 @@ from collections.abc import Mapping
 from itertools import islice
 from typing import Any
 
-from shadowtime.shared.bounds import MOST_JOBS_SHOWN
+from shadowtime.shared.bounds import MAX_JOBS_SHOWN
 from shadowtime.shared.errors import SequenceGap
 from shadowtime.shared.events import (
     ClusterClosed,
@@ -25,7 +25,7 @@ from shadowtime.shared.stage import Stage, StageRun
 from shadowtime.shared.stage_handler import StageHandler
 from shadowtime.shared.topics import SCORES
 
-MOST_RUNS = 50
+MAX_RUNS = 50
 """Runs that are remembered; of more, those are forgotten that were told of longest ago, closed ones first."""
 
 INSTANTS = 300
@@ -164,7 +164,7 @@ class LiveRuns:
     def push(self, envelope: Envelope) -> None:
         """Take in the next envelope of a run; what does not follow the one before it is passed over."""
         if isinstance(envelope.event, ClusterOpened) and envelope.sequence == 0 and envelope.run not in self._runs:
-            if len(self._runs) == MOST_RUNS:
+            if len(self._runs) == MAX_RUNS:
                 self._forget()
             self._runs[envelope.run] = StageRun(LIVE)
         run = self._runs.pop(envelope.run, None)
@@ -175,7 +175,7 @@ class LiveRuns:
             run.push(envelope)
         except SequenceGap:
             run.spoiled = True
-        while self._jobs + _jobs(run) - before > MOST_JOBS_SHOWN and self._runs:
+        while self._jobs + _jobs(run) - before > MAX_JOBS_SHOWN and self._runs:
             self._forget()
         self.version += 1
         if run.spoiled or run.handler is None:  # what was never opened, too, is nothing to be shown

@@ -20,13 +20,13 @@ from shadowtime.shared.streaming.kafka_follower import TailFollower
 log = logging.getLogger("shadowtime.live")
 
 STREAM = "shadowtime"
-MOST = 500
+MAX_BATCH = 500
 """Messages that are read at once, and so the most that is ever held."""
 
-MOST_RUNS = 1_000
+MAX_RUNS = 1_000
 """Runs whose beginnings are remembered."""
 
-LONGEST_PAUSE = 60.0
+MAX_PAUSE = 60.0
 UNKNOWN = -1
 
 
@@ -51,7 +51,9 @@ class GrafanaLive:
         """Push until cancelled."""
         pause = 1.0
         while True:
-            lines = [line for record in await self._tail.next_batch(MOST, 1.0) for line in self._lines(record.value)]
+            lines = [
+                line for record in await self._tail.next_batch(MAX_BATCH, 1.0) for line in self._lines(record.value)
+            ]
             if not lines:
                 continue
             trouble = await self._push("\n".join(lines).encode())
@@ -62,7 +64,7 @@ class GrafanaLive:
             self._health.dropped.inc(len(lines))
             log.warning("Grafana Live takes nothing: %s; trying again in %.0f s", trouble, pause)
             await asyncio.sleep(pause)
-            pause = min(2 * pause, LONGEST_PAUSE)
+            pause = min(2 * pause, MAX_PAUSE)
             await self._tail.skip()
 
     async def _push(self, body: bytes) -> str | None:
@@ -80,7 +82,7 @@ class GrafanaLive:
             return []
         if isinstance(envelope.event, ClusterOpened):
             self._unix_start[envelope.run] = envelope.event.unix_start
-            if len(self._unix_start) > MOST_RUNS:
+            if len(self._unix_start) > MAX_RUNS:
                 del self._unix_start[next(iter(self._unix_start))]
         return list(live_lines(envelope, self._unix_start.get(envelope.run, 0)))
 

@@ -25,13 +25,13 @@ from shadowtime.shared.streaming.kafka_follower import GroupFollower, Offsets
 
 log = logging.getLogger("shadowtime.metrics")
 
-MOST = 500
+MAX_BATCH = 500
 """Messages in a batch."""
 
 DURABLE_SECONDS = 15.0
 """After which VictoriaMetrics has a sample and its index on disk; by itself it takes up to ten."""
 
-LONGEST_PAUSE = 5.0
+MAX_PAUSE = 5.0
 STARTED = re.compile(rb"^process_start_time_seconds (\S+)", re.MULTILINE)
 MARK = b'"samples":['
 
@@ -60,7 +60,7 @@ class MetricsWriter:
         loop = asyncio.get_running_loop()
         self._server, self._since = await self._started(), loop.time()
         while True:
-            records = await self._follower.next_batch(MOST, 1.0)
+            records = await self._follower.next_batch(MAX_BATCH, 1.0)
             await self._write(records)
             self._health.lag.set(self._follower.lag(await self._follower.positions()))
             if loop.time() - self._since >= DURABLE_SECONDS:
@@ -112,4 +112,4 @@ class MetricsWriter:
             log.warning("VictoriaMetrics does not take %s: %s; trying again in %.1f s", path, reason, pause)
             self._health.retries.inc()
             await asyncio.sleep(pause)
-            pause = min(2 * pause, LONGEST_PAUSE)
+            pause = min(2 * pause, MAX_PAUSE)

@@ -27,7 +27,7 @@ Table = npt.NDArray[np.int64]
 
 NONE = -1
 
-RELATIVE, PREDICTION, MOST, FEWEST, RUNNING, LARGEST = range(6)
+RELATIVE, PREDICTION, MAX_SAMPLES, MIN_SAMPLES, RUNNING, MAX_VALUE = range(6)
 COUNT, Y, YY, X, XX, XY, OLDEST, NEWEST = range(8)
 CATEGORY, OLDER, YOUNGER = range(3)
 EMPTY = (0, 0, 0, 0, 0, 0, NONE, NONE)
@@ -61,7 +61,7 @@ def values(rule: Table, job: Jobs) -> tuple[int, int]:
     y = job[0]
     if rule[RELATIVE]:
         share = float(y) / float(job[1])
-        y = rule[LARGEST] if share * UNIT > rule[LARGEST] else job[0] * UNIT // job[1]
+        y = rule[MAX_VALUE] if share * UNIT > rule[MAX_VALUE] else job[0] * UNIT // job[1]
     processors, x = job[2], 0
     if rule[PREDICTION] == LINEAR:
         x = processors
@@ -69,7 +69,7 @@ def values(rule: Table, job: Jobs) -> tuple[int, int]:
         x = UNIT // processors
     elif rule[PREDICTION] == LOGARITHMIC:
         x = round(math.log2(processors) * 65536.0)
-    return min(y, rule[LARGEST]), min(x, rule[LARGEST])
+    return min(y, rule[MAX_VALUE]), min(x, rule[MAX_VALUE])
 
 
 @kernel("void(int64, int64, int64, int64[::1], int64[:, ::1], int64[:, ::1])")
@@ -105,7 +105,7 @@ def insert(slot: int, found: Table, rules: Table, jobs: Jobs, chains: Table, sum
         chain[CATEGORY, slot] = category
         if category == NONE:
             continue
-        if sums[category, COUNT] == rules[k, MOST]:
+        if sums[category, COUNT] == rules[k, MAX_SAMPLES]:
             drop_oldest(sums[category, OLDEST], category, rules[k], jobs, chain, sums)
         newest = sums[category, NEWEST]
         chain[OLDER, slot], chain[YOUNGER, slot] = newest, NONE
@@ -169,7 +169,7 @@ def surest(
                 slot = chains[k, OLDER, slot]
             row = among[0]
         n, fitted = row[COUNT], rule[PREDICTION] != MEAN
-        if n < rule[FEWEST]:
+        if n < rule[MIN_SAMPLES]:
             continue
         scale = job[1] / UNIT if rule[RELATIVE] else 1.0
         at = values(rule, job)[1]

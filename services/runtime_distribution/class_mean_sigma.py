@@ -2,7 +2,7 @@
 
 import math
 
-from shadowtime.services.runtime_distribution.owner_classes import FEWEST, Key, OwnerClassKeys
+from shadowtime.services.runtime_distribution.owner_classes import MIN_ENDED, Key, OwnerClassKeys
 from shadowtime.services.runtime_distribution.remembered_jobs import (
     RememberedJob,
     Remembering,
@@ -52,7 +52,7 @@ class ClassMeanSigma(Remembering):
         """Return the sum in seconds, at most the request, or None for a class of fewer than two ended jobs."""
         key = self._class_of(remembered(x))
         count, total, squares = NOTHING if key is None else self._sums.get(key, NOTHING)
-        if count < FEWEST:
+        if count < MIN_ENDED:
             return None
         sigma = math.sqrt((count * squares - total * total) / (count * (count - 1)))
         return RunTimePrediction(point=as_predicted(total / count + SIGMAS * sigma, x), observations=count)

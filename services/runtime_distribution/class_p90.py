@@ -4,7 +4,7 @@ import math
 
 from sortedcontainers import SortedList
 
-from shadowtime.services.runtime_distribution.owner_classes import FEWEST, Key, OwnerClassKeys
+from shadowtime.services.runtime_distribution.owner_classes import MIN_ENDED, Key, OwnerClassKeys
 from shadowtime.services.runtime_distribution.remembered_jobs import (
     RememberedJob,
     Remembering,
@@ -49,7 +49,7 @@ class ClassP90(Remembering):
         """Return the percentile in seconds, at most the request, or None for a class of fewer than two ended jobs."""
         key = self._class_of(remembered(x))
         run_times = () if key is None else self._run_times.get(key, ())
-        if len(run_times) < FEWEST:
+        if len(run_times) < MIN_ENDED:
             return None
         percentile = run_times[math.ceil(SHARE * len(run_times)) - 1]
         return RunTimePrediction(point=as_predicted(percentile, x), observations=len(run_times))

@@ -21,7 +21,7 @@ from shadowtime.shared.predictions import RunTimePrediction
 Logarithms = npt.NDArray[np.float64]
 """Of run times of at least one second, rising; shape (jobs,)."""
 
-LARGEST_EXPONENT = 700.0
+MAX_EXPONENT = 700.0
 """What lies beyond is infinite as a floating-point number."""
 
 
@@ -68,7 +68,7 @@ def domain(beta0: float, beta1: float, age: float) -> tuple[float, float] | None
 
     The age counts as at least the shortest run time of the model.
     """
-    if beta1 <= 0 or (1 - beta0) / beta1 > LARGEST_EXPONENT:
+    if beta1 <= 0 or (1 - beta0) / beta1 > MAX_EXPONENT:
         return None
     longest = math.exp((1 - beta0) / beta1)
     age = max(age, math.exp(-beta0 / beta1))

@@ -23,7 +23,7 @@ Weights = npt.NDArray[np.float64]
 LEAST: Final = 1e-6
 """Probability below which no expert is held to what it said."""
 
-MOST_JUDGED: Final = 5_000
+MAX_JUDGED: Final = 5_000
 """Jobs in the system by which experts are judged, 2 kB each; those that come while there are so many are not."""
 
 EXPERTS: Final = (
@@ -139,7 +139,7 @@ class Experts(Predictor[JobSubmitted, int, RunTimePrediction]):
 
     def observe(self, event: Event) -> None:
         """Keep what the experts say of a job from its submission to its end."""
-        if isinstance(event, JobSubmitted) and len(self._said) < MOST_JUDGED:
+        if isinstance(event, JobSubmitted) and len(self._said) < MAX_JUDGED:
             masses = self.masses(event)
             if masses is not None:
                 self._said[event.job_number] = np.array([outcome_masses(each, limit(event)) for each in masses])

@@ -19,7 +19,7 @@ from shadowtime.shared.predictions import RunTimePrediction
 LEAST_VARIANCE = 1.0
 """Square seconds; no smaller variance is believed, so that equal run times do not outweigh all others."""
 
-FEWEST = 2
+MIN_ENDED = 2
 """Ended jobs without which a mean is not taken, nor the variance known by which it is weighed."""
 
 Key = tuple[int, ...]
@@ -129,11 +129,13 @@ class Gibbons(Remembering):
         for key in keys_of(job):
             ranges = sums.get(key, {})
             own = ranges.get(range_of(job.requested_processors))
-            if own is not None and own.count >= FEWEST:
+            if own is not None and own.count >= MIN_ENDED:
                 return RunTimePrediction(
                     point=as_predicted(own.run_times / own.count, x, elapsed), observations=own.count
                 )
-            known = [each for _, each in sorted(ranges.items()) if each.count >= FEWEST]  # sums round alike at any age
+            known = [
+                each for _, each in sorted(ranges.items()) if each.count >= MIN_ENDED
+            ]  # sums round alike at any age
             if len(known) > self._degree:
                 fit = weighted_fit(*_points(known), self._degree)
                 fitted = float(np.polyval(fit, job.requested_processors))

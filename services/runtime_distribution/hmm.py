@@ -33,9 +33,9 @@ DAY: Final = 96
 WEEK: Final = 7 * DAY
 """Slices."""
 
-MOST: Final = np.iinfo(np.uint16).max
+MAX_COUNT: Final = np.iinfo(np.uint16).max
 
-MOST_LEARNED: Final = 20_480
+MAX_LEARNED: Final = 20_480
 """The square of the states times the weeks of history, at most: what learning costs, within one event. 64 states learn
 from 5 weeks, 16 from 80, 14 from 104."""
 
@@ -72,8 +72,8 @@ class HmmKeys(SpecKeys):
     @classmethod
     def _soon_learned(cls, history: int, info: ValidationInfo) -> int:
         states = info.data.get("states", 1)
-        if states * states * history > MOST_LEARNED:
-            raise ValueError(f"{states} states learn from at most {MOST_LEARNED // (states * states)} weeks")
+        if states * states * history > MAX_LEARNED:
+            raise ValueError(f"{states} states learn from at most {MAX_LEARNED // (states * states)} weeks")
         return history
 
 
@@ -96,7 +96,7 @@ class Hmm(Predictor[JobSubmitted, int, RunTimePrediction]):
 
     The point is that of `RunTimePrediction.of`; `observations` are the jobs behind the states, weighted as these are.
     A prediction takes O(open (bins + states²) + states running jobs), an end O(1), a new slice O(bins + states²),
-    learning O(history states (bins + states)), a few milliseconds, and `MOST_LEARNED` bounds it. A jump in time costs
+    learning O(history states (bins + states)), a few milliseconds, and `MAX_LEARNED` bounds it. A jump in time costs
     O(states²) for each slice that it leaves behind, of those of `history` at most.
 
     Examples
@@ -167,7 +167,7 @@ class Hmm(Predictor[JobSubmitted, int, RunTimePrediction]):
         slice_ = x.time // SLICE
         if slice_ >= self._slices(len(self._counts))[0]:
             row, column = slice_ % len(self._counts), bin_of(float(y))
-            self._counts[row, column] += self._counts[row, column] < MOST
+            self._counts[row, column] += self._counts[row, column] < MAX_COUNT
             self._ended += 1
 
     def observe(self, event: Event) -> None:

@@ -24,7 +24,7 @@ class LastTwoKeys(SpecKeys):
 class LastTwo(Predictor[JobSubmitted, int, RunTimePrediction]):
     """Predict the mean run time of the two jobs of the same user that ended last.
 
-    A user with fewer than two ended jobs gets no prediction. Memory is two numbers a user, of the last `MOST_OWNERS`.
+    A user with fewer than two ended jobs gets no prediction. Memory is two numbers a user, of the last `MAX_OWNERS`.
 
     Examples
     --------

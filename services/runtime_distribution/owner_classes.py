@@ -8,7 +8,7 @@ from shadowtime.services.runtime_distribution.remembered_jobs import UNKNOWN, Re
 
 Key = tuple[int, ...]
 
-FEWEST = 2
+MIN_ENDED = 2
 """Ended jobs without which nothing is said of a class."""
 
 

@@ -13,7 +13,7 @@ from shadowtime.shared.spec import SpecKeys
 class QueueMaximum(Predictor[JobSubmitted, int, RunTimePrediction]):
     """Predict the longest run time of all ended jobs of the same queue: what is left of requests where none are made.
 
-    Jobs of no known queue are a queue of their own. Memory is two numbers a queue, of the last `MOST_OWNERS`.
+    Jobs of no known queue are a queue of their own. Memory is two numbers a queue, of the last `MAX_OWNERS`.
 
     Examples
     --------

@@ -6,7 +6,7 @@ from typing import Any, NamedTuple
 
 from pydantic import Field
 
-from shadowtime.shared.bounds import LONGEST
+from shadowtime.shared.bounds import MAX_DURATION
 from shadowtime.shared.events import JobSubmitted
 from shadowtime.shared.predictions import RunTimePrediction
 from shadowtime.shared.predictor import Predictor
@@ -57,7 +57,7 @@ def as_predicted(run_time: float, job: JobSubmitted, elapsed: int = 0) -> float:
     """
     if job.requested_time is not None:
         run_time = min(run_time, float(job.requested_time))
-    return min(max(run_time, elapsed + 1.0), float(LONGEST))
+    return min(max(run_time, elapsed + 1.0), float(MAX_DURATION))
 
 
 class RememberingKeys(SpecKeys):

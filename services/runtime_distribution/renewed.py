@@ -2,14 +2,14 @@
 
 from typing import TypeVar
 
-MOST_OWNERS = 20_000
+MAX_OWNERS = 20_000
 """Users, or queues, of which anything is remembered: twenty times those of any log of the archive."""
 
 Owner = TypeVar("Owner")
 Known = TypeVar("Known")
 
 
-def renew(known: dict[Owner, Known], owner: Owner, latest: Known, most: int = MOST_OWNERS) -> None:
+def renew(known: dict[Owner, Known], owner: Owner, latest: Known, most: int = MAX_OWNERS) -> None:
     """Note what is known of an owner now; with more than `most`, forget the one that was renewed longest ago. O(1).
 
     >>> known = {1: "a", 2: "b"}

@@ -7,7 +7,7 @@ import numpy as np
 import numpy.typing as npt
 
 from shadowtime.services.runtime_distribution.job_classes import JobClasses
-from shadowtime.services.runtime_distribution.renewed import MOST_OWNERS, renew
+from shadowtime.services.runtime_distribution.renewed import MAX_OWNERS, renew
 from shadowtime.shared.events import JobSubmitted
 from shadowtime.shared.kernel import kernel
 from shadowtime.shared.predictions import RunTimePrediction
@@ -19,7 +19,7 @@ Jobs = npt.NDArray[np.int64]
 
 UNKNOWN = -1
 
-MOST_JOBS = 1_200_000
+MAX_JOBS = 1_200_000
 """Ended jobs that are remembered of all users together, 32 bytes each."""
 
 BEYOND = (
@@ -110,7 +110,7 @@ def weighted_masses(jobs: Jobs, like: Jobs, weightings: Masses, prior: Masses, b
 
 
 class UserHistories:
-    """The last `window` ended jobs of every user, of the last `MOST_OWNERS` and no more than `MOST_JOBS` in all.
+    """The last `window` ended jobs of every user, of the last `MAX_OWNERS` and no more than `MAX_JOBS` in all.
 
     Examples
     --------
@@ -124,7 +124,7 @@ class UserHistories:
 
     def __init__(self, window: int) -> None:
         self._window = window
-        self._most = min(MOST_OWNERS, MOST_JOBS // window)
+        self._most = min(MAX_OWNERS, MAX_JOBS // window)
         self._jobs: dict[int, Jobs] = {}
         self._none = np.zeros((0, 4), np.int64)
 

@@ -24,7 +24,7 @@ CHARACTERISTICS: Final = {
 }
 """What jobs may have in common, with its field of a job."""
 
-MOST_TEMPLATES: Final = 10
+MAX_TEMPLATES: Final = 10
 
 DEFAULT: Final = "default"
 """Stands for the set that the project ships."""
@@ -136,11 +136,11 @@ def templates_of(text: str) -> tuple[Template, ...]:
     Raises
     ------
     SettingsError
-        If there is none, or more than `MOST_TEMPLATES`, or one is wrong; names it.
+        If there is none, or more than `MAX_TEMPLATES`, or one is wrong; names it.
     """
     texts = [each for each in (DEFAULT_SET if text == DEFAULT else text).split(";") if each.strip()]
-    if not 1 <= len(texts) <= MOST_TEMPLATES:
-        raise SettingsError(f"{len(texts)} templates in {quoted(text)}; a set has 1 to {MOST_TEMPLATES}")
+    if not 1 <= len(texts) <= MAX_TEMPLATES:
+        raise SettingsError(f"{len(texts)} templates in {quoted(text)}; a set has 1 to {MAX_TEMPLATES}")
     return tuple(map(template_of, texts))
 
 

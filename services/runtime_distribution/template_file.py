@@ -3,14 +3,14 @@
 import re
 from pathlib import Path
 
-from shadowtime.services.runtime_distribution.template import DEFAULT, MOST_TEMPLATES, PREDICTIONS, spelled
-from shadowtime.shared.bounds import LARGEST_TEMPLATE_FILE
+from shadowtime.services.runtime_distribution.template import DEFAULT, MAX_TEMPLATES, PREDICTIONS, spelled
+from shadowtime.shared.bounds import MAX_TEMPLATE_FILE_SIZE
 from shadowtime.shared.errors import SettingsError
 from shadowtime.shared.wording import QUOTED, shortened
 
 _TEMPLATES = re.compile(rf"\s*({'|'.join((DEFAULT, *PREDICTIONS))})\s*([(;]|$)")
 
-LONGEST_LINE = 2000
+MAX_LINE_LENGTH = 2000
 """Characters; a whole set on one line has fewer."""
 
 
@@ -30,9 +30,9 @@ def spelled_out(text: str) -> str:
     name = shortened(text, QUOTED)
     try:
         with Path(text).open("rb") as file:
-            contents = file.read(LARGEST_TEMPLATE_FILE + 1)
-        if len(contents) > LARGEST_TEMPLATE_FILE:
-            raise SettingsError(f"templates {name}: larger than {LARGEST_TEMPLATE_FILE:,} bytes")
+            contents = file.read(MAX_TEMPLATE_FILE_SIZE + 1)
+        if len(contents) > MAX_TEMPLATE_FILE_SIZE:
+            raise SettingsError(f"templates {name}: larger than {MAX_TEMPLATE_FILE_SIZE:,} bytes")
         lines = [line.partition("#")[0].strip() for line in contents.decode("utf-8-sig").splitlines()]
     except OSError as error:
         raise SettingsError(f"templates {name}: {error.strerror}") from None
@@ -41,10 +41,10 @@ def spelled_out(text: str) -> str:
     except ValueError as error:  # a name that no file can have
         raise SettingsError(f"templates {name}: {error}") from None
     templates = [line for line in lines if line]
-    if len(templates) > MOST_TEMPLATES:  # perhaps a log: nobody wants to be shown all of it
-        raise SettingsError(f"templates {name}: {len(templates):,} templates; a set has 1 to {MOST_TEMPLATES}")
+    if len(templates) > MAX_TEMPLATES:  # perhaps a log: nobody wants to be shown all of it
+        raise SettingsError(f"templates {name}: {len(templates):,} templates; a set has 1 to {MAX_TEMPLATES}")
     for line in templates:
-        if len(line) > LONGEST_LINE:
+        if len(line) > MAX_LINE_LENGTH:
             raise SettingsError(f"templates {name}: {line[:40]!r}… is no template: {len(line):,} characters")
     try:
         return spelled(";".join(templates))

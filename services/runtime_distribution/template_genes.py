@@ -10,7 +10,7 @@ import numpy as np
 import numpy.typing as npt
 from numpy.random import Generator
 
-from shadowtime.services.runtime_distribution.template import CHARACTERISTICS, MOST_TEMPLATES, PREDICTIONS, Template
+from shadowtime.services.runtime_distribution.template import CHARACTERISTICS, MAX_TEMPLATES, PREDICTIONS, Template
 
 Individual = npt.NDArray[np.uint8]
 Floats = npt.NDArray[np.float64]
@@ -22,7 +22,7 @@ RANGES: Final = {
 }
 """Values of the parts of a template that may be there or not: one bit says whether, and four which."""
 
-LEAST_FITNESS, MOST_FITNESS = 1.0, 4.0
+LEAST_FITNESS, MAX_FITNESS = 1.0, 4.0
 MUTATION = 0.01
 
 
@@ -70,7 +70,7 @@ class Genes:
 
     def random(self, chance: Generator) -> Individual:
         """Return an individual of any number of templates and any bits."""
-        count = int(chance.integers(1, MOST_TEMPLATES + 1))
+        count = int(chance.integers(1, MAX_TEMPLATES + 1))
         return chance.integers(0, 2, (count, self.bits), np.uint8)
 
 
@@ -79,7 +79,7 @@ def _number(bits: Sequence[int] | Individual) -> int:
 
 
 def fitness(errors: Sequence[float]) -> Floats:
-    """Return the fitness of individuals with these errors: from `MOST_FITNESS` for the least to `LEAST_FITNESS`.
+    """Return the fitness of individuals with these errors: from `MAX_FITNESS` for the least to `LEAST_FITNESS`.
 
     If all are equal, all are as fit as can be.
 
@@ -89,8 +89,8 @@ def fitness(errors: Sequence[float]) -> Floats:
     error = np.array(errors, np.float64)
     least, most = error.min(), error.max()
     if least == most:
-        return np.full(len(error), MOST_FITNESS)
-    fit: Floats = LEAST_FITNESS + (most - error) / (most - least) * (MOST_FITNESS - LEAST_FITNESS)
+        return np.full(len(error), MAX_FITNESS)
+    fit: Floats = LEAST_FITNESS + (most - error) / (most - least) * (MAX_FITNESS - LEAST_FITNESS)
     return fit
 
 
@@ -111,7 +111,7 @@ def cut(first: Individual, second: Individual, chance: Generator) -> Cut:
     """Return a cut after which neither child has too many templates; there always is one."""
     n, m = len(first), len(second)
     i = int(chance.integers(n))
-    lowest, highest = max(0, i + m - MOST_TEMPLATES), min(m - 1, MOST_TEMPLATES - n + i)
+    lowest, highest = max(0, i + m - MAX_TEMPLATES), min(m - 1, MAX_TEMPLATES - n + i)
     return Cut(i, int(chance.integers(lowest, highest + 1)), int(chance.integers(first.shape[1] + 1)))
 
 

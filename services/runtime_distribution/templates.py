@@ -31,7 +31,7 @@ from shadowtime.services.runtime_distribution.remembered_jobs import (
 from shadowtime.services.runtime_distribution.similar_jobs import BEYOND, Weighting, weighted_masses
 from shadowtime.services.runtime_distribution.template import CHARACTERISTICS, DEFAULT, Template, spelled, templates_of
 from shadowtime.services.runtime_distribution.template_file import spelled_out
-from shadowtime.shared.bounds import LONGEST
+from shadowtime.shared.bounds import MAX_DURATION
 from shadowtime.shared.events import JobSubmitted
 from shadowtime.shared.predictions import RunTimePrediction, published
 from shadowtime.shared.run_time_bins import BINS, bin_of
@@ -87,7 +87,7 @@ def key_of(template: Template) -> Callable[[RememberedJob], Key | None]:
 
 def _span(seconds: float) -> float:
     """Return what of a time in seconds a job can run."""
-    return min(max(seconds, 0.0), float(LONGEST))
+    return min(max(seconds, 0.0), float(MAX_DURATION))
 
 
 class Templates(Remembering):

@@ -9,7 +9,7 @@ from shadowtime.services.scheduler.expected_end import Column
 from shadowtime.services.scheduler.job_table import NEVER
 from shadowtime.services.scheduler.plan import Columns
 from shadowtime.shared.events import Event, JobEnded, JobSubmitted
-from shadowtime.shared.message import LONGEST
+from shadowtime.shared.message import MAX_DURATION
 from shadowtime.shared.speedup import ratio, reshaped_time
 
 Mode = Literal["requested", "half", "quarter", "greedy", "greedy-narrow"]
@@ -123,7 +123,7 @@ class Shapes:
         for job, shapes in enumerate(found):
             for place, each in enumerate(shapes or ()):
                 sizes[place, job], times[place, job], over[place, job] = each
-        return sizes, np.where(run_times >= NEVER, NEVER, np.minimum(-(-run_times * times // over), LONGEST))
+        return sizes, np.where(run_times >= NEVER, NEVER, np.minimum(-(-run_times * times // over), MAX_DURATION))
 
     def wider(self, job_number: int, shape: Shape) -> Iterator[Shape]:
         """Yield ever wider shapes in which a job is done sooner: doubled, up to twice the processors requested."""

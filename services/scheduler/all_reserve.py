@@ -5,7 +5,7 @@ import numpy as np
 from shadowtime.services.scheduler.expected_end import Column, expected_ends
 from shadowtime.services.scheduler.forecast_keys import PlanKeys
 from shadowtime.services.scheduler.job_table import Queue, Running
-from shadowtime.services.scheduler.limits import MOST_STARTS, PLANNED
+from shadowtime.services.scheduler.limits import MAX_STARTS, PLANNED
 from shadowtime.services.scheduler.policy import FITS_NOW, Policy, start
 from shadowtime.services.scheduler.profile import FOREVER, begin, earliest, take
 from shadowtime.shared.events import CutShort, Start
@@ -119,10 +119,10 @@ class AllReserve(Policy):
             PLANNED,
         )
         starts: list[Start | CutShort] = [
-            start(queue, row, FITS_NOW if row == at else RESERVED) for at, row in enumerate(rows[:MOST_STARTS].tolist())
+            start(queue, row, FITS_NOW if row == at else RESERVED) for at, row in enumerate(rows[:MAX_STARTS].tolist())
         ]
-        if len(rows) > MOST_STARTS:
-            starts.append(CutShort(by="starts", left=len(rows) - MOST_STARTS))
+        if len(rows) > MAX_STARTS:
+            starts.append(CutShort(by="starts", left=len(rows) - MAX_STARTS))
         if planned < len(queue):
             starts.append(CutShort(by="depth", left=len(queue) - planned))
         return starts

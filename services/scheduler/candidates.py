@@ -32,7 +32,7 @@ GAIN = MEASURES.index("gain")
 STATED = len(MEASURES)
 """Where the recalibrated probability stands, behind them; without recalibration it is the exact one."""
 
-SHORTEST = 10.0
+MIN_RUN_TIME = 10.0
 """Seconds; a shorter run time counts as this, as in bounded slowdown."""
 
 
@@ -186,8 +186,8 @@ def try_candidates(
                 left = left_time = 0.0
             risks[row] = delays[row, kind] * left
             delay += delays[row, kind] * (left_time - left * at[row])
-        cost = max(delay, 0.0) * max(float(predicted[c]), SHORTEST)
-        gain = max(until_ready, 1.0) * max(head_run_time, SHORTEST)
+        cost = max(delay, 0.0) * max(float(predicted[c]), MIN_RUN_TIME)
+        gain = max(until_ready, 1.0) * max(head_run_time, MIN_RUN_TIME)
         measures[c] = np.round(exact, 6), np.round(bound, 6), np.round(cost / gain, 6), np.round(exact, 6)
         passes = measures[c, measure] < tau
         probability = measures[c, 0]

@@ -8,7 +8,7 @@ from pydantic import BeforeValidator, Field
 from shadowtime.services.scheduler.adaptation import Mode, Shapes
 from shadowtime.services.scheduler.expected_end import Column, expected_ends
 from shadowtime.services.scheduler.job_table import Queue, Running
-from shadowtime.services.scheduler.limits import MOST_STARTS, PLANNED
+from shadowtime.services.scheduler.limits import MAX_STARTS, PLANNED
 from shadowtime.services.scheduler.orders import Order, ranked
 from shadowtime.services.scheduler.phases import Phases
 from shadowtime.services.scheduler.plan import (
@@ -147,10 +147,10 @@ class Conservative(Policy):
             min(self.waited / self.foreseen, 1.0) if self.foreseen else 1.0,
             test_runs=self.keys.test_runs,
         )
-        trials = list(phases.tried(later, MOST_STARTS - min(len(rows), MOST_STARTS)))
-        starts: list[Start | CutShort] = [phases.started(row) for row in rows[:MOST_STARTS].tolist()]
-        if len(rows) > MOST_STARTS:
-            trials.append(CutShort(by="starts", left=len(rows) - MOST_STARTS))
+        trials = list(phases.tried(later, MAX_STARTS - min(len(rows), MAX_STARTS)))
+        starts: list[Start | CutShort] = [phases.started(row) for row in rows[:MAX_STARTS].tolist()]
+        if len(rows) > MAX_STARTS:
+            trials.append(CutShort(by="starts", left=len(rows) - MAX_STARTS))
         if planned.left:
             trials.append(CutShort(by="depth", left=planned.left))
         return starts + trials

@@ -9,7 +9,7 @@ from pydantic import Field
 from shadowtime.services.scheduler.expected_end import Column, expected_ends
 from shadowtime.services.scheduler.forecast_keys import PlanKeys
 from shadowtime.services.scheduler.job_table import Queue, Running
-from shadowtime.services.scheduler.limits import MOST_STARTS
+from shadowtime.services.scheduler.limits import MAX_STARTS
 from shadowtime.services.scheduler.orders import CandidateWeight, Order, ranked
 from shadowtime.services.scheduler.policy import FITS_NOW, Policy, backfilled, start
 from shadowtime.shared.chance import key_of
@@ -198,10 +198,10 @@ class Easy(Policy):
             running.requested_time,
             running.corrections,
         )
-        starts = [start(queue, row, FITS_NOW) for row in served[: min(heads, MOST_STARTS)]]
-        if heads + len(accepted) > MOST_STARTS:
-            left = CutShort(by="starts", left=heads + len(accepted) - MOST_STARTS)
-            accepted = accepted[: MOST_STARTS - len(starts)]
+        starts = [start(queue, row, FITS_NOW) for row in served[: min(heads, MAX_STARTS)]]
+        if heads + len(accepted) > MAX_STARTS:
+            left = CutShort(by="starts", left=heads + len(accepted) - MAX_STARTS)
+            accepted = accepted[: MAX_STARTS - len(starts)]
         else:
             left = None
         if not len(accepted):

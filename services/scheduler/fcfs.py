@@ -2,7 +2,7 @@
 
 from shadowtime.services.scheduler.forecast_keys import ForecastKeys
 from shadowtime.services.scheduler.job_table import Queue, Running
-from shadowtime.services.scheduler.limits import MOST_STARTS
+from shadowtime.services.scheduler.limits import MAX_STARTS
 from shadowtime.services.scheduler.policy import FITS_NOW, Policy, start
 from shadowtime.shared.events import CutShort, Start
 
@@ -21,8 +21,8 @@ class Fcfs(Policy):
         starts: list[Start | CutShort] = []
         processors = queue.processors
         while len(starts) < len(queue) and processors[len(starts)] <= free:
-            if len(starts) == MOST_STARTS:
-                return [*starts, CutShort(by="starts", left=len(queue) - MOST_STARTS)]
+            if len(starts) == MAX_STARTS:
+                return [*starts, CutShort(by="starts", left=len(queue) - MAX_STARTS)]
             free -= int(processors[len(starts)])
             starts.append(start(queue, len(starts), FITS_NOW))
         return starts

@@ -38,7 +38,7 @@ from shadowtime.services.scheduler.run_ahead import (
     Columns,
 )
 from shadowtime.shared.events import Event, JobSubmitted, SchedulingPoint
-from shadowtime.shared.message import LONGEST
+from shadowtime.shared.message import MAX_DURATION
 from shadowtime.shared.predictions import WaitForecast
 
 NONE: Column = np.array([], dtype=np.int64)
@@ -258,7 +258,7 @@ class Forecaster:
             return WaitForecast(reason="too many jobs run and wait ahead of it")
         if start >= BEYOND:
             return WaitForecast(reason="the machine is too small just now, for it or for a job ahead")
-        if start - now > LONGEST:
+        if start - now > MAX_DURATION:
             return WaitForecast(reason="it waits for a job without a request")
         return WaitForecast(wait=start - now)
 

@@ -12,7 +12,7 @@ from shadowtime.shared.kernel import kernel
 from shadowtime.shared.run_time_bins import BINS
 
 NEVER = 1 << 40
-"""Seconds that no job waits or runs (`shared.message.LONGEST` is shorter): stands for a request that was not made."""
+"""Seconds that no job waits or runs (`bounds.MAX_DURATION` is shorter): stands for a request that was not made."""
 
 UNKNOWN = -1
 """Stands for the histogram of a job whose run time has none."""

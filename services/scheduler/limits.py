@@ -3,7 +3,7 @@
 A step is about a nanosecond. What the logs of the archive need, and what happens beyond, is in `docs/cost.md`.
 """
 
-MOST_STARTS = 10_000
+MAX_STARTS = 10_000
 """Jobs that one pass starts at most; the next pass goes on. Slurm's main scheduler looks at 100 unless told
 otherwise (`default_queue_depth`), its backfilling at 500 (`bf_max_job_test`)."""
 

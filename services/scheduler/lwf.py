@@ -5,7 +5,7 @@ import numpy as np
 from shadowtime.services.scheduler.expected_end import Column
 from shadowtime.services.scheduler.forecast_keys import PlanKeys
 from shadowtime.services.scheduler.job_table import Queue, Running
-from shadowtime.services.scheduler.limits import MOST_STARTS
+from shadowtime.services.scheduler.limits import MAX_STARTS
 from shadowtime.services.scheduler.policy import FITS_NOW, Policy, start
 from shadowtime.shared.events import CutShort, Start
 
@@ -51,8 +51,8 @@ class Lwf(Policy):
         for row in by_work(queue, on_requests=self.on_requests).tolist():
             if queue.processors[row] > free:
                 break
-            if len(starts) == MOST_STARTS:
-                return [*starts, CutShort(by="starts", left=len(queue) - MOST_STARTS)]
+            if len(starts) == MAX_STARTS:
+                return [*starts, CutShort(by="starts", left=len(queue) - MAX_STARTS)]
             free -= int(queue.processors[row])
             starts.append(start(queue, row, FITS_NOW))
         return starts

@@ -17,7 +17,7 @@ from shadowtime.shared.events import JobEnded, JobStarted
 EACH_ATTEMPT = 32
 """Candidates that are followed of one attempt, evenly spread over all: the others have the same head and its delays."""
 
-MOST_FOLLOWED = 65_536
+MAX_FOLLOWED = 65_536
 """Candidates whose outcome is waited for; while there are so many, attempts are passed over."""
 
 
@@ -82,7 +82,7 @@ class Outcomes:
     """Follows candidates to their outcomes, from no more than the events of the run.
 
     Each end of a job costs O(attempts whose head is not ready), each candidate O(log candidates) once. Memory is of
-    those attempts and of at most `MOST_FOLLOWED` candidates.
+    those attempts and of at most `MAX_FOLLOWED` candidates.
     """
 
     def __init__(self) -> None:
@@ -127,7 +127,7 @@ class Outcomes:
         for job_number in started:
             self.seen_by.setdefault(job_number, self.next_attempt)
         among = min(len(candidates), EACH_ATTEMPT)
-        if self.followed + among <= MOST_FOLLOWED:
+        if self.followed + among <= MAX_FOLLOWED:
             chosen = ((each + 1) * len(candidates) // among - 1 for each in range(among))  # the last one always
             self._keep(
                 Attempt(

@@ -11,7 +11,7 @@ from shadowtime.services.scheduler.profile import FOREVER, take
 from shadowtime.services.scheduler.speculation import Attempt, attempt, hole_of, worthwhile
 from shadowtime.services.scheduler.trials import Known, Suspended, Trials
 from shadowtime.shared.events import CutShort, Start
-from shadowtime.shared.message import LONGEST
+from shadowtime.shared.message import MAX_DURATION
 from shadowtime.shared.reasons import Reserved, Speculated
 from shadowtime.shared.run_time_bins import EDGES
 
@@ -99,7 +99,7 @@ class Phases:
             if planned and self.places is not None:
                 hole = min(hole, at - self.now)  # its own place must not pass while it is on trial
             trial = self._attempt(row, every[0], known, hole)
-            if trial is not None and trial.seconds < min(every[0].seconds(known.requested_time), LONGEST):
+            if trial is not None and trial.seconds < min(every[0].seconds(known.requested_time), MAX_DURATION):
                 self._take(self.now, trial.seconds, size)
                 self.free -= size
                 kept = None
@@ -109,7 +109,7 @@ class Phases:
                 self.trials.decided(number, trial, kept)
                 most -= 1
                 reason = Speculated(
-                    hole=hole if hole <= LONGEST else None, attempt=known.attempts + 1, test_run=trial.test_run
+                    hole=hole if hole <= MAX_DURATION else None, attempt=known.attempts + 1, test_run=trial.test_run
                 )
                 yield Start(job_number=number, processors=size, limit=trial.seconds, reason=reason)
             elif planned and self.places is None:
@@ -136,7 +136,7 @@ class Phases:
             job_number=number,
             processors=shape.processors,
             limit=None if limit >= NEVER else limit,
-            reason=Reserved(guaranteed_start=first if first - self.now <= LONGEST else None),
+            reason=Reserved(guaranteed_start=first if first - self.now <= MAX_DURATION else None),
         )
 
     def _attempt(self, row: int, shape: Shape, known: Known, hole: int) -> Attempt | None:

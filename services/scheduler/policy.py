@@ -5,7 +5,7 @@ from typing import Any, ClassVar, Protocol
 
 from shadowtime.services.scheduler.job_table import NEVER, Queue, Running
 from shadowtime.shared.events import ClusterOpened, CutShort, Decision, Evaluated, Event, Start
-from shadowtime.shared.message import LONGEST
+from shadowtime.shared.message import MAX_DURATION
 from shadowtime.shared.reasons import Backfilled, FitsNow, Reason
 from shadowtime.shared.spec import SpecKeys
 
@@ -75,8 +75,8 @@ def backfilled(head: int, shadow_time: int, extra: int, now: int, expected_end: 
     """Return the reason of a job that EASY starts ahead of a blocked head; times in seconds."""
     return Backfilled(
         head=head,
-        shadow_time=shadow_time if shadow_time - now <= LONGEST else None,
+        shadow_time=shadow_time if shadow_time - now <= MAX_DURATION else None,
         extra_processors=extra,
-        expected_end=expected_end if expected_end - now <= LONGEST else None,
+        expected_end=expected_end if expected_end - now <= MAX_DURATION else None,
         ends_by_shadow_time=expected_end <= shadow_time,
     )

@@ -10,7 +10,7 @@ from shadowtime.services.scheduler.candidates import MEASURES, STATED, TOO_MUCH,
 from shadowtime.services.scheduler.easy import BEYOND, shadow_of
 from shadowtime.services.scheduler.expected_end import Column
 from shadowtime.services.scheduler.job_table import NEVER, Queue, Running
-from shadowtime.services.scheduler.limits import MOST_STARTS, WALKED, WEIGHED
+from shadowtime.services.scheduler.limits import MAX_STARTS, WALKED, WEIGHED
 from shadowtime.services.scheduler.orders import ranked
 from shadowtime.services.scheduler.policy import FITS_NOW, Answer, Policy, backfilled, start
 from shadowtime.services.scheduler.probabilistic_keys import ProbabilisticKeys
@@ -90,9 +90,9 @@ class Probabilistic(Policy):
             return []
         processors, requested = queue.processors, queue.requested_time
         heads = int(np.searchsorted(np.cumsum(processors), free, side="right"))
-        decisions: list[Answer] = [start(queue, row, FITS_NOW) for row in range(min(heads, MOST_STARTS))]
-        if heads > MOST_STARTS:
-            return [*decisions, CutShort(by="starts", left=len(queue) - MOST_STARTS)]
+        decisions: list[Answer] = [start(queue, row, FITS_NOW) for row in range(min(heads, MAX_STARTS))]
+        if heads > MAX_STARTS:
+            return [*decisions, CutShort(by="starts", left=len(queue) - MAX_STARTS)]
         free -= int(processors[:heads].sum())
         rows = heads + 1 + np.flatnonzero(processors[heads + 1 :] <= free)
         if not len(rows):
@@ -114,7 +114,7 @@ class Probabilistic(Policy):
         allowed, weighable = WALKED, WEIGHED
         while len(rows):
             allowed -= EACH_RUNNING * len(busy.numbers) + len(rows)
-            if busy.started == MOST_STARTS:
+            if busy.started == MAX_STARTS:
                 return [*decisions, CutShort(by="starts", left=len(rows))]
             if allowed < 0:
                 return decisions + self._as_easy(busy, rows, head, size, free)
@@ -183,7 +183,7 @@ class Probabilistic(Policy):
         for looked_at, (row, processors, end) in enumerate(zip(*columns, strict=True)):
             if processors > free or (end > shadow_time and processors > extra):
                 continue
-            if busy.started + len(decisions) == MOST_STARTS:
+            if busy.started + len(decisions) == MAX_STARTS:
                 decisions.append(CutShort(by="starts", left=len(rows) - looked_at))
                 break
             decisions.append(start(queue, row, backfilled(head, shadow_time, extra, now, end)))

@@ -12,7 +12,7 @@ from shadowtime.shared.kernel import kernel
 TEST_ABOVE = 10_800
 """Seconds; only jobs that ask for more are tested (P1, section 6)."""
 
-SHORTEST_TEST, LONGEST_TEST = 300, 900
+MIN_TEST, MAX_TEST = 300, 900
 """Seconds that a test run takes."""
 
 
@@ -55,8 +55,8 @@ def attempt(
     """
     if speculate and hole >= least:
         return Attempt(min(hole, run_time), test_run=False)
-    if test and requested_time > TEST_ABOVE and hole >= SHORTEST_TEST:
-        return Attempt(min(hole, LONGEST_TEST), test_run=True)
+    if test and requested_time > TEST_ABOVE and hole >= MIN_TEST:
+        return Attempt(min(hole, MAX_TEST), test_run=True)
     return None
 
 

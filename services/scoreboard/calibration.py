@@ -17,7 +17,7 @@ from shadowtime.shared.scores import CalibrationScores, Reliability, Reliability
 
 BINS = 10
 
-MOST_FOLLOWED = 2_500_000
+MAX_FOLLOWED = 2_500_000
 """Candidates without outcome that are followed at once, 56 bytes each; those that come while there are so many count as
 open. The most of any log of the archive is 1,977,180."""
 
@@ -110,7 +110,7 @@ class Calibration:
             *((name, np.float64) for name in ("exact", "bound", "recalibrated")),
         ]
     )
-    SMALLEST_BATCH = 1024
+    MIN_BATCH = 1024
 
     def __init__(self) -> None:
         self.exact = ReliabilityTable()
@@ -162,7 +162,7 @@ class Calibration:
             self.next_attempt += 1
         if len(self.new_candidates) > CHUNK:
             self._put_together()
-        if self.passed_over + self.fresh + len(self.new_candidates) > max(len(self.candidates), self.SMALLEST_BATCH):
+        if self.passed_over + self.fresh + len(self.new_candidates) > max(len(self.candidates), self.MIN_BATCH):
             self._find_outcomes()
 
     def start(self, job_number: int) -> None:
@@ -206,7 +206,7 @@ class Calibration:
 
     def _with_room(self, evaluated: list[Evaluated]) -> list[Evaluated]:
         """Return those whose candidates can be followed; the others' outcomes stay open."""
-        room = MOST_FOLLOWED - len(self.candidates) - self.fresh - len(self.new_candidates)
+        room = MAX_FOLLOWED - len(self.candidates) - self.fresh - len(self.new_candidates)
         kept = []
         for each in evaluated:
             count = len(each.job_numbers)

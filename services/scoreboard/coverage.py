@@ -5,7 +5,7 @@ from itertools import islice
 from math import sqrt
 from typing import Any, NamedTuple
 
-from shadowtime.shared.bounds import MOST_KINDS
+from shadowtime.shared.bounds import MAX_KINDS
 from shadowtime.shared.predictions import WaitBound
 from shadowtime.shared.scores import WaitBoundScores
 
@@ -16,7 +16,7 @@ WITHIN = 20
 """Jobs by which a window may miss its quantile and be counted as within: two hundredths."""
 
 
-MOST_OF_A_JOB = 32
+MAX_OF_A_JOB = 32
 """Bounds that are kept of a job: twice as many as any stage gives one."""
 
 
@@ -94,7 +94,7 @@ class CoverageSums:
 class WaitBoundCoverage:
     """The bounds of the jobs whose waits are not known yet, and sums over the others.
 
-    Memory is bounded by the waiting jobs and by the kinds of bounds: groupings times queues, the first `MOST_KINDS`.
+    Memory is bounded by the waiting jobs and by the kinds of bounds: groupings times queues, the first `MAX_KINDS`.
     """
 
     def __init__(self) -> None:
@@ -105,12 +105,12 @@ class WaitBoundCoverage:
         """Keep the bounds that a job was given, until its wait is known."""
         kept = [
             (BoundKind(each.grouping, each.queue, each.quantile, each.confidence), each.bound)
-            for each in islice(bounds, MOST_OF_A_JOB)
+            for each in islice(bounds, MAX_OF_A_JOB)
         ]
         for kind, _ in kept:
-            if kind not in self.sums and len(self.sums) < MOST_KINDS:
+            if kind not in self.sums and len(self.sums) < MAX_KINDS:
                 self.sums[kind] = CoverageSums(kind.quantile)
-        if len(self.sums) == MOST_KINDS:
+        if len(self.sums) == MAX_KINDS:
             kept = [each for each in kept if each[0] in self.sums]
         if kept:
             self.waiting[job_number] = kept

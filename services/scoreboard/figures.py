@@ -11,7 +11,7 @@ import numpy as np
 
 from shadowtime.services.scoreboard.calibration import BINS as TENTHS
 from shadowtime.services.scoreboard.calibration import ReliabilityTable
-from shadowtime.services.scoreboard.sampling import ALL, FREE, MOST_QUEUES, OTHERS, Sampling
+from shadowtime.services.scoreboard.sampling import ALL, FREE, MAX_QUEUES, OTHERS, Sampling
 from shadowtime.shared import metric_names as names
 from shadowtime.shared.metric_names import Metric
 from shadowtime.shared.run_time_bins import EDGES
@@ -56,7 +56,7 @@ def _machine(board: Scoreboard, sampling: Sampling, time: int) -> Told:
     yield names.PROCESSORS_BUSY, (), sum(job.started.processors for job in running.values())
     yield names.RUNNING_JOBS, (), len(running)
     queued = Counter(sampling.queue_of(job.queue_number) for job in waiting)
-    for queue in (*sampling.queues, *([OTHERS] if len(sampling.queues) == MOST_QUEUES else ())):
+    for queue in (*sampling.queues, *([OTHERS] if len(sampling.queues) == MAX_QUEUES else ())):
         yield names.QUEUED_JOBS, (queue,), queued[queue]
     yield names.QUEUED_JOBS, (ALL,), len(waiting)
     yield names.QUEUED_PROCESSORS, (), sum(job.requested_processors for job in waiting)
@@ -154,7 +154,7 @@ def _forecasts(board: Scoreboard) -> Told:
 
 
 def _wait_bounds(board: Scoreboard, sampling: Sampling, time: int) -> Told:
-    """Yield how bounds fare; those of queues beyond the first `MOST_QUEUES` are left out."""
+    """Yield how bounds fare; those of queues beyond the first `MAX_QUEUES` are left out."""
 
     def labels(grouping: str, queue: int | None, quantile: float) -> tuple[str, str, str]:
         return label(grouping), ALL if queue is None else str(queue), f"{quantile:g}"

@@ -13,7 +13,7 @@ from shadowtime.services.scoreboard.sampling import Sampling
 from shadowtime.services.scoreboard.wait_forecasts import WaitForecastErrors
 from shadowtime.services.scoreboard.waits import WaitScores
 from shadowtime.services.scoreboard.walltime_accuracy import WalltimeAccuracy
-from shadowtime.shared.bounds import MOST_FIGURES, saturated, storable
+from shadowtime.shared.bounds import MAX_FIGURES, saturated, storable
 from shadowtime.shared.errors import RuleBroken
 from shadowtime.shared.events import (
     CapacityChanged,
@@ -71,7 +71,7 @@ class Scoreboard(StageHandler):
             time=self.opened.unix_start + time,
             cluster=name_label(self.opened.cluster),
             policy=sampling.policy,
-            figures=tuple(islice(figures(self, sampling, time), MOST_FIGURES)),
+            figures=tuple(islice(figures(self, sampling, time), MAX_FIGURES)),
         )
 
     def on_submitted(self, envelope: Envelope, job: JobSubmitted) -> Envelope:

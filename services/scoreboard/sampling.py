@@ -11,13 +11,13 @@ from shadowtime.shared.events import Decided, Envelope, JobSubmitted
 from shadowtime.shared.reasons import ProbablyHarmless
 from shadowtime.shared.run_time_bins import BINS
 
-MOST_QUEUES = 20
+MAX_QUEUES = 20
 """Queues with figures of their own, those that came first; the others share a label."""
 
-MOST_REASONS = 30
+MAX_REASONS = 30
 """Kinds of decisions counted apart; the others share a label."""
 
-MOST_SCOPES = 500
+MAX_SCOPES = 500
 """Groupings and queues with figures of their own."""
 
 LANES = 24
@@ -124,14 +124,14 @@ class Sampling:
     def queue_of(self, number: int | None) -> str:
         """Return the label of a queue of jobs, a new one while there are not too many."""
         name = NONE if number is None else str(number)
-        if name not in self.queues and len(self.queues) < MOST_QUEUES:
+        if name not in self.queues and len(self.queues) < MAX_QUEUES:
             self.queues[name] = None
         return name if name in self.queues else OTHERS
 
     def _has_room(self, scopes: Mapping[Any, Any], scope: tuple[Any, ...]) -> bool:
         """Return whether figures of a scope are kept: its queue has some of its own, and there are not too many."""
         shown = scope[1] is None or str(scope[1]) in self.queues
-        return shown and (scope in scopes or len(scopes) < MOST_SCOPES)
+        return shown and (scope in scopes or len(scopes) < MAX_SCOPES)
 
     def _enter(self, time: int) -> None:
         """Begin a new interval where the last one is over."""
@@ -141,7 +141,7 @@ class Sampling:
             self.predicted[:] = 0.0
 
     def _count(self, kind: str, reason: str) -> None:
-        known = (kind, reason) in self.decisions or len(self.decisions) < MOST_REASONS
+        known = (kind, reason) in self.decisions or len(self.decisions) < MAX_REASONS
         self.decisions[kind, reason if known else OTHERS] += 1
 
     def snapshot(self) -> dict[str, Any]:

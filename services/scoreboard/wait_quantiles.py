@@ -6,12 +6,12 @@ from typing import Any
 
 import numpy as np
 
-from shadowtime.shared.message import LARGEST
+from shadowtime.shared.message import MAX_INTEGER
 
 STEP = log(1.02)
 """Width of a bin in the logarithm of seconds."""
 
-BINS = 2 + floor(log(2 * LARGEST) / STEP)
+BINS = 2 + floor(log(2 * MAX_INTEGER) / STEP)
 """One for no wait at all, and those up to the longest that two times in a message can have between them."""
 
 

@@ -8,7 +8,7 @@ from shadowtime.shared.events import Event, JobSubmitted
 from shadowtime.shared.predictions import WaitBound
 from shadowtime.shared.predictor import Predictor
 
-MOST_QUEUES = 64
+MAX_QUEUES = 64
 """Queues with bounds of their own, those that came first; jobs of others have those of the cluster."""
 
 Said = list[tuple[QueueBounds, list[Found]]]
@@ -19,7 +19,7 @@ class AllBounds(Predictor[JobSubmitted, int, tuple[WaitBound, ...]]):
 
     A bound is at least a share `quantile` of such waits, with `confidence`; where there is too little history there is
     none, with the reason. Memory is bounded by `history` for each queue and grouping, of the cluster and of the first
-    `MOST_QUEUES` queues. An event costs what its own queue does.
+    `MAX_QUEUES` queues. An event costs what its own queue does.
 
     Examples
     --------
@@ -96,7 +96,7 @@ class AllBounds(Predictor[JobSubmitted, int, tuple[WaitBound, ...]]):
         if x.queue_number is None:
             return [self._cluster]
         own = self._queues.get(x.queue_number)
-        if own is None and len(self._queues) < MOST_QUEUES:
+        if own is None and len(self._queues) < MAX_QUEUES:
             own = QueueBounds(x.queue_number, self._keys)
         return [self._cluster] if own is None else [self._cluster, own]
 
@@ -115,7 +115,7 @@ class AllBounds(Predictor[JobSubmitted, int, tuple[WaitBound, ...]]):
             for message in scope.messages(x, found, quantile, confidence, self.published)
         ]
         if x.queue_number is not None and len(said) == 1:
-            reason = f"bounds of their own have the first {MOST_QUEUES} queues"
+            reason = f"bounds of their own have the first {MAX_QUEUES} queues"
             rest = {"queue": x.queue_number, "quantile": quantile, "confidence": confidence, "reason": reason}
             told += [WaitBound(grouping=name, **rest) for name in self.published]
         return tuple(told)

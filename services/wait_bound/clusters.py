@@ -13,7 +13,7 @@ from shadowtime.shared.kernel import kernel
 Integers = npt.NDArray[np.int64]
 Floats = npt.NDArray[np.float64]
 
-SHORTEST_MEAN = 1e-9
+MIN_MEAN = 1e-9
 """Seconds. A cluster of nothing but zeros counts as if its waits had this mean: finite, and shorter than any other."""
 
 
@@ -24,7 +24,7 @@ def log_likelihood(count: int, total: float) -> float:
     >>> log_likelihood(2, 24.0).__round__(6)
     -6.969813
     """
-    return count * math.log(count / max(total, count * SHORTEST_MEAN)) - count
+    return count * math.log(count / max(total, count * MIN_MEAN)) - count
 
 
 @kernel("int64[::1](int64[::1], float64[::1])")

@@ -7,10 +7,10 @@ from typing import Any
 
 from shadowtime.services.wait_bound.wait_history import WaitHistory, at_rank
 
-MOST = 0.5
+MAX_AIM = 0.5
 """The largest share of misses that is ever aimed at; twice the share wanted, where that is more."""
 
-FEWEST = 20
+MIN_WAITS = 20
 """Waits without which there is no bound."""
 
 
@@ -50,7 +50,7 @@ class Conformal:
 
     def __init__(self, quantile: float, gamma: float, most: int) -> None:
         self._aim = 1 - quantile
-        self._most = max(MOST, min(2 * self._aim, 1.0))
+        self._most = max(MAX_AIM, min(2 * self._aim, 1.0))
         self._gamma = gamma
         self._alpha = self._aim
         self._scored = 0
@@ -62,7 +62,7 @@ class Conformal:
     def bound(self, now: int) -> int | None:
         """Return the bound in seconds, once all misses before `now` are counted; None with too few waits."""
         count = len(self.history)
-        if count < FEWEST:
+        if count < MIN_WAITS:
             return None
         alpha, scored = self._alpha, self._scored
         for _ in self._missed(now):

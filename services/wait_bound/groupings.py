@@ -13,7 +13,7 @@ from shadowtime.shared.events import JobSubmitted
 NO_REQUEST = 1 << 40
 """Seconds that stand for a request that was not made: longer than any."""
 
-LARGEST = 1 << 52
+MAX_PRODUCT = 1 << 52
 """Of products: larger ones are all alike, and none is rounded."""
 
 STATIC_ENDS = [4, 16, 64]
@@ -36,8 +36,8 @@ def rtime(job: JobSubmitted) -> int:
 
 
 def rnprod(job: JobSubmitted) -> int:
-    """Return requested processors times requested time, at most `LARGEST`."""
-    return min(nodes(job) * rtime(job), LARGEST)
+    """Return requested processors times requested time, at most `MAX_PRODUCT`."""
+    return min(nodes(job) * rtime(job), MAX_PRODUCT)
 
 
 class Grouping:

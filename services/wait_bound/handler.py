@@ -12,7 +12,7 @@ from shadowtime.services.wait_bound.bounds import (
 )
 from shadowtime.services.wait_bound.unbounded import Unbounded
 from shadowtime.shared.events import ClusterOpened, Envelope, JobSubmitted
-from shadowtime.shared.message import LONGEST
+from shadowtime.shared.message import MAX_DURATION
 from shadowtime.shared.predicting_stage import PredictingStage
 from shadowtime.shared.predictions import WaitBound
 from shadowtime.shared.predictor import Predictor
@@ -46,7 +46,7 @@ class WaitBounds(PredictingStage):
 
     def on_wait(self, envelope: Envelope, job: JobSubmitted, wait: int) -> Envelope:
         """Learn the wait; add what it brought to light."""
-        self.predictor.learn_one(job, min(wait, LONGEST))
+        self.predictor.learn_one(job, min(wait, MAX_DURATION))
         if not isinstance(self.predictor, AllBounds) or not any(self.predictor.news):
             return envelope
         return envelope.model_copy(update=self.predictor.news._asdict())

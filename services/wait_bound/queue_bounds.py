@@ -6,10 +6,10 @@ import numpy as np
 
 from shadowtime.services.wait_bound.binomial import minimum_history
 from shadowtime.services.wait_bound.bound_keys import BoundKeys
-from shadowtime.services.wait_bound.conformal import FEWEST, Conformal
+from shadowtime.services.wait_bound.conformal import MIN_WAITS, Conformal
 from shadowtime.services.wait_bound.ensemble import Ensemble
 from shadowtime.services.wait_bound.group import DETECTING, bound
-from shadowtime.services.wait_bound.groupings import LARGEST, groupings, nodes, rtime
+from shadowtime.services.wait_bound.groupings import MAX_PRODUCT, groupings, nodes, rtime
 from shadowtime.services.wait_bound.live_coverage import LiveCoverage
 from shadowtime.shared.events import JobSubmitted
 from shadowtime.shared.predictions import ChangePoint, Coverage, WaitBound
@@ -86,7 +86,7 @@ class QueueBounds:
         published: tuple[str, ...] = ALL,
     ) -> list[WaitBound]:
         """Return those bounds that are published."""
-        need = dict.fromkeys(ALL, minimum_history(quantile, confidence)) | {"conformal": FEWEST}
+        need = dict.fromkeys(ALL, minimum_history(quantile, confidence)) | {"conformal": MIN_WAITS}
         return [
             WaitBound(
                 grouping=name,
@@ -187,7 +187,7 @@ class QueueBounds:
         values = {
             "nodes": processors,
             "rtime": requests,
-            "rnprod": np.minimum(1.0 * processors * requests, LARGEST).astype(np.int64),
+            "rnprod": np.minimum(1.0 * processors * requests, MAX_PRODUCT).astype(np.int64),
         }
         for each in self._groupings:
             if each.follows:

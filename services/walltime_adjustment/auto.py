@@ -22,7 +22,7 @@ CHAINS = ("user", "user+request", "user+project+request", "project")
 SPANS = ("1m", "6m")
 PERCENTILES = (50, 70, 80, 85, 90, 95, 100)
 
-MOST = 100_000
+MAX_ENDED = 100_000
 """Ended jobs that are remembered at most: half a year of them in any log of the archive. There are ten samples of
 them to be sorted anew after a silence."""
 
@@ -94,7 +94,7 @@ class Auto(Predictor[JobSubmitted, JobEnded, WalltimeAdjustment]):
 
     def __init__(self, keys: AutoKeys) -> None:
         self._keys = keys
-        self._history = SlidingRatios(NAMES, [WINDOWS[span] for span in SPANS], MOST)
+        self._history = SlidingRatios(NAMES, [WINDOWS[span] for span in SPANS], MAX_ENDED)
         self._scores = SchemeScores(SCHEMES, keys.bad)
         self._open: dict[int, Proposals] = {}
         self._said: dict[Traits, Said] = {}

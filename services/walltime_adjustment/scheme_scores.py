@@ -30,7 +30,7 @@ HORIZON = 1000
 RESERVE = 0.05
 """Share of the bound that is kept for jobs that still run."""
 
-FEWEST = 20
+MIN_ENDED = 20
 """Ended jobs of a class of requests before anything is adjusted there."""
 
 
@@ -91,7 +91,7 @@ class SchemeScores:
         classes = np.flatnonzero(self._jobs)
         seen = self._jobs[classes, None]
         accuracy, bad = self._accuracy[classes] / seen, self._bad[classes] / seen
-        accuracy[seen[:, 0] < FEWEST, :-1] = -1.0
+        accuracy[seen[:, 0] < MIN_ENDED, :-1] = -1.0
         weights = seen[:, 0] / jobs
 
         def best(price: float) -> Choice:

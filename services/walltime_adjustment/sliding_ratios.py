@@ -12,7 +12,7 @@ from shadowtime.services.walltime_adjustment.keys import Key, Traits
 Entry = tuple[int, float, Traits]
 """Time of the end in seconds, ratio, traits of the job."""
 
-MOST = 250_000
+MAX_ENDED = 250_000
 """Ended jobs that are remembered at most, whatever the window: all of the longest log of the archive."""
 
 LET_GO = 64
@@ -114,7 +114,7 @@ class SlidingRatios:
     ([0.1, 0.9], [0.9])
     """
 
-    def __init__(self, names: Sequence[str], windows: Sequence[float], most: int = MOST) -> None:
+    def __init__(self, names: Sequence[str], windows: Sequence[float], most: int = MAX_ENDED) -> None:
         self._names = names
         self._windows = windows
         self._most = most

@@ -9,7 +9,7 @@ from shadowtime.shared.streaming.stream import Record
 from shadowtime.shared.streaming.unpacking import NotUnpacked
 from shadowtime.shared.wording import QUOTED, quoted, shortened
 
-MOST_WRONG = 1_000
+MAX_WRONG = 1_000
 """Errors of a message, up to which the first is named."""
 
 
@@ -57,7 +57,7 @@ def admitted(record: Record, stage: Stage, partitions: int, max_bytes: int) -> E
 
 def _first(error: ValidationError) -> str:
     """Return the first thing that is wrong, and where; names of fields may be anybody's."""
-    if error.error_count() > MOST_WRONG:  # unknown fields: to tell of a million takes seconds
+    if error.error_count() > MAX_WRONG:  # unknown fields: to tell of a million takes seconds
         return f"message: {error.error_count()} things are wrong with it"
     first = error.errors(include_input=False, include_url=False)[0]
     return f"{shortened('.'.join(map(str, first['loc'])), QUOTED) or 'message'}: {shortened(first['msg'], 300)}"

@@ -2,14 +2,14 @@
 
 from typing import NamedTuple
 
-from shadowtime.shared.bounds import LONGEST_NAME
+from shadowtime.shared.bounds import MAX_NAME_LENGTH
 
 MAX_BEGINNINGS = 100_000
 """Runs of a partition whose beginnings are remembered; of more, those are forgotten that were found first."""
 
 OPENING = b"ClusterOpened"
 
-LONGEST_KEY = 4 * LONGEST_NAME
+MAX_KEY_LENGTH = 4 * MAX_NAME_LENGTH
 """Bytes of the name of a run; under a longer key none begins."""
 
 
@@ -52,7 +52,7 @@ class PartitionLog:
 
     def find(self, offset: int, key: bytes | None, value: bytes | None) -> None:
         """Take note of a record if a run may begin in it; of several the first counts."""
-        if key is None or len(key) > LONGEST_KEY or value is None or OPENING not in value:
+        if key is None or len(key) > MAX_KEY_LENGTH or value is None or OPENING not in value:
             return
         if offset >= self._beginnings.get(key, offset + 1):
             return

@@ -8,7 +8,7 @@ from pydantic import Field, SecretStr, ValidationError, ValidationInfo, field_va
 from pydantic_settings import BaseSettings, SettingsConfigDict
 from pydantic_settings import SettingsError as SourceError
 
-from shadowtime.shared.bounds import LONGEST
+from shadowtime.shared.bounds import MAX_DURATION
 from shadowtime.shared.errors import SettingsError
 from shadowtime.shared.streaming.http_access import http_url
 from shadowtime.shared.streaming.role_settings import SERVERS, file_of, fitting, read_file, read_secret
@@ -72,7 +72,7 @@ class Settings(BaseSettings):
     watchdog_seconds: Annotated[float, Field(gt=0)] = Field(
         60.0, description="a worker that is behind and makes no progress for so long ends itself"
     )
-    sample_seconds: Annotated[int, Field(ge=0, le=LONGEST)] = Field(
+    sample_seconds: Annotated[int, Field(ge=0, le=MAX_DURATION)] = Field(
         3_600, description="seconds of the log between two samples of the scoreboard's figures; 0 for none"
     )
     victoria_metrics_url: str = Field(

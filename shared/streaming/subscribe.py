@@ -9,7 +9,7 @@ from shadowtime.shared.errors import BusError
 from shadowtime.shared.streaming.bus import partitions_of, reader
 from shadowtime.shared.streaming.settings import Settings
 
-MOST_AT_ONCE = 500
+MAX_AT_ONCE = 500
 POLL_MILLISECONDS = 1_000
 
 
@@ -45,7 +45,7 @@ async def subscribe(
         consumer.assign(places)
         await (consumer.seek_to_beginning() if beginning else consumer.seek_to_end())
         while True:
-            found = await consumer.getmany(timeout_ms=POLL_MILLISECONDS, max_records=MOST_AT_ONCE)
+            found = await consumer.getmany(timeout_ms=POLL_MILLISECONDS, max_records=MAX_AT_ONCE)
             yield [
                 Message(
                     record.value or b"",

@@ -13,7 +13,7 @@ from aiokafka.consumer import fetcher
 from aiokafka.errors import UnsupportedCodecError
 from aiokafka.record._crecords import default_records
 
-from shadowtime.shared.bounds import MOST_UNPACKED
+from shadowtime.shared.bounds import MAX_UNPACKED
 
 GZIP = 16 + zlib.MAX_WBITS
 
@@ -39,13 +39,13 @@ class Unreadable(NamedTuple):
 
 
 def unpacked(payload: bytes) -> bytes:
-    """Return what was packed with gzip; raises `TooLarge` beyond `MOST_UNPACKED` bytes."""
+    """Return what was packed with gzip; raises `TooLarge` beyond `MAX_UNPACKED` bytes."""
     found, left = bytearray(), bytes(payload)
     while left:
         stream = zlib.decompressobj(GZIP)
-        found += stream.decompress(left, MOST_UNPACKED + 1 - len(found))
-        if len(found) > MOST_UNPACKED:
-            raise TooLarge(f"more than {MOST_UNPACKED} bytes")
+        found += stream.decompress(left, MAX_UNPACKED + 1 - len(found))
+        if len(found) > MAX_UNPACKED:
+            raise TooLarge(f"more than {MAX_UNPACKED} bytes")
         left = stream.unused_data
     return bytes(found)
 

@@ -21,10 +21,10 @@ PATIENCE_AT_THE_END = 3.0
 BODY_SECONDS = 1.0
 """What comes of a body that nobody wants is passed over for so long; then the connection is closed."""
 
-LONGEST_LINE = 8_190
+MAX_LINE_LENGTH = 8_190
 """Bytes of a request's first line, and of each of its headers."""
 
-MOST_HEADERS = 64
+MAX_HEADERS = 64
 
 Handler = Callable[[web.Request], Awaitable[web.StreamResponse]]
 
@@ -80,9 +80,9 @@ async def listening(
         handler_cancellation=cancelling,
         keepalive_timeout=IDLE_SECONDS,
         lingering_time=BODY_SECONDS,
-        max_line_size=LONGEST_LINE,
-        max_field_size=LONGEST_LINE,
-        max_headers=MOST_HEADERS,
+        max_line_size=MAX_LINE_LENGTH,
+        max_field_size=MAX_LINE_LENGTH,
+        max_headers=MAX_HEADERS,
         auto_decompress=False,
     )
 

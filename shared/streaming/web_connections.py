@@ -14,7 +14,7 @@ from typing import cast
 
 from shadowtime.shared.streaming.web_log import log
 
-MOST_CONNECTIONS = 256
+MAX_CONNECTIONS = 256
 """At once; the next one has that dropped which has been idle for longest."""
 
 HEAD_SECONDS = 10.0
@@ -26,13 +26,13 @@ IDLE_SECONDS = 75.0
 TAKE_SECONDS = 10.0
 """What is sent must be taken in within so long."""
 
-MOST_UNANSWERED = 65_536
+MAX_UNANSWERED = 65_536
 """Bytes of requests that a connection may send before the first of them is answered."""
 
 SEND_BUFFER = 16_384
 """Bytes that the kernel is asked to hold for a reader; with more, it would hide for long that nobody reads."""
 
-MOST_UNSENT = 65_536
+MAX_UNSENT = 65_536
 """Bytes that wait for the kernel before whoever writes has to wait too."""
 
 AGAIN_SECONDS = 0.1
@@ -42,7 +42,7 @@ SWEEP_SECONDS = 1.0
 BACKLOG = 1_024
 """Connections that wait to be taken; beyond, clients lose a second until they try again."""
 
-FEWEST = 8
+MIN_CONNECTIONS = 8
 """Connections that there may be even where descriptors are scarce."""
 
 NO_ROOM = {errno.EMFILE, errno.ENFILE, errno.ENOBUFS, errno.ENOMEM}
@@ -77,7 +77,7 @@ class Connection(asyncio.Protocol):
     def connection_made(self, transport: asyncio.BaseTransport) -> None:
         """Bound what waits to be sent."""
         self._transport = cast("asyncio.Transport", transport)
-        self._transport.set_write_buffer_limits(high=MOST_UNSENT, low=0)
+        self._transport.set_write_buffer_limits(high=MAX_UNSENT, low=0)
         self._there[self._inner] = self
         self._inner.connection_made(transport)
 
@@ -86,7 +86,7 @@ class Connection(asyncio.Protocol):
         self._unanswered += len(data)
         if self._asked_since is None:
             self._asked_since = _now()
-        if self._unanswered <= MOST_UNANSWERED:
+        if self._unanswered <= MAX_UNANSWERED:
             self._inner.data_received(data)
         elif self._answered or self.answering:
             self._transport.abort()
@@ -156,7 +156,7 @@ class Connections:
     def __init__(self, make: Callable[[], asyncio.Protocol]) -> None:
         self._make = make
         self._there: dict[asyncio.Protocol, Connection] = {}
-        self._most = MOST_CONNECTIONS
+        self._most = MAX_CONNECTIONS
 
     def __len__(self) -> int:
         """Return how many there are."""
@@ -174,7 +174,7 @@ class Connections:
                 taken, _ = await loop.sock_accept(listener)
             except OSError as error:
                 if error.errno in NO_ROOM:  # leave some to the rest of the process
-                    self._most = max(FEWEST, len(self._there) * 3 // 4)
+                    self._most = max(MIN_CONNECTIONS, len(self._there) * 3 // 4)
                     self._make_room()
                 log.warning("cannot take a connection: %s", error.strerror)
                 await asyncio.sleep(AGAIN_SECONDS)
@@ -192,7 +192,7 @@ class Connections:
         while True:
             await asyncio.sleep(SWEEP_SECONDS)
             now = loop.time()
-            self._most = min(MOST_CONNECTIONS, self._most + 1)
+            self._most = min(MAX_CONNECTIONS, self._most + 1)
             for each in [each for each in self._there.values() if each.is_overdue(now)]:
                 each.put_out()
 

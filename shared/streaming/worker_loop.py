@@ -13,7 +13,7 @@ import faust
 from shadowtime.shared.stage import Stage
 from shadowtime.shared.streaming import bus
 from shadowtime.shared.streaming.kafka_stream import KafkaStream
-from shadowtime.shared.streaming.partition_log import LONGEST_KEY
+from shadowtime.shared.streaming.partition_log import MAX_KEY_LENGTH
 from shadowtime.shared.streaming.redis_store import RedisStore, connect
 from shadowtime.shared.streaming.run_slice import SLICE_BYTES
 from shadowtime.shared.streaming.settings import Settings
@@ -73,7 +73,7 @@ class WorkerLoop:
         worker = self._worker
         if worker is not None:
             item, size = (worker.receive(message), event), len(message.key or b"") + len(message.value or b"")
-            key = None if len(message.key or b"") > LONGEST_KEY else message.key  # whose cost would be remembered
+            key = None if len(message.key or b"") > MAX_KEY_LENGTH else message.key  # whose cost would be remembered
             self._turns.put(key, item, size, known=worker.holds(key))
         self._last = event
         self._arrived.set()

@@ -21,7 +21,7 @@ from shadowtime.shared.chance import key_of, uniform
 from shadowtime.shared.scores import Scores
 from tests.benchmarks.logs import SIZES, log
 
-FARTHEST = 60
+MAX_SHIFT = 60
 """Seconds by which a submission is moved at most."""
 
 COPIES = 5
@@ -39,7 +39,7 @@ def perturbed(workload: Workload, copy: int) -> Workload:
         return workload
     numbers, submitted = workload.columns["job_number"], workload.columns["submit_time"]
     draws = uniform(key_of(copy, workload.name), numbers, 0)
-    moved = submitted + np.floor(draws * (2 * FARTHEST + 1)).astype(np.int64) - FARTHEST
+    moved = submitted + np.floor(draws * (2 * MAX_SHIFT + 1)).astype(np.int64) - MAX_SHIFT
     columns = {**workload.columns, "submit_time": np.maximum(moved, min(submitted[0], 0))}
     order = np.lexsort((numbers, columns["submit_time"]))
     return replace(workload, columns={name: column[order] for name, column in columns.items()})

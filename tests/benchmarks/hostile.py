@@ -170,7 +170,7 @@ def attacker(
             process.wait()
 
 
-LONGEST: dict[str, float] = {}
+MAX_SEEN: dict[str, float] = {}
 
 
 async def longest_work(workers: WatchedWorkers) -> None:
@@ -181,13 +181,13 @@ async def longest_work(workers: WatchedWorkers) -> None:
                 busy = json.loads(await page(port, "health"))["seconds_at_work"]
             except (aiohttp.ClientError, TimeoutError, ValueError):
                 continue
-            LONGEST[name] = max(LONGEST.get(name, 0.0), busy)
+            MAX_SEEN[name] = max(MAX_SEEN.get(name, 0.0), busy)
         await asyncio.sleep(0.2)
 
 
 def longest_seen(workers: WatchedWorkers) -> dict[str, float]:
     """Return what `longest_work` has found."""
-    return {name: LONGEST.get(name, 0.0) for name in workers.names}
+    return {name: MAX_SEEN.get(name, 0.0) for name in workers.names}
 
 
 async def page(port: int, name: str) -> str:

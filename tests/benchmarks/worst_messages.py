@@ -26,7 +26,7 @@ from shadowtime.shared.events import (
     Rejected,
     SchedulingPoint,
 )
-from shadowtime.shared.message import LARGEST
+from shadowtime.shared.message import MAX_INTEGER
 from shadowtime.shared.predictions import RunTimePrediction, WaitBound
 from shadowtime.shared.run_time_bins import BINS
 from shadowtime.shared.stage import StageRun
@@ -109,7 +109,7 @@ def crowded(policy: str, jobs: int) -> Slowest:
     for number in range(jobs):
         slowest.tell(job(number, 0, requested_time=10**6 + 7 * number), run_time=foretold)
         slowest.tell(JobStarted(time=0, job_number=number, processors=1))
-    slowest.tell(job(LARGEST, 0, PROCESSORS, 10**6), run_time=foretold)
+    slowest.tell(job(MAX_INTEGER, 0, PROCESSORS, 10**6), run_time=foretold)
     for number in range(jobs, jobs + waiting):
         wide = 1 + number % 997 if number % 3 else PROCESSORS - number % (2 * jobs)
         slowest.tell(job(number, 1, max(wide, 1), 3600 + number * 7 % 900_000), run_time=foretold)

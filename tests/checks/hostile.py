@@ -6,7 +6,7 @@ from typing import Any, get_args
 from hypothesis import strategies as st
 
 from shadowtime.services.catalogue import REGISTRIES, canonical
-from shadowtime.shared.bounds import LARGEST, LATEST, LONGEST, MOST_PROCESSORS
+from shadowtime.shared.bounds import MAX_DURATION, MAX_INTEGER, MAX_PROCESSORS, MAX_TIME
 from shadowtime.shared.events import Outcome
 from shadowtime.shared.run_time_bins import BINS
 from tests.checks.listed import specs
@@ -41,9 +41,9 @@ def extremes(option: str) -> list[str]:
 OPENINGS = st.fixed_dictionaries(
     {
         "kind": st.just("ClusterOpened"),
-        "time": st.sampled_from([-LATEST, -5, 0]),
+        "time": st.sampled_from([-MAX_TIME, -5, 0]),
         "cluster": st.sampled_from(["", "c", "c" * 200]),
-        "processors": st.sampled_from([1, 100, 2**20 + 1, MOST_PROCESSORS]),
+        "processors": st.sampled_from([1, 100, 2**20 + 1, MAX_PROCESSORS]),
         "mode": st.sampled_from(["closed", "recorded"]),
         "policy": st.sampled_from(
             [
@@ -65,16 +65,16 @@ OPENINGS = st.fixed_dictionaries(
             ]
         ).map(lambda spec: canonical("adjustment", spec)),
         "wait_bound": st.sampled_from([*specs("wait-bound"), *extremes("wait-bound")]),
-        "seed": st.sampled_from([0, LARGEST]),
-        "unix_start": st.sampled_from([0, LATEST]),
-        "sample_every": st.sampled_from([None, 1, 3_600, LONGEST]),
+        "seed": st.sampled_from([0, MAX_INTEGER]),
+        "unix_start": st.sampled_from([0, MAX_TIME]),
+        "sample_every": st.sampled_from([None, 1, 3_600, MAX_DURATION]),
     }
 )
 
-STEPS = st.sampled_from([0, 0, 0, 1, 60, 10**6, 2**31, LONGEST, LATEST])
-SIZES = st.sampled_from([1, 2, 99, 2**20, MOST_PROCESSORS])
-TIMES = st.sampled_from([None, 1, 60, 3_600, 2**31, LONGEST])
-LABELS = st.sampled_from([None, -LARGEST, -1, 0, 5, LARGEST])
+STEPS = st.sampled_from([0, 0, 0, 1, 60, 10**6, 2**31, MAX_DURATION, MAX_TIME])
+SIZES = st.sampled_from([1, 2, 99, 2**20, MAX_PROCESSORS])
+TIMES = st.sampled_from([None, 1, 60, 3_600, 2**31, MAX_DURATION])
+LABELS = st.sampled_from([None, -MAX_INTEGER, -1, 0, 5, MAX_INTEGER])
 HISTOGRAMS = st.sampled_from(
     [[], [0.0] * BINS, [1.0], [0.0] * (BINS - 1) + [1.0], [1 / BINS] * BINS, [0.5, 5e-324, 0.5]]
 )
@@ -84,16 +84,16 @@ BROUGHT = st.fixed_dictionaries(
     optional={
         "run_time": st.fixed_dictionaries(
             {
-                "point": st.sampled_from([0, 0.5, 60, LONGEST]),
-                "observations": st.sampled_from([0, LARGEST]),
+                "point": st.sampled_from([0, 0.5, 60, MAX_DURATION]),
+                "observations": st.sampled_from([0, MAX_INTEGER]),
                 "histogram": HISTOGRAMS,
-                "interval": st.sampled_from([None, [0, LONGEST], [LONGEST, 0]]),
-                "state": st.sampled_from([None, LARGEST]),
+                "interval": st.sampled_from([None, [0, MAX_DURATION], [MAX_DURATION, 0]]),
+                "state": st.sampled_from([None, MAX_INTEGER]),
             }
         ),
         "adjustment": st.fixed_dictionaries(
             {
-                "adjusted_time": st.sampled_from([1, LONGEST]),
+                "adjusted_time": st.sampled_from([1, MAX_DURATION]),
                 "observations": st.just(0),
                 "percentile": st.sampled_from([None, 1, 100]),
             }
@@ -105,12 +105,12 @@ BROUGHT = st.fixed_dictionaries(
                     "queue": LABELS,
                     "quantile": st.sampled_from([1e-300, 0.5, 1 - 1e-16]),
                     "confidence": st.just(0.5),
-                    "bound": st.sampled_from([None, 0, LONGEST]),
+                    "bound": st.sampled_from([None, 0, MAX_DURATION]),
                 }
             ),
             max_size=3,
         ),
-        "forecast": st.fixed_dictionaries({"wait": st.sampled_from([None, 0, LONGEST])}),
+        "forecast": st.fixed_dictionaries({"wait": st.sampled_from([None, 0, MAX_DURATION])}),
     },
 )
 
@@ -135,10 +135,10 @@ SUBMISSIONS = st.fixed_dictionaries(
 )
 
 MOVES = st.one_of(
-    st.tuples(st.just("submit"), st.sampled_from([0, LARGEST]), SUBMISSIONS, BROUGHT),
+    st.tuples(st.just("submit"), st.sampled_from([0, MAX_INTEGER]), SUBMISSIONS, BROUGHT),
     st.tuples(st.just("start"), st.integers(0, 9), st.none() | SIZES, TIMES, st.sampled_from([None, True])),
     st.tuples(st.just("end"), st.integers(0, 9), TIMES, st.sampled_from(get_args(Outcome)), st.booleans(), TIMES),
-    st.tuples(st.just("capacity"), st.sampled_from([0, 1, 100, MOST_PROCESSORS])),
+    st.tuples(st.just("capacity"), st.sampled_from([0, 1, 100, MAX_PROCESSORS])),
     st.tuples(st.just("pass")),
     st.tuples(st.just("decide"), st.floats(0, 1)),
 )
@@ -150,7 +150,7 @@ def events(opening: Json, stream: list[tuple[int, Any]]) -> Iterator[Json]:
     yield {"event": opening}
     time, submitted, waiting, running = opening["time"], 0, list[tuple[int, Json]](), dict[int, tuple[int, int]]()
     for step, (kind, *rest) in stream:
-        time = min(time + step, LATEST)
+        time = min(time + step, MAX_TIME)
         if kind == "submit":
             start, job, brought = rest
             submitted += 1
@@ -170,7 +170,7 @@ def events(opening: Json, stream: list[tuple[int, Any]]) -> Iterator[Json]:
             place, ran, outcome, requeued, original = rest
             number = list(running)[place % len(running)]
             begin, size = running.pop(number)
-            run_time = min(ran or 0, time - begin, LONGEST)
+            run_time = min(ran or 0, time - begin, MAX_DURATION)
             event = {"kind": "JobEnded", "job_number": number, "run_time": run_time, "outcome": outcome}
             yield {"event": _at(time, {**event, "requeued": requeued, "original_run_time": original})}
             if requeued:
@@ -190,12 +190,12 @@ def _at(time: int, event: Json) -> Json:
 
 def _decision(time: int, numbers: list[int], probability: float) -> Json:
     """Return what a scheduler might have decided, with every number that it tells at its bound."""
-    reason = {"kind": "backfilled", "head": LARGEST, "extra_processors": -LARGEST, "ends_by_shadow_time": True}
-    weighed = {"head": LARGEST, "needed": LARGEST, "after": 0, "accepted": False, "job_numbers": numbers}
+    reason = {"kind": "backfilled", "head": MAX_INTEGER, "extra_processors": -MAX_INTEGER, "ends_by_shadow_time": True}
+    weighed = {"head": MAX_INTEGER, "needed": MAX_INTEGER, "after": 0, "accepted": False, "job_numbers": numbers}
     return {
         "kind": "Decided",
         "time": time,
-        "starts": [{"job_number": numbers[0], "processors": 1, "limit": LONGEST, "reason": reason}],
-        "kills": [{"job_number": LARGEST, "requeue": True, "reason": "\x1b[2J" * 400}],
+        "starts": [{"job_number": numbers[0], "processors": 1, "limit": MAX_DURATION, "reason": reason}],
+        "kills": [{"job_number": MAX_INTEGER, "requeue": True, "reason": "\x1b[2J" * 400}],
         "evaluated": [{**weighed, "probabilities": [probability] * len(numbers), "bounds": [0] * len(numbers)}],
     }

@@ -12,7 +12,7 @@ import pytest
 from aiokafka import AIOKafkaProducer
 from aiokafka.record._crecords import default_records
 
-from shadowtime.shared.bounds import MOST_UNPACKED
+from shadowtime.shared.bounds import MAX_UNPACKED
 from shadowtime.shared.events import ClusterOpened, Envelope, JobStarted, SchedulingPoint
 from shadowtime.shared.streaming import bus
 from shadowtime.shared.streaming.settings import Settings
@@ -141,7 +141,7 @@ def test_the_stream_goes_on_behind_packed_batches(
     run = "after-batches"
     for topic in FLOW[:-1]:
         publish_packed(settings, topic, run, "snappy", bytes(200))
-        publish_packed(settings, topic, run, "gzip", bytes(4 * MOST_UNPACKED))
+        publish_packed(settings, topic, run, "gzip", bytes(4 * MAX_UNPACKED))
     workers.finish(workers.replay(run, tmp_path / "decisions.jsonl", "--jobs", "40"))
     assert_as_embedded(tmp_path, 40)
     letters = dead_letters(settings, 2 * len(FLOW[:-1]), reason="a batch that cannot be unpacked")

@@ -7,7 +7,7 @@ from random import Random
 from typing import NamedTuple
 
 from shadowtime.services.catalogue import configure
-from shadowtime.shared.bounds import MOST_PROCESSORS
+from shadowtime.shared.bounds import MAX_PROCESSORS
 from shadowtime.shared.events import ClusterOpened, JobStarted, JobSubmitted, SchedulingPoint
 from shadowtime.shared.streaming.bus import partition_of
 from shadowtime.shared.topics import FLOW, JOBS
@@ -148,7 +148,7 @@ def bounds_of_specs(run: str, chance: Random, victims: Sequence[str], partitions
 
 def overlong(run: str, chance: Random, victims: Sequence[str], partitions: int) -> Iterator[Hostile]:
     """Messages about as large as Kafka takes them."""
-    opened: Json = {"kind": "ClusterOpened", "time": 0, "cluster": "x", "processors": MOST_PROCESSORS}
+    opened: Json = {"kind": "ClusterOpened", "time": 0, "cluster": "x", "processors": MAX_PROCESSORS}
     long: tuple[Json, ...] = (
         {"x" * HUGE: 1},
         {f"f{number}": 0 for number in range(HUGE // 12)},

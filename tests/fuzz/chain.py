@@ -24,8 +24,8 @@ from tests.shared.streaming.test_stage_worker import MemoryStream, Message, no_s
 
 SETTINGS = Settings(snapshot_every=13, batch_size=16, max_message_bytes=20_000, handler_seconds=30)
 
-LONGEST_REASON = 1_100
-MOST_KILLS = 4
+MAX_REASON_LENGTH = 1_100
+MAX_KILLS = 4
 """Of each stage in mid-work: with five, the run that it is at is taken for what ends processes."""
 
 Sent = tuple[bytes | None, bytes | None]
@@ -41,7 +41,7 @@ class Store(MemoryStore):
 
     def __init__(self, chance: Random, kills: float) -> None:
         super().__init__(lambda: self.chance.random() < self.kills / 4)
-        self.chance, self.kills, self.left = chance, kills, MOST_KILLS
+        self.chance, self.kills, self.left = chance, kills, MAX_KILLS
 
     async def commit(self, transaction: Transaction) -> None:
         self._kill()
@@ -232,7 +232,7 @@ def check(chain: Chain) -> None:
 
 def _check_letters(place: Place, *, exactly: bool) -> None:
     for reasons in place.letters().values():
-        assert all(len(reason) <= LONGEST_REASON for reason in reasons)
+        assert all(len(reason) <= MAX_REASON_LENGTH for reason in reasons)
         if exactly:
             assert len(reasons) == 1, reasons
 

@@ -7,13 +7,20 @@ from random import Random
 from typing import Any, get_args
 
 from shadowtime.services.catalogue import REGISTRIES, configure
-from shadowtime.shared.bounds import LARGEST, LATEST, LONGEST, LONGEST_NAME, LONGEST_SPEC, MOST_PROCESSORS
+from shadowtime.shared.bounds import (
+    MAX_DURATION,
+    MAX_INTEGER,
+    MAX_NAME_LENGTH,
+    MAX_PROCESSORS,
+    MAX_SPEC_LENGTH,
+    MAX_TIME,
+)
 from shadowtime.shared.spec import as_text
 
 Json = dict[str, Any]
 Mutation = Callable[[list[Json], Random], None]
 
-EDGES = (LARGEST, LATEST, LONGEST, MOST_PROCESSORS, 2**31, 2**32, 2**63, 2**64, 10**30)
+EDGES = (MAX_INTEGER, MAX_TIME, MAX_DURATION, MAX_PROCESSORS, 2**31, 2**32, 2**63, 2**64, 10**30)
 VALUES: tuple[Any, ...] = (
     *(edge + beside for edge in EDGES for beside in (-1, 0, 1)),
     *(-edge for edge in EDGES),
@@ -28,10 +35,17 @@ WRONG = ("", "nan", "inf", "1e400", "-1", "0", "9" * 400, "yes", "\x1b")
 
 FOREIGN: tuple[Json, ...] = (
     {"run_time": {"point": 5, "observations": 1}},
-    {"run_time": {"point": LONGEST, "observations": LARGEST, "histogram": [1.0], "interval": [LONGEST, 0]}},
+    {
+        "run_time": {
+            "point": MAX_DURATION,
+            "observations": MAX_INTEGER,
+            "histogram": [1.0],
+            "interval": [MAX_DURATION, 0],
+        }
+    },
     {"adjustment": {"adjusted_time": 1, "observations": 0}},
-    {"wait_bounds": [{"grouping": "plain", "quantile": 0.5, "confidence": 0.5, "bound": LONGEST}] * 3},
-    {"forecast": {"wait": LONGEST}},
+    {"wait_bounds": [{"grouping": "plain", "quantile": 0.5, "confidence": 0.5, "bound": MAX_DURATION}] * 3},
+    {"forecast": {"wait": MAX_DURATION}},
     {"coverage": [{"grouping": "g", "quantile": 1, "revealed": 1, "covered": 1, "low": 0, "high": 1}]},
     {"change_points": [{"grouping": "g", "misses": 3, "kept": 0}]},
     {"samples": [{"time": 0, "cluster": "c", "policy": "p", "figures": [["shadowtime_processors", [], 1e300]]}]},
@@ -54,7 +68,7 @@ def added_field(envelopes: list[Json], chance: Random) -> None:
 
 def time_jump(envelopes: list[Json], chance: Random) -> None:
     """Let all times from some event on be later, or earlier."""
-    by = chance.choice((1, 60, 10**6, 2**31, LONGEST, LATEST, LATEST - 10, LARGEST, -1, -(10**6)))
+    by = chance.choice((1, 60, 10**6, 2**31, MAX_DURATION, MAX_TIME, MAX_TIME - 10, MAX_INTEGER, -1, -(10**6)))
     for each in envelopes[chance.randrange(len(envelopes)) :]:
         each["event"]["time"] += by
 
@@ -98,7 +112,7 @@ def forged_sequence(envelopes: list[Json], chance: Random) -> None:
     forged = _copy(chance.choice(envelopes))
     at = chance.randrange(len(envelopes))
     here = forged["sequence"]
-    forged["sequence"] = chance.choice((here + 2, here + 900, LARGEST, LARGEST + 1, -1, 0, 2**63, here / 2))
+    forged["sequence"] = chance.choice((here + 2, here + 900, MAX_INTEGER, MAX_INTEGER + 1, -1, 0, 2**63, here / 2))
     envelopes.insert(at, forged)
 
 
@@ -138,15 +152,21 @@ def inserted_event(envelopes: list[Json], chance: Random) -> None:
     """Tell something more that may be right or wrong, and go on."""
     at = chance.randrange(len(envelopes))
     time = envelopes[at]["event"]["time"]
-    number = chance.choice((0, 1, 2, 3, 5, 8, LARGEST))
-    size = chance.choice((1, 2, 16, 17, MOST_PROCESSORS))
+    number = chance.choice((0, 1, 2, 3, 5, 8, MAX_INTEGER))
+    size = chance.choice((1, 2, 16, 17, MAX_PROCESSORS))
     told: tuple[Json, ...] = (
-        {"kind": "JobSubmitted", "job_number": number, "requested_processors": size, "requested_time": LONGEST},
+        {"kind": "JobSubmitted", "job_number": number, "requested_processors": size, "requested_time": MAX_DURATION},
         {"kind": "JobStarted", "job_number": number, "processors": size, "limit": 1, "trial": True},
         {"kind": "JobStarted", "job_number": number, "processors": size},
-        {"kind": "JobEnded", "job_number": number, "run_time": chance.choice((0, 1, LONGEST)), "requeued": True},
-        {"kind": "JobEnded", "job_number": number, "run_time": 0, "original_run_time": LONGEST, "outcome": "killed"},
-        {"kind": "CapacityChanged", "processors": chance.choice((0, 1, 16, MOST_PROCESSORS))},
+        {"kind": "JobEnded", "job_number": number, "run_time": chance.choice((0, 1, MAX_DURATION)), "requeued": True},
+        {
+            "kind": "JobEnded",
+            "job_number": number,
+            "run_time": 0,
+            "original_run_time": MAX_DURATION,
+            "outcome": "killed",
+        },
+        {"kind": "CapacityChanged", "processors": chance.choice((0, 1, 16, MAX_PROCESSORS))},
         {"kind": "ClusterOpened", "cluster": "again", "processors": size},
         {"kind": "SchedulingPoint"},
         {"kind": "ClusterClosed"},
@@ -210,13 +230,13 @@ def odd_opening(envelopes: list[Json], chance: Random) -> None:
     opened |= chance.choice(
         (
             {"processors": 1},
-            {"processors": MOST_PROCESSORS},
+            {"processors": MAX_PROCESSORS},
             {"mode": "recorded"},
-            {"time": -LATEST},
+            {"time": -MAX_TIME},
             {"sample_every": 1},
-            {"sample_every": LONGEST, "unix_start": LATEST},
-            {"seed": LARGEST},
-            {"cluster": "x" * LONGEST_NAME},
+            {"sample_every": MAX_DURATION, "unix_start": MAX_TIME},
+            {"seed": MAX_INTEGER},
+            {"cluster": "x" * MAX_NAME_LENGTH},
         )
     )
 
@@ -319,7 +339,15 @@ def _number(envelopes: list[Json]) -> None:
 @cache
 def _specs(option: str) -> tuple[str, ...]:
     """Return SPECs of an option with each key at and beside its bounds, in odd spellings, and none at all."""
-    found = ["", "(", "nobody", "a" * LONGEST_SPEC, "a" * (LONGEST_SPEC + 1), "easy" + "(a=b" * 9, "easy(" * 2_000]
+    found = [
+        "",
+        "(",
+        "nobody",
+        "a" * MAX_SPEC_LENGTH,
+        "a" * (MAX_SPEC_LENGTH + 1),
+        "easy" + "(a=b" * 9,
+        "easy(" * 2_000,
+    ]
     for name, listed in sorted(REGISTRIES[option].classes.items()):
         found += [name, f"{name}()", f"{name}:x=1", f"{name}({','.join(f'k{at}=1' for at in range(70))})"]
         for key, field in listed.Keys.model_fields.items():

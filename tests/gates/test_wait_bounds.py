@@ -14,7 +14,7 @@ pytestmark = [pytest.mark.archive, needs_archive]
 
 FIVE = ("plain", "static", "nodes", "rtime", "rnprod")
 LOGS = [("CTC", 338), ("SDSC-SP2", 128)]
-MOST_JOBS = 3_000
+MAX_JOBS = 3_000
 """Jobs from which on a share of them is told apart from another half a hundredth off."""
 
 FLAT = 1.5
@@ -67,14 +67,14 @@ def test_as_many_waits_are_within_their_bounds_as_should(
 ) -> None:
     """95 percent, rounded as the paper rounds."""
     row = rows(trace, processors)[queue, grouping]
-    assert row["predictions"] >= MOST_JOBS
+    assert row["predictions"] >= MAX_JOBS
     assert row["coverage"] >= 0.945
 
 
 @pytest.mark.parametrize(("trace", "processors"), LOGS)
 def test_the_conformal_bound_covers_what_it_says(trace: str, processors: int) -> None:
     found = {queue: row for (queue, grouping), row in rows(trace, processors).items() if grouping == "conformal"}
-    many = {queue: row["coverage"] for queue, row in found.items() if row["predictions"] >= MOST_JOBS}
+    many = {queue: row["coverage"] for queue, row in found.items() if row["predictions"] >= MAX_JOBS}
     assert len(many) >= 3
     assert many == {queue: pytest.approx(0.95, abs=0.005) for queue in many}
 

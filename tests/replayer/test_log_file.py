@@ -13,7 +13,7 @@ import shadowtime.replayer.command_line as replayer_main
 from shadowtime.replayer import log_file, swf_text
 from shadowtime.replayer.log_file import lines_of
 from shadowtime.replayer.swf import read_swf
-from shadowtime.shared.bounds import LATEST, LONGEST, LONGEST_LINE
+from shadowtime.shared.bounds import MAX_DURATION, MAX_LINE_LENGTH, MAX_TIME
 from shadowtime.shared.errors import TraceError
 
 MIB = 1 << 20
@@ -34,7 +34,7 @@ def written(path: Path, *pieces: bytes) -> Path:
 
 
 def test_finding_12_lines_are_counted(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(log_file, "MOST_LINES", 3 * MIB)
+    monkeypatch.setattr(log_file, "MAX_LINES", 3 * MIB)
     bomb = written(tmp_path / "bomb.swf.gz", *[b"\n" * MIB] * 200)
     with pytest.raises(TraceError, match=rf"bomb\.swf\.gz, line {3 * MIB + 1}: a log has at most 3,145,728 lines$"):
         read_swf(bomb)
@@ -50,7 +50,7 @@ def test_finding_12_a_line_is_no_longer_than_a_line(tmp_path: Path, text: bytes,
 
 
 def test_finding_12_bytes_are_counted_over_all_members(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(log_file, "LARGEST_LOG", 3 * MIB)
+    monkeypatch.setattr(log_file, "MAX_LOG_SIZE", 3 * MIB)
     member = gzip.compress(b";" * 60_000 + b"\n", mtime=0)
     path = tmp_path / "many.swf.gz"
     path.write_bytes(member * 100)
@@ -61,7 +61,7 @@ def test_finding_12_bytes_are_counted_over_all_members(tmp_path: Path, monkeypat
 
 
 def test_finding_12_a_header_has_a_size(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(swf_text, "LARGEST_HEADER", 1_000)
+    monkeypatch.setattr(swf_text, "MAX_HEADER_SIZE", 1_000)
     path = tmp_path / "header.swf"
     path.write_text("".join(f"; Key{number}: {'x' * 90}\n" for number in range(20)) + row(1))
     with pytest.raises(TraceError, match=r"header\.swf, line 11: the header is larger than 1,000 bytes$"):
@@ -95,26 +95,26 @@ def test_lines_are_the_same_wherever_a_piece_ends(
 
 def test_the_longest_line_is_read(tmp_path: Path) -> None:
     path = tmp_path / "log.swf"
-    path.write_text("; Note: " + "x" * (LONGEST_LINE - 8) + "\n" + row(1))
-    assert len(read_swf(path).header["Note"]) == LONGEST_LINE - 8
+    path.write_text("; Note: " + "x" * (MAX_LINE_LENGTH - 8) + "\n" + row(1))
+    assert len(read_swf(path).header["Note"]) == MAX_LINE_LENGTH - 8
 
 
 # What comes of numbers at their bounds
 
 
-HALF = LONGEST // 2
+HALF = MAX_DURATION // 2
 HOSTILE = {
     "submit": (
         [row(1, submit=2**53 - 100)],
-        f"line 2: field 2 is 9007199254740892, beyond {LATEST}, the largest submit time",
+        f"line 2: field 2 is 9007199254740892, beyond {MAX_TIME}, the largest submit time",
     ),
     "wait": (
-        [row(1, wait=LATEST + 1)],
-        f"line 2: field 3 is {LATEST + 1}, beyond {LATEST}, the largest wait time",
+        [row(1, wait=MAX_TIME + 1)],
+        f"line 2: field 3 is {MAX_TIME + 1}, beyond {MAX_TIME}, the largest wait time",
     ),
     "far": (
         [
-            row(number, submit=LATEST - 100, run=3_600, size=60 if number < 3 else 10, request=3_600)
+            row(number, submit=MAX_TIME - 100, run=3_600, size=60 if number < 3 else 10, request=3_600)
             for number in (1, 2, 3)
         ],
         "the replay goes on at 2199023259052, beyond 2199023255552, the latest time of an event",
@@ -152,7 +152,7 @@ def test_finding_01_recorded_jobs_that_end_too_late_are_named(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
 ) -> None:
     log = tmp_path / "log.swf"
-    log.write_text("; MaxProcs: 100\n" + row(1, wait=0) + row(7, submit=LATEST - 10, wait=0))
+    log.write_text("; MaxProcs: 100\n" + row(1, wait=0) + row(7, submit=MAX_TIME - 10, wait=0))
     told = refused([log, "--mode", "recorded"], monkeypatch, capsys)
     assert told.startswith("error: log: job 7 ends at 2199023255602, beyond 2199023255552")
 
@@ -160,7 +160,7 @@ def test_finding_01_recorded_jobs_that_end_too_late_are_named(
 @pytest.mark.parametrize(
     ("arguments", "complaint"),
     [
-        (["--capacity", f"{LATEST + 1}:4"], "--capacity '2199023255553:4': time: Input should be less"),
+        (["--capacity", f"{MAX_TIME + 1}:4"], "--capacity '2199023255553:4': time: Input should be less"),
         (["--capacity", "0:99999999999"], "--capacity '0:99999999999': processors: Input should be less"),
         (["--capacity", "9" * 5_000], "… (5000 characters, sha256 "),
         (["--policy", "x" * 100_000], "… (100000 characters, sha256 "),

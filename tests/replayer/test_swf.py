@@ -24,7 +24,7 @@ from shadowtime.replayer.swf import (
     read_swf,
     write_swf,
 )
-from shadowtime.shared.bounds import LATEST
+from shadowtime.shared.bounds import MAX_TIME
 from shadowtime.shared.errors import OutputError, SettingsError, TraceError
 
 ARCHIVE = Path(__file__).parents[3] / "shared" / "traces"
@@ -328,7 +328,7 @@ def test_unknown_options() -> None:
 
 # Writing
 
-tables = st.lists(st.lists(st.integers(-1, LATEST), min_size=17, max_size=17), min_size=1, max_size=20).map(
+tables = st.lists(st.lists(st.integers(-1, MAX_TIME), min_size=17, max_size=17), min_size=1, max_size=20).map(
     lambda rows: np.array([[number, *row] for number, row in enumerate(rows)], dtype=np.int64)
 )
 values = st.text(st.characters(codec="utf-8", exclude_categories=["C", "Z"]))

@@ -4,7 +4,7 @@ from typing import Any, get_args
 
 from hypothesis import strategies as st
 
-from shadowtime.shared.bounds import LARGEST, LATEST, LONGEST
+from shadowtime.shared.bounds import MAX_DURATION, MAX_INTEGER, MAX_TIME
 from shadowtime.shared.events import (
     CapacityChanged,
     ClusterClosed,
@@ -46,11 +46,11 @@ from shadowtime.shared.scores import (
 
 EVENT_TYPES: tuple[type[Event], ...] = get_args(Event)
 
-TIMES = st.integers(-LATEST, LATEST)
-COUNTS = st.integers(0, LARGEST)
-SPANS = st.integers(0, LONGEST)
+TIMES = st.integers(-MAX_TIME, MAX_TIME)
+COUNTS = st.integers(0, MAX_INTEGER)
+SPANS = st.integers(0, MAX_DURATION)
 SIZES = st.integers(1, 2**31 - 1)
-LABELS = st.none() | st.integers(-LARGEST, LARGEST)
+LABELS = st.none() | st.integers(-MAX_INTEGER, MAX_INTEGER)
 WORDS = st.text(max_size=20)
 NUMBERS = st.floats(allow_nan=False, allow_infinity=False)
 SHARES = st.none() | NUMBERS
@@ -160,7 +160,7 @@ BY_TYPE: dict[type[Any], st.SearchStrategy[Any]] = {
 
 PREDICTIONS = st.builds(
     RunTimePrediction,
-    point=st.floats(0, LONGEST),
+    point=st.floats(0, MAX_DURATION),
     observations=COUNTS,
     histogram=st.just(()) | st.lists(st.integers(1, 1000), min_size=1, max_size=BINS).map(as_distribution),
 )

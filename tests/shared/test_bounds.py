@@ -11,7 +11,14 @@ from pydantic import ValidationError
 from shadowtime.services.catalogue import canonical
 from shadowtime.services.metrics.grafana_live import live_lines
 from shadowtime.shared import bounds, jobs_in_system
-from shadowtime.shared.bounds import LARGEST, LATEST, LONGEST, LONGEST_REASON, LONGEST_SPEC, MOST_PROCESSORS
+from shadowtime.shared.bounds import (
+    MAX_DURATION,
+    MAX_INTEGER,
+    MAX_PROCESSORS,
+    MAX_REASON_LENGTH,
+    MAX_SPEC_LENGTH,
+    MAX_TIME,
+)
 from shadowtime.shared.errors import RuleBroken, SettingsError
 from shadowtime.shared.events import ClusterClosed, Envelope, JobSubmitted, Kill, Rejected
 from shadowtime.shared.jobs_in_system import JobsInSystem
@@ -63,8 +70,8 @@ def test_the_page_has_every_bound_and_its_number() -> None:
 def blocked_head_at(time: int) -> list[dict[str, Any]]:
     """Return a candidate that would have to be told of a shadow time an hour later."""
     return [
-        submitted(1, time, 60, requested_time=LONGEST),
-        started(1, time, 60, limit=LONGEST),
+        submitted(1, time, 60, requested_time=MAX_DURATION),
+        started(1, time, 60, limit=MAX_DURATION),
         submitted(2, time, 60, requested_time=3600),
         submitted(3, time, 10, requested_time=60),
         {"event": POINT | {"time": time}},
@@ -79,15 +86,15 @@ def test_finding_01_a_time_near_the_largest_number_is_refused() -> None:
 @pytest.mark.parametrize("policy", ["easy", "conservative", "all-reserve", "probabilistic", "wfp", "lwf", "fcfs"])
 def test_finding_01_at_the_latest_time_every_answer_is_within_the_schema(policy: str) -> None:
     opening = opened(policy=canonical("policy", policy), wait_bound=canonical("wait-bound", "all"))
-    answers = answer_all([opening, *blocked_head_at(LATEST), {"event": {"kind": "ClusterClosed", "time": LATEST}}])
+    answers = answer_all([opening, *blocked_head_at(MAX_TIME), {"event": {"kind": "ClusterClosed", "time": MAX_TIME}}])
     assert not [each for each in answers if isinstance(each.event, Rejected)]
 
 
 def test_finding_01_nanoseconds_saturate_at_64_bits() -> None:
-    job = JobSubmitted(time=LATEST, job_number=1, requested_processors=1)
-    (line,) = live_lines(Envelope(run="r", sequence=1, event=job), LATEST)
+    job = JobSubmitted(time=MAX_TIME, job_number=1, requested_processors=1)
+    (line,) = live_lines(Envelope(run="r", sequence=1, event=job), MAX_TIME)
     assert line.endswith(f" {2**63 - 1}")
-    (line,) = live_lines(Envelope(run="r", sequence=1, event=job.model_copy(update={"time": -LATEST})), 0)
+    (line,) = live_lines(Envelope(run="r", sequence=1, event=job.model_copy(update={"time": -MAX_TIME})), 0)
     assert line.endswith(f" {1 - 2**63}")
 
 
@@ -96,18 +103,18 @@ def test_finding_01_nanoseconds_saturate_at_64_bits() -> None:
 
 @pytest.mark.parametrize("end", [{}, {"outcome": "killed", "requeued": True}], ids=["ended", "requeued"])
 def test_finding_02_sums_beyond_64_bits_are_stored_and_told(end: dict[str, Any]) -> None:
-    most = MOST_PROCESSORS
+    most = MAX_PROCESSORS
     held = [
-        submitted(1, 0, most, requested_time=LONGEST),
+        submitted(1, 0, most, requested_time=MAX_DURATION),
         started(1, 0, most),
         ended(1, 2**34, 2**34, **end),
-        {"event": {"kind": "CapacityChanged", "time": LATEST, "processors": 5}},
-        {"event": {"kind": "ClusterClosed", "time": LATEST}},
+        {"event": {"kind": "CapacityChanged", "time": MAX_TIME, "processors": 5}},
+        {"event": {"kind": "ClusterClosed", "time": MAX_TIME}},
     ]
     last = answer_all([opened(processors=most, sample_every=3600), *held])[-1]
     assert isinstance(last.event, ClusterClosed)
     assert last.scores is not None
-    assert last.scores.policy.wasted_processor_seconds == (LARGEST if end else 0)
+    assert last.scores.policy.wasted_processor_seconds == (MAX_INTEGER if end else 0)
     assert last.scores.policy.max_wait == (None if end else 0)
 
 
@@ -135,13 +142,13 @@ def test_finding_03_defaults_that_would_be_spelled_out_by_the_thousand_are_refus
         {"run": "x" * 201, "event": POINT},
         {"cluster": "x" * 201, "event": POINT},
         opened(cluster="x" * 201),
-        opened(policy="x" * (LONGEST_SPEC + 1)),
-        opened(unix_start=LATEST + 1),
-        submitted(1, LATEST + 1, 1),
-        submitted(1, -LATEST - 1, 1),
-        submitted(1, 0, MOST_PROCESSORS + 1),
-        {"event": {"kind": "CapacityChanged", "time": 0, "processors": MOST_PROCESSORS + 1}},
-        {"event": POINT, "run_time": {"point": LONGEST + 1, "observations": 1}},
+        opened(policy="x" * (MAX_SPEC_LENGTH + 1)),
+        opened(unix_start=MAX_TIME + 1),
+        submitted(1, MAX_TIME + 1, 1),
+        submitted(1, -MAX_TIME - 1, 1),
+        submitted(1, 0, MAX_PROCESSORS + 1),
+        {"event": {"kind": "CapacityChanged", "time": 0, "processors": MAX_PROCESSORS + 1}},
+        {"event": POINT, "run_time": {"point": MAX_DURATION + 1, "observations": 1}},
         {"event": POINT, "run_time": {"point": 1.7e308, "observations": 1}},
         {"event": POINT, "run_time": {"point": 1, "observations": 1, "interval": [0, 1e300]}},
         {"event": POINT, "run_time": {"point": 1, "observations": 1, "histogram": [1e-320] * 10}},
@@ -166,11 +173,11 @@ def test_what_is_beyond_its_bound_is_refused(message: dict[str, Any]) -> None:
 
 def test_a_reason_is_cut_once_and_for_all() -> None:
     rejected = Rejected(time=0, reason="x" * 100_000)
-    assert len(rejected.reason) <= LONGEST_REASON
+    assert len(rejected.reason) <= MAX_REASON_LENGTH
     assert rejected.reason.startswith("xxx")
     assert "(100000 characters, sha256 " in rejected.reason
     assert Rejected.model_validate(rejected.model_dump()) == rejected
-    assert len(Kill(job_number=1, requeue=True, reason="é" * 2_001).reason) <= LONGEST_REASON
+    assert len(Kill(job_number=1, requeue=True, reason="é" * 2_001).reason) <= MAX_REASON_LENGTH
 
 
 def test_a_histogram_of_nothing_but_zeros_says_nothing() -> None:
@@ -181,7 +188,7 @@ def test_a_histogram_of_nothing_but_zeros_says_nothing() -> None:
 
 
 def test_a_job_beyond_the_most_live_ones_is_rejected(monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(jobs_in_system, "MOST_LIVE_JOBS", 2)
+    monkeypatch.setattr(jobs_in_system, "MAX_LIVE_JOBS", 2)
     jobs = JobsInSystem()
     for number in (1, 2):
         job = JobSubmitted(time=0, job_number=number, requested_processors=1)
@@ -194,7 +201,7 @@ def test_a_job_beyond_the_most_live_ones_is_rejected(monkeypatch: pytest.MonkeyP
 @pytest.mark.parametrize(
     "text",
     [
-        "x" * (LONGEST_SPEC + 1),
+        "x" * (MAX_SPEC_LENGTH + 1),
         "easy:a=" + "(" * 4_000 + ")" * 4_000,
         "easy:" + ",".join(f"k{number}=1" for number in range(1_000)),
         "easy:" + "k" * 8_000,
@@ -215,16 +222,16 @@ def test_a_spec_without_measure_is_refused_in_few_words(option: str, text: str) 
 
 
 def test_a_spec_at_its_bounds_is_taken() -> None:
-    deep = "a" + "(k=a" * bounds.DEEPEST_SPEC + ")" * bounds.DEEPEST_SPEC
+    deep = "a" + "(k=a" * bounds.MAX_SPEC_DEPTH + ")" * bounds.MAX_SPEC_DEPTH
     assert str(parse(deep)) == deep
-    assert len(parse("a:" + ",".join(f"k{number}=1" for number in range(bounds.MOST_KEYS))).keys) == bounds.MOST_KEYS
+    assert len(parse("a:" + ",".join(f"k{number}=1" for number in range(bounds.MAX_KEYS))).keys) == bounds.MAX_KEYS
     with pytest.raises(SettingsError, match="at most 8 parentheses in each other"):
         parse(f"a(k={deep})")
 
 
 @pytest.mark.parametrize("name", ["policy", "runtime", "adjustment", "wait_bound"])
 def test_a_run_that_is_opened_with_such_a_spec_is_rejected_in_few_words(name: str) -> None:
-    for text in ("x" * LONGEST_SPEC, "(" * LONGEST_SPEC, "easy:" + "k" * 8_000 + "=1"):
+    for text in ("x" * MAX_SPEC_LENGTH, "(" * MAX_SPEC_LENGTH, "easy:" + "k" * 8_000 + "=1"):
         answer = answer_all([opened(**{name: text})])[-1]
         assert isinstance(answer.event, Rejected)
         assert len(answer.event.reason) < 1_000

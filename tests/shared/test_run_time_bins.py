@@ -5,7 +5,7 @@ import math
 import numpy as np
 import pytest
 
-from shadowtime.shared.message import LONGEST
+from shadowtime.shared.message import MAX_DURATION
 from shadowtime.shared.predictions import RunTimePrediction
 from shadowtime.shared.run_time_bins import BINS, EDGES, bin_of, mean_run_time
 from tests.vectors.vector import vector
@@ -18,8 +18,8 @@ def test_edges_and_bins_of_the_worked_example() -> None:
 
 
 def test_the_grid_reaches_past_every_time_a_message_can_carry() -> None:
-    assert EDGES[-2] < LONGEST <= EDGES[-1]
-    assert bin_of(float(LONGEST)) == BINS - 1
+    assert EDGES[-2] < MAX_DURATION <= EDGES[-1]
+    assert bin_of(float(MAX_DURATION)) == BINS - 1
 
 
 @pytest.mark.parametrize("limit", [0.5, 3.0, 700.0, 5000.0, math.inf])

@@ -7,7 +7,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 from pydantic import ValidationError
 
-from shadowtime.shared.message import LONGEST
+from shadowtime.shared.message import MAX_DURATION
 from shadowtime.shared.speedup import Amdahl, Downey, SpeedUp, ratio, reshaped_time
 
 MODELS: st.SearchStrategy[SpeedUp] = st.one_of(
@@ -17,16 +17,16 @@ MODELS: st.SearchStrategy[SpeedUp] = st.one_of(
 SIZES = st.integers(1, 5000)
 
 
-@given(requested=SIZES, processors=SIZES, run_time=st.integers(1, LONGEST // 5000))
+@given(requested=SIZES, processors=SIZES, run_time=st.integers(1, MAX_DURATION // 5000))
 def test_constant_efficiency_conserves_work(requested: int, processors: int, run_time: int) -> None:
     work = processors * reshaped_time(run_time, ratio(requested, processors, None))
     assert requested * run_time <= work < requested * run_time + processors
 
 
-@given(requested=SIZES, processors=SIZES, run_time=st.integers(0, LONGEST))
+@given(requested=SIZES, processors=SIZES, run_time=st.integers(0, MAX_DURATION))
 def test_a_request_is_kept_as_before(requested: int, processors: int, run_time: int) -> None:
     by = ratio(requested, processors, None)
-    assert reshaped_time(run_time, by) <= reshaped_time(min(run_time + 1, LONGEST), by) <= LONGEST
+    assert reshaped_time(run_time, by) <= reshaped_time(min(run_time + 1, MAX_DURATION), by) <= MAX_DURATION
     assert reshaped_time(run_time, ratio(requested, requested, None)) == run_time
 
 

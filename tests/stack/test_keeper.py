@@ -51,7 +51,7 @@ def test_a_watchdog_status_leads_to_a_restart(tmp_path: Path, monkeypatch: pytes
 def test_pauses_double_up_to_a_limit(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(keeper, "LOOK_SECONDS", 0.001)
     monkeypatch.setattr(keeper, "FIRST_PAUSE", 0.01)
-    monkeypatch.setattr(keeper, "LONGEST_PAUSE", 0.04)
+    monkeypatch.setattr(keeper, "MAX_PAUSE", 0.04)
     pauses: list[float] = []
     kept = Keeper(Script(tmp_path, "exit 1"))
     wait = kept._stopping.wait

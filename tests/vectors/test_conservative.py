@@ -9,7 +9,7 @@ from shadowtime.replayer.comparison import Plan
 from shadowtime.services.catalogue import configure
 from shadowtime.services.scheduler.adaptation import Mode, sizes
 from shadowtime.services.scheduler.orders import criteria
-from shadowtime.services.scheduler.speculation import LONGEST_TEST, SHORTEST_TEST, TEST_ABOVE, attempt, next_time
+from shadowtime.services.scheduler.speculation import MAX_TEST, MIN_TEST, TEST_ABOVE, attempt, next_time
 from shadowtime.shared.events import Envelope, JobStarted
 from shadowtime.shared.speedup import ratio, reshaped_time
 from tests.checks.workloads import TraceRow, workload
@@ -62,7 +62,7 @@ def test_speculated_times_grow_to_fill_the_hole() -> None:
 
 def test_test_runs() -> None:
     example = vector("p1_test_run")
-    assert (example["threshold"], example["min"], example["max"]) == (TEST_ABOVE, SHORTEST_TEST, LONGEST_TEST)
+    assert (example["threshold"], example["min"], example["max"]) == (TEST_ABOVE, MIN_TEST, MAX_TEST)
     for case in example["cases"]:
         found = attempt(case["hole"], case["est"], case["est"], case["est"], speculate=True, test=True)
         assert (None if found is None else found.seconds) == case.get("test_len")

@@ -4,7 +4,7 @@ import numpy as np
 import pytest
 from numpy.random import PCG64, Generator
 
-from shadowtime.services.runtime_distribution.template import CHARACTERISTICS, MOST_TEMPLATES, PREDICTIONS
+from shadowtime.services.runtime_distribution.template import CHARACTERISTICS, MAX_TEMPLATES, PREDICTIONS
 from shadowtime.services.runtime_distribution.template_genes import RANGES, Cut, Genes, chosen, crossover, cut, fitness
 from tests.vectors.vector import vector
 
@@ -48,7 +48,7 @@ def test_crossover() -> None:
 def test_a_cut_keeps_to_the_rule_of_lengths() -> None:
     """Every cut that the rule allows is made, and no other."""
     most = 10
-    assert most == MOST_TEMPLATES
+    assert most == MAX_TEMPLATES
     chance = Generator(PCG64([2]))
     for n, m in ((1, 1), (3, 2), (10, 10), (1, 10), (10, 1), (9, 8)):
         first, second = np.zeros((n, 4), np.uint8), np.ones((m, 4), np.uint8)

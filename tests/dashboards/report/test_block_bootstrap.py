@@ -2,7 +2,7 @@
 
 import numpy as np
 
-from shadowtime.dashboards.report.block_bootstrap import FEWEST_BLOCKS, WEEK, Floats, block_length, mean_of_blocks
+from shadowtime.dashboards.report.block_bootstrap import MIN_BLOCKS, WEEK, Floats, block_length, mean_of_blocks
 
 JOBS = 2_000
 SPAN = 40 * WEEK
@@ -42,7 +42,7 @@ def test_the_same_key_gives_the_same_interval() -> None:
 def test_blocks_are_weeks_unless_the_log_is_short() -> None:
     assert block_length(np.array([5, SPAN])) == WEEK
     short = np.arange(0, 3 * WEEK, 60)
-    assert len(np.unique((short - short[0]) // block_length(short))) == FEWEST_BLOCKS
+    assert len(np.unique((short - short[0]) // block_length(short))) == MIN_BLOCKS
 
 
 def test_too_few_blocks_have_no_interval() -> None:

@@ -6,7 +6,7 @@ import numpy as np
 from hypothesis import given
 from hypothesis import strategies as st
 
-from shadowtime.dashboards.report.day import MOST_BARS, choose, day_that_most_waited, gantt, processor_bars
+from shadowtime.dashboards.report.day import MAX_BARS, choose, day_that_most_waited, gantt, processor_bars
 from shadowtime.dashboards.report.statistics import DAY
 from shadowtime.replayer.run_record import Jobs, RunRecord
 from tests.dashboards.recorded_runs import replayed
@@ -93,6 +93,6 @@ def test_a_day_of_many_jobs_on_a_large_machine_stays_small() -> None:
     ]
     _, (record,) = replayed([plan_of(workload_of(*jobs, processors=20_000))])
     html = drawn(record)
-    assert 0 < html.count('<rect class="job') <= MOST_BARS
+    assert 0 < html.count('<rect class="job') <= MAX_BARS
     assert "with least work are not drawn" in html
     assert len(html) < 700_000

@@ -22,7 +22,7 @@ from shadowtime.replayer.comparison import as_json, carry_out
 from shadowtime.replayer.records import DecisionLog
 from shadowtime.replayer.swf import BUNDLED, prepare, read_swf
 from shadowtime.services.catalogue import canonical, configure
-from shadowtime.shared.bounds import LATEST
+from shadowtime.shared.bounds import MAX_TIME
 from tests.dashboards.recorded_runs import POLICIES, compared, recorded, replayed
 from tests.replayer.small_logs import generated, job, plan_of, trace_of
 
@@ -229,7 +229,7 @@ def test_a_log_of_few_jobs_has_a_report_too(size: int) -> None:
 
 
 @pytest.mark.parametrize("unix_start_time", [None, 10**9])
-@pytest.mark.parametrize("leap", [10**9, 10**12, LATEST - 10_000])
+@pytest.mark.parametrize("leap", [10**9, 10**12, MAX_TIME - 10_000])
 def test_a_log_whose_clock_leaps_has_a_report_of_a_size(unix_start_time: int | None, leap: int) -> None:
     jobs = [job(number, at, run_time=900, processors=4) for number, at in enumerate((0, 1, 2, leap, leap + 1), 1)]
     trace = trace_of(*jobs, processors=4)

@@ -21,8 +21,8 @@ from yarl import URL
 
 from shadowtime.services.ask.http import answer_table, application, document
 from shadowtime.services.ask.questions import (
-    MOST_AT_ONCE,
-    MOST_FOLLOWED,
+    MAX_AT_ONCE,
+    MAX_FOLLOWED,
     Answer,
     Answers,
     Problem,
@@ -40,7 +40,7 @@ from shadowtime.shared.events import (
     Rejected,
     SchedulingPoint,
 )
-from shadowtime.shared.logs import MOST_LINES
+from shadowtime.shared.logs import MAX_LINES
 from shadowtime.shared.predictions import WaitBound
 from shadowtime.shared.stage import Stage, StageRun
 from shadowtime.shared.stage_handler import StageHandler
@@ -151,7 +151,7 @@ def test_a_damaged_run_does_no_harm_to_others(reader: MemoryReader) -> None:
 
 def test_more_runs_than_are_held_in_memory(reader: MemoryReader) -> None:
     async def work() -> None:
-        names = [f"many/{number}" for number in range(2 * MOST_FOLLOWED)]
+        names = [f"many/{number}" for number in range(2 * MAX_FOLLOWED)]
         for name in names:
             await write(reader, name, "many", 10, outputs=False)
         answers = Answers(STAGE, reader)
@@ -179,10 +179,10 @@ def test_many_questions_at_once_look_once_and_share_the_error(
 
     async def work() -> None:
         answers = Answers(STAGE, reader)
-        many = await asyncio.gather(*(answers.answer(asked()) for _ in range(MOST_AT_ONCE)))
+        many = await asyncio.gather(*(answers.answer(asked()) for _ in range(MAX_AT_ONCE)))
         assert {each.run for each in many} == {"kth/new"}
         assert looked == 1
-        failed = await asyncio.gather(*(answers.answer(asked()) for _ in range(MOST_AT_ONCE)), return_exceptions=True)
+        failed = await asyncio.gather(*(answers.answer(asked()) for _ in range(MAX_AT_ONCE)), return_exceptions=True)
         assert {type(each) for each in failed} == {StoreError}
         assert looked == 2
         assert (await answers.answer(asked())).run == "kth/new"
@@ -215,14 +215,14 @@ def test_the_latest_run_that_has_bounds_answers(reader: MemoryReader) -> None:
 
 
 def test_runs_without_bounds_are_looked_at_once(reader: MemoryReader) -> None:
-    for number in range(MOST_FOLLOWED + 1):
+    for number in range(MAX_FOLLOWED + 1):
         asyncio.run(write(reader, f"kth/silent-{number}", "kth", 100 + number, wait_bound="none"))
 
     async def work() -> None:
         answers = Answers(STAGE, reader)
         for _ in range(2):
             assert (await answers.answer(asked())).run == "kth/new"
-            assert reader.asked["load"] == MOST_FOLLOWED + 2
+            assert reader.asked["load"] == MAX_FOLLOWED + 2
 
     asyncio.run(work())
 
@@ -400,7 +400,7 @@ def test_finding_13_errors_of_our_own_are_told_a_few_times_a_minute(
 
     over_http(reader, work)
     lines = [record for record in caplog.records if record.name == "shadowtime.ask"]
-    assert 1 <= len(lines) <= 2 * (MOST_LINES + 1)  # the minute may end meanwhile
+    assert 1 <= len(lines) <= 2 * (MAX_LINES + 1)  # the minute may end meanwhile
     assert all(len(record.getMessage()) < 500 for record in lines)
 
 

@@ -11,7 +11,7 @@ import orjson
 import pytest
 
 from shadowtime.services.live import page as live
-from shadowtime.services.live.page import FILES, MOST_VISITORS, LivePage
+from shadowtime.services.live.page import FILES, MAX_VISITORS, LivePage
 from shadowtime.services.live.view import LiveRuns
 from shadowtime.shared.errors import SettingsError
 from shadowtime.shared.events import Envelope, SchedulingPoint
@@ -111,7 +111,7 @@ def test_so_many_visitors_and_no_more() -> None:
     async def visit(page: LivePage, address: str, session: aiohttp.ClientSession) -> None:
         connector = aiohttp.TCPConnector(limit=0)
         async with aiohttp.ClientSession(connector=connector) as many:
-            there = [await many.get(address + "events") for _ in range(MOST_VISITORS)]
+            there = [await many.get(address + "events") for _ in range(MAX_VISITORS)]
             async with session.get(address + "events") as response:
                 assert response.status == 503
                 assert response.headers["Retry-After"]
@@ -155,9 +155,9 @@ def test_finding_13_head_holds_no_place(loop: str) -> None:
 def test_finding_13_32_readers_that_never_read_make_room_and_are_put_out(loop: str, receive_buffer: int | None) -> None:
     page, served, stack = live_page(loop)
     with stack:
-        for _ in range(MOST_VISITORS):
+        for _ in range(MAX_VISITORS):
             served.connect(EVENTS, receive_buffer=receive_buffer)
-        wait_until(lambda: page.visitors == MOST_VISITORS, "they are not there")
+        wait_until(lambda: page.visitors == MAX_VISITORS, "they are not there")
         began = time.monotonic()
         with served.connect(EVENTS) as visitor:
             assert visitor.recv(12) == b"HTTP/1.1 200"
@@ -170,12 +170,12 @@ def test_finding_13_32_readers_that_never_read_make_room_and_are_put_out(loop: s
 def test_finding_13_who_reads_keeps_his_place_for_a_while(loop: str, monkeypatch: pytest.MonkeyPatch) -> None:
     page, served, stack = live_page(loop)
     with stack:
-        readers = [served.connect(EVENTS) for _ in range(MOST_VISITORS)]
+        readers = [served.connect(EVENTS) for _ in range(MAX_VISITORS)]
 
         def settled() -> bool:
-            return page.visitors == MOST_VISITORS and sum(is_ended(each) for each in readers) == 0
+            return page.visitors == MAX_VISITORS and sum(is_ended(each) for each in readers) == 0
 
-        wait_until(lambda: page.visitors == MOST_VISITORS, "they are not there")
+        wait_until(lambda: page.visitors == MAX_VISITORS, "they are not there")
         for _ in range(8):  # until all have read the greeting
             assert settled()
         assert served.ask(EVENTS)[0] == 503
@@ -192,8 +192,8 @@ def test_finding_13_who_leaves_makes_room_at_once(loop: str) -> None:
     page, served, stack = live_page(loop)
     with stack:
         for _ in range(3):
-            there = [served.connect(EVENTS) for _ in range(MOST_VISITORS)]
-            wait_until(lambda: page.visitors == MOST_VISITORS, "they are not there")
+            there = [served.connect(EVENTS) for _ in range(MAX_VISITORS)]
+            wait_until(lambda: page.visitors == MAX_VISITORS, "they are not there")
             for each in there:
                 each.close()
             wait_until(lambda: page.visitors == 0, "they have left and are counted", seconds=5.0)

@@ -4,7 +4,7 @@ from typing import Any
 
 import pytest
 
-from shadowtime.services.live.view import DECISIONS, INSTANTS, MOST_RUNS, QUEUE_SHOWN, LiveRuns
+from shadowtime.services.live.view import DECISIONS, INSTANTS, MAX_RUNS, QUEUE_SHOWN, LiveRuns
 from shadowtime.shared.events import (
     ClusterClosed,
     ClusterOpened,
@@ -131,12 +131,12 @@ def test_so_many_runs_are_remembered_and_closed_ones_go_first() -> None:
     runs = LiveRuns()
     runs.push(opened("over"))
     runs.push(Envelope(run="over", sequence=1, event=ClusterClosed(time=0)))
-    for number in range(MOST_RUNS + 9):
+    for number in range(MAX_RUNS + 9):
         runs.push(opened(f"run {number}"))
     names = runs.names()
-    assert len(names) == MOST_RUNS
+    assert len(names) == MAX_RUNS
     assert "over" not in names
-    assert names[0] == f"run {MOST_RUNS + 8}"
+    assert names[0] == f"run {MAX_RUNS + 8}"
     runs.push(Envelope(run="run 0", sequence=1, event=SchedulingPoint(time=0)))
     assert "run 0" not in runs.names()
 
@@ -147,7 +147,7 @@ def submitted(number: int) -> JobSubmitted:
 
 def test_runs_make_room_for_jobs_of_others(monkeypatch: pytest.MonkeyPatch) -> None:
     """Fifty runs of a hundred thousand jobs each would take gigabytes."""
-    monkeypatch.setattr("shadowtime.services.live.view.MOST_JOBS_SHOWN", 5)
+    monkeypatch.setattr("shadowtime.services.live.view.MAX_JOBS_SHOWN", 5)
     runs = LiveRuns()
     for number in range(3):
         runs.push(opened(f"run {number}"))

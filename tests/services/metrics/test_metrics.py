@@ -78,7 +78,7 @@ def expected(told: Sequence[Envelope]) -> dict[str, list[tuple[int, float]]]:
 
 
 class Process:
-    """`shadowtime metrics` as a process that a test may kill."""
+    """`shadowtime serve metrics` as a process that a test may kill."""
 
     def __init__(self, kafka: Kafka, store: VictoriaMetrics, folder: Path, **settings: str) -> None:
         given = {"kafka_bootstrap": kafka.address, "victoria_metrics_url": store.url, "web_port": "0", **settings}

@@ -7,7 +7,7 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from shadowtime.services.runtime_distribution.gibbons import FEWEST, LEAST_VARIANCE, Gibbons, GibbonsKeys, range_of
+from shadowtime.services.runtime_distribution.gibbons import LEAST_VARIANCE, MIN_ENDED, Gibbons, GibbonsKeys, range_of
 from shadowtime.shared.predictions import RunTimePrediction
 from tests.services.runtime_distribution.ended_jobs import ENDED, Ended
 
@@ -32,8 +32,8 @@ def batch(log: list[Ended], asked: Ended, elapsed: int, degree: int) -> RunTimeP
         for job in like:
             ranges.setdefault(range_of(job.processors), []).append(job)
         own = ranges.get(range_of(asked.processors), [])
-        known = [jobs for jobs in ranges.values() if len(jobs) >= FEWEST]
-        if len(own) >= FEWEST:
+        known = [jobs for jobs in ranges.values() if len(jobs) >= MIN_ENDED]
+        if len(own) >= MIN_ENDED:
             found, behind = np.mean([job.run_time for job in own]), len(own)
         elif len(known) > degree:
             rows = [

@@ -15,11 +15,11 @@ from hypothesis import strategies as st
 from pydantic import ValidationError
 
 from shadowtime.services.runtime_distribution.handler import PREDICTORS
-from shadowtime.services.runtime_distribution.hmm import DAY, MOST_LEARNED, SLICE, WEEK, Hmm, HmmKeys
+from shadowtime.services.runtime_distribution.hmm import DAY, MAX_LEARNED, SLICE, WEEK, Hmm, HmmKeys
 from shadowtime.services.runtime_distribution.hmm_filter import Floats, Model, add_unfinished, forward, log_likelihoods
 from shadowtime.services.runtime_distribution.hmm_learning import start
 from shadowtime.services.runtime_distribution.packed_table import unpacked
-from shadowtime.shared.bounds import LATEST
+from shadowtime.shared.bounds import MAX_TIME
 from shadowtime.shared.errors import SettingsError
 from shadowtime.shared.events import Event, JobEnded, JobStarted, JobSubmitted
 from shadowtime.shared.run_time_bins import BINS, bin_of
@@ -244,8 +244,8 @@ def test_a_long_silence_is_the_same_told_at_once_or_bit_by_bit(gap: int) -> None
 def test_the_longest_silence_of_all_takes_no_time() -> None:
     predictor = Hmm(HmmKeys(states=3))
     play(predictor, log(13, 900))
-    predictor.observe(submitted(LATEST))
-    assert predictor.belief(LATEST).sum() == pytest.approx(1.0)
+    predictor.observe(submitted(MAX_TIME))
+    assert predictor.belief(MAX_TIME).sum() == pytest.approx(1.0)
     predictor.learn_one(submitted(0), 60)  # its slice is long gone
     assert not any(unpacked(predictor.snapshot()["counts"]))
 
@@ -328,7 +328,7 @@ def test_a_wrong_key_is_named_with_what_would_be_right(spec: str, message: str) 
 def test_finding_10_the_largest_keys_are_bounded_together() -> None:
     """64 states and 104 weeks took 7.1 s for one submission."""
     for states in (1, 14, 16, 64):
-        weeks = min(MOST_LEARNED // states**2, 104)
+        weeks = min(MAX_LEARNED // states**2, 104)
         assert HmmKeys(states=states, history=weeks).history == weeks
         if weeks < 104:
             with pytest.raises(ValidationError, match=f"at most {weeks} weeks"):

@@ -18,7 +18,7 @@ from shadowtime.services.runtime_distribution.remembered_jobs import remembered
 from shadowtime.services.runtime_distribution.template import (
     CHARACTERISTICS,
     DEFAULT,
-    MOST_TEMPLATES,
+    MAX_TEMPLATES,
     Template,
     templates_of,
 )
@@ -43,14 +43,14 @@ def test_no_mating_spoils_a_set() -> None:
         children = [mutated(child, chance) for child in crossover(first, second, cut(first, second, chance))]
         assert sum(map(len, children)) == len(first) + len(second)
         for child in children:
-            assert 1 <= len(child) <= MOST_TEMPLATES
+            assert 1 <= len(child) <= MAX_TEMPLATES
             assert child.shape[1] == GENES.bits
             assert child.max() <= 1
             if number % 500 == 0:
                 assert templates_of(";".join(map(str, GENES.templates(child))))
         individuals[a], individuals[b] = children
         lengths.update(map(len, children))
-    assert lengths == set(range(1, MOST_TEMPLATES + 1))
+    assert lengths == set(range(1, MAX_TEMPLATES + 1))
 
 
 @given(st.lists(st.integers(0, 1), min_size=GENES.bits, max_size=GENES.bits))

@@ -97,7 +97,7 @@ def test_a_pass_of_an_ordinary_machine_is_not_cut_short() -> None:
 def test_no_more_jobs_start_at_once_than_a_message_can_tell_of(
     policy: str, module: Any, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    monkeypatch.setattr(module, "MOST_STARTS", 3)
+    monkeypatch.setattr(module, "MAX_STARTS", 3)
     told = Told(processors=10, policy=policy)
     for number in range(8):
         told.submit(number, 1, 100)

@@ -138,7 +138,7 @@ def test_no_more_are_followed_than_may_be(monkeypatch: pytest.MonkeyPatch) -> No
             most = max(most, self.followed)
             yield from super().told(now)
 
-    monkeypatch.setattr(outcomes, "MOST_FOLLOWED", 40)
+    monkeypatch.setattr(outcomes, "MAX_FOLLOWED", 40)
     monkeypatch.setattr(recalibration, "Outcomes", Watched)
     jobs = bundled(700)
     EmbeddedReplay(run_of(jobs), Machine(jobs)).run_to_end()

@@ -103,7 +103,7 @@ def test_outcomes_of_small_logs(mode: str, jobs: Workload) -> None:
 
 @pytest.mark.parametrize("mode", ["closed", "recorded"])
 def test_outcomes_of_the_bundled_log_in_several_batches(mode: str, monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(Calibration, "SMALLEST_BATCH", 16)
+    monkeypatch.setattr(Calibration, "MIN_BATCH", 16)
     jobs = prepare(read_swf(BUNDLED), limit=700)
     replay(jobs, (Machine if mode == "closed" else Recorded)(jobs), mode)
 

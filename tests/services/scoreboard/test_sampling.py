@@ -9,9 +9,9 @@ from shadowtime.replayer.swf import BUNDLED, prepare, read_swf
 from shadowtime.services.catalogue import configure
 from shadowtime.services.metrics.import_lines import import_lines
 from shadowtime.services.scoreboard.handler import Scoreboard
-from shadowtime.services.scoreboard.sampling import LANES, MOST_QUEUES, MOST_REASONS, Sampling
+from shadowtime.services.scoreboard.sampling import LANES, MAX_QUEUES, MAX_REASONS, Sampling
 from shadowtime.services.scoreboard.wait_quantiles import WaitQuantiles
-from shadowtime.shared.bounds import LATEST, LONGEST
+from shadowtime.shared.bounds import MAX_DURATION, MAX_TIME
 from shadowtime.shared.events import (
     ClusterClosed,
     ClusterOpened,
@@ -137,12 +137,12 @@ def test_every_figure_is_of_a_known_metric_with_its_labels(told: list[Envelope])
 
 def test_many_queues_reasons_and_jobs_share_labels() -> None:
     sampling = Sampling(60)
-    assert len({sampling.queue_of(number) for number in range(1_000)}) == MOST_QUEUES + 1
+    assert len({sampling.queue_of(number) for number in range(1_000)}) == MAX_QUEUES + 1
     assert sampling.queue_of(3) == "3"
     assert sampling.queue_of(999) == "others"
     kills = tuple(Kill(job_number=number, requeue=False, reason=f"because {number}") for number in range(1_000))
     sampling.decide(Decided(time=0, kills=kills))
-    assert len(sampling.decisions) == MOST_REASONS + 1
+    assert len(sampling.decisions) == MAX_REASONS + 1
     assert sampling.decisions.total() == 1_000
     for number in range(LANES + 5):
         sampling.start(number)
@@ -188,8 +188,8 @@ def test_quantiles_of_waits_are_within_one_percent() -> None:
 
 
 def test_absurd_times_and_predictions_leave_samples_that_can_be_stored() -> None:
-    board = Scoreboard(ClusterOpened(time=0, cluster="c", processors=4, unix_start=LATEST, sample_every=60))
-    absurd = RunTimePrediction(point=float(LONGEST), observations=1)
+    board = Scoreboard(ClusterOpened(time=0, cluster="c", processors=4, unix_start=MAX_TIME, sample_every=60))
+    absurd = RunTimePrediction(point=float(MAX_DURATION), observations=1)
     for number in range(3):
         for event in (
             JobSubmitted(time=number, job_number=number, requested_processors=1),
@@ -199,7 +199,7 @@ def test_absurd_times_and_predictions_leave_samples_that_can_be_stored() -> None
             board.handle(Envelope(run="r", sequence=1, event=event, run_time=absurd))
     answer = board.handle(Envelope(run="r", sequence=9, event=ClusterClosed(time=100)))
     assert answer.samples is not None
-    assert [sample.time for sample in answer.samples] == [LATEST + 60, LATEST + 100]
+    assert [sample.time for sample in answer.samples] == [MAX_TIME + 60, MAX_TIME + 100]
     names = {name for name, _, _ in answer.samples[0].figures}
     assert "shadowtime_mean_wait_seconds" in names
     assert "shadowtime_run_time_mean_absolute_error_seconds" in names
@@ -209,7 +209,7 @@ def test_absurd_times_and_predictions_leave_samples_that_can_be_stored() -> None
 
 def test_of_queues_that_share_a_label_it_is_told_when_they_are_empty() -> None:
     board = Scoreboard(ClusterOpened(time=0, cluster="c", processors=4, sample_every=60))
-    last = MOST_QUEUES + 1
+    last = MAX_QUEUES + 1
     jobs = (JobSubmitted(time=0, job_number=at, requested_processors=1, queue_number=at) for at in range(last + 1))
     waited: list[float] = []
     for event in (

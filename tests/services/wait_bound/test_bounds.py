@@ -10,7 +10,7 @@ from hypothesis import strategies as st
 
 from shadowtime.services.wait_bound import queue_bounds
 from shadowtime.services.wait_bound.bound_keys import BoundKeys
-from shadowtime.services.wait_bound.bounds import MOST_QUEUES, AllBounds
+from shadowtime.services.wait_bound.bounds import MAX_QUEUES, AllBounds
 from shadowtime.services.wait_bound.handler import BOUNDERS
 from shadowtime.services.wait_bound.queue_bounds import ALL, FIVE, News, QueueBounds
 from shadowtime.shared.errors import SettingsError
@@ -252,18 +252,18 @@ def test_a_history_too_short_for_its_quantile_is_refused() -> None:
 def test_finding_11_queues_without_end_share_the_bounds_of_the_cluster() -> None:
     """A queue for each job took 25 kB a queue, and each event as long as there were queues."""
     bounder = AllBounds(BoundKeys())
-    for number in range(3 * MOST_QUEUES):
+    for number in range(3 * MAX_QUEUES):
         job = JobSubmitted(time=number, job_number=number, requested_processors=1, queue_number=number)
         told = bounder.predict_one(job)
         own = [each for each in told if each.queue is not None]
         assert len(own) == len(ALL)
-        crowded = number >= MOST_QUEUES
+        crowded = number >= MAX_QUEUES
         assert all(
-            (each.reason == f"bounds of their own have the first {MOST_QUEUES} queues") == crowded for each in own
+            (each.reason == f"bounds of their own have the first {MAX_QUEUES} queues") == crowded for each in own
         )
         bounder.observe(job)
         bounder.learn_one(job, 5)
-    assert len(bounder._queues) == MOST_QUEUES
+    assert len(bounder._queues) == MAX_QUEUES
     again = AllBounds(BoundKeys())
     again.restore(orjson.loads(orjson.dumps(bounder.snapshot())))
     late = JobSubmitted(time=10**6, job_number=10**6, requested_processors=1, queue_number=10**6)

@@ -9,7 +9,7 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from shadowtime.services.wait_bound.conformal import FEWEST, MOST, Conformal
+from shadowtime.services.wait_bound.conformal import MAX_AIM, MIN_WAITS, Conformal
 
 
 class Job(NamedTuple):
@@ -32,7 +32,7 @@ JOBS = st.lists(
     max_size=60,
 )
 GAMMAS = st.sampled_from([0.05, 0.3, 1.0])
-FULL = [Job(0, wait % 4, bounded=False) for wait in range(FEWEST)]
+FULL = [Job(0, wait % 4, bounded=False) for wait in range(MIN_WAITS)]
 """Enough waits for there to be bounds, soon."""
 
 
@@ -59,7 +59,7 @@ def bounds_by_twin(jobs: list[Job], quantile: float, gamma: float, most: int) ->
             if job.submit != now:
                 continue
             count = len(history[-most:])
-            if count >= FEWEST and job.bounded:
+            if count >= MIN_WAITS and job.bounded:
                 at = min(max(math.ceil((1 - alpha) * count - 1e-9), 1), count)
                 issued = bounds[number] = sorted(history[-most:])[at - 1]
                 open_deadlines[number] = now + issued
@@ -157,10 +157,10 @@ def ready(gamma: float = 0.05, quantile: float = 0.95) -> Conformal:
 
 def test_no_bound_before_there_are_enough_waits() -> None:
     conformal = Conformal(0.95, 0.05, most=1000)
-    for number in range(FEWEST):
+    for number in range(MIN_WAITS):
         assert conformal.bound(now=number) is None
         conformal.start(number, time=number, wait=number)
-    assert conformal.bound(now=FEWEST) == FEWEST - 1 - 1
+    assert conformal.bound(now=MIN_WAITS) == MIN_WAITS - 1 - 1
     assert Conformal(0.95, 0.05, most=1000).bound(0) is None
 
 
@@ -204,7 +204,7 @@ def test_the_level_stays_within_its_limits() -> None:
     for n in range(300):
         low.submit(1000 + n, time=1000, bound=5)
         low.start(1000 + n, time=1000, wait=0)
-    assert low.snapshot()["alpha"] == MOST == 0.5
+    assert low.snapshot()["alpha"] == MAX_AIM == 0.5
 
 
 def test_jobs_without_a_bound_only_teach_their_waits() -> None:

@@ -20,7 +20,7 @@ from shadowtime.services.wait_bound.group import Group, bound, ranks
 Floats = npt.NDArray[np.float64]
 Logs = Callable[[Generator], Floats]
 
-MOST, KEEP = 20_000, 59
+MAX_JOBS, KEEP = 20_000, 59
 NORMAL_95 = 1.6448536269514722
 
 
@@ -57,7 +57,7 @@ class Fared(NamedTuple):
 
 def plain(waits: Integers) -> Fared:
     """Return how the plain bound fares."""
-    group, held, changes = Group(MOST, KEEP), [], []
+    group, held, changes = Group(MAX_JOBS, KEEP), [], []
     for position, wait in enumerate(waits.tolist()):
         issued, _ = bound([group], 0, 0.95, 0.95)
         if issued is not None:
@@ -69,7 +69,7 @@ def plain(waits: Integers) -> Fared:
 
 def conformal(waits: Integers) -> npt.NDArray[np.bool_]:
     """Return which conformal bounds held."""
-    bounds, held, time = Conformal(0.95, 0.05, MOST), [], 0
+    bounds, held, time = Conformal(0.95, 0.05, MAX_JOBS), [], 0
     for number, wait in enumerate(waits.tolist()):
         issued = bounds.bound(time)
         if issued is not None:
@@ -163,7 +163,7 @@ def test_false_alarms_beyond_the_true_quantile_are_one_in_8000() -> None:
 
 def test_false_alarms_beyond_the_bound_are_rarer() -> None:
     """One in 17,000: 52 streams of 200 have an alarm in their 5,000 waits. The bound is above the quantile."""
-    streams, count, by_number = 200, 5000, ranks(MOST)
+    streams, count, by_number = 200, 5000, ranks(MAX_JOBS)
     alarmed = sum(
         replay(waits_of(5 + 2 * keyed(seed, 16).standard_normal(count)), by_number, KEEP, LEVELS, RUNS)[0] > 0
         for seed in range(streams)

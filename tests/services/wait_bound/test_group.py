@@ -12,10 +12,10 @@ from shadowtime.services.wait_bound.change_point import EVERY, RUNS
 from shadowtime.services.wait_bound.clusters import Integers
 from shadowtime.services.wait_bound.group import Group, borrowed, bound, ranks
 
-MOST, KEEP = 1000, 59
+MAX_JOBS, KEEP = 1000, 59
 
 
-def filled(waits: list[int], most: int = MOST) -> Group:
+def filled(waits: list[int], most: int = MAX_JOBS) -> Group:
     group = Group(most, KEEP)
     for wait in waits:
         assert group.add(wait, bound=None) == 0
@@ -40,16 +40,16 @@ def shifting(seed: int, count: int) -> Integers:
 @pytest.mark.parametrize("seed", range(10))
 def test_online_is_replay(seed: int) -> None:
     waits = shifting(seed, 900)
-    group = Group(MOST, KEEP)
+    group = Group(MAX_JOBS, KEEP)
     online(waits, group)
-    again = Group.replayed(MOST, KEEP, waits)
+    again = Group.replayed(MAX_JOBS, KEEP, waits)
     assert again.snapshot() == group.snapshot()
     assert online(shifting(seed + 100, 300), group) == online(shifting(seed + 100, 300), again)
     assert again.snapshot() == group.snapshot()
 
 
 def test_most_of_these_change() -> None:
-    assert sum(any(online(shifting(seed, 900), Group(MOST, KEEP))) for seed in range(10)) >= 5
+    assert sum(any(online(shifting(seed, 900), Group(MAX_JOBS, KEEP))) for seed in range(10)) >= 5
 
 
 def test_ranks_are_those_of_the_binomial_method() -> None:
@@ -76,7 +76,7 @@ def test_as_long_as_the_bound_is_within_it() -> None:
 
 
 def test_correlated_waits_may_miss_more_often() -> None:
-    group = Group(MOST, KEEP)
+    group = Group(MAX_JOBS, KEEP)
     assert group._limit == RUNS[0] == 3
     for wait in [1] * (EVERY // 2) + [100_000] * (EVERY // 2 - 1):
         group.add(wait, None)
@@ -96,7 +96,7 @@ def test_no_more_waits_are_remembered_than_said() -> None:
 @settings(max_examples=20, deadline=None)
 def test_a_restored_group_goes_on(before: int, after: int) -> None:
     waits = shifting(before, 601)
-    group, again = Group(MOST, KEEP), filled([1, 2, 3])
+    group, again = Group(MAX_JOBS, KEEP), filled([1, 2, 3])
     online(waits[:before], group)
     again.restore(orjson.loads(orjson.dumps(group.snapshot())))
     rest = waits[before : before + after]

@@ -11,9 +11,9 @@ from shadowtime.services.wait_bound.clusters import cut
 from shadowtime.services.wait_bound.group import Group
 from shadowtime.services.wait_bound.groupings import NO_REQUEST, Grouping, groupings, nodes, rnprod, rtime
 from shadowtime.shared.events import JobSubmitted
-from shadowtime.shared.message import LONGEST
+from shadowtime.shared.message import MAX_DURATION
 
-MOST, KEEP = 5000, 59
+MAX_JOBS, KEEP = 5000, 59
 
 
 def job(processors: int = 1, requested_time: int | None = 60) -> JobSubmitted:
@@ -21,7 +21,7 @@ def job(processors: int = 1, requested_time: int | None = 60) -> JobSubmitted:
 
 
 def made(name: str) -> Grouping:
-    return next(each for each in groupings(MOST, KEEP) if each.name == name)
+    return next(each for each in groupings(MAX_JOBS, KEEP) if each.name == name)
 
 
 def recut() -> tuple[Grouping, np.ndarray[tuple[int], np.dtype[np.int64]], np.ndarray[tuple[int], np.dtype[np.int64]]]:
@@ -34,7 +34,7 @@ def recut() -> tuple[Grouping, np.ndarray[tuple[int], np.dtype[np.int64]], np.nd
 
 
 def test_all_five() -> None:
-    five = groupings(MOST, KEEP)
+    five = groupings(MAX_JOBS, KEEP)
     assert [each.name for each in five] == ["plain", "static", "nodes", "rtime", "rnprod"]
     assert [each.follows for each in five] == [False, False, True, True, True]
     assert [len(each.groups) for each in five] == [1, 4, 1, 1, 1]
@@ -55,7 +55,7 @@ def test_spans_of_fixed_ranges() -> None:
 
 
 def test_no_request_is_longer_than_any() -> None:
-    assert rtime(job(requested_time=None)) == NO_REQUEST > LONGEST
+    assert rtime(job(requested_time=None)) == NO_REQUEST > MAX_DURATION
     assert rnprod(job(3, None)) == 3 * NO_REQUEST
     assert nodes(job(3, None)) == 3
 
@@ -72,7 +72,7 @@ def test_each_range_has_seen_its_waits_in_order() -> None:
     grouping, values, waits = recut()
     for group, (low, high) in zip(grouping.groups, [(0, 50), (50, 120), (120, 200)], strict=True):
         its = waits[(values > low) & (values <= high)]
-        assert group.snapshot() == Group.replayed(MOST, KEEP, its).snapshot()
+        assert group.snapshot() == Group.replayed(MAX_JOBS, KEEP, its).snapshot()
         assert group.history.snapshot() == its[-len(group.history) :].tolist()
 
 
@@ -95,7 +95,7 @@ def test_jobs_without_request_are_a_range_of_their_own_if_their_waits_are() -> N
     grouping = made("rtime")
     grouping.recut(values, np.where(values == NO_REQUEST, 90_000, 10))
     assert grouping.ends == [3600]
-    assert [grouping.at(job(requested_time=each)) for each in (60, 3600, 3601, LONGEST, None)] == [0, 0, 1, 1, 1]
+    assert [grouping.at(job(requested_time=each)) for each in (60, 3600, 3601, MAX_DURATION, None)] == [0, 0, 1, 1, 1]
 
 
 def test_a_restored_grouping_is_the_same() -> None:
@@ -116,7 +116,7 @@ def test_a_restored_grouping_is_the_same() -> None:
 @given(st.lists(st.integers(1, 1000), unique=True, max_size=8).map(sorted), st.integers(1, 1100))
 @settings(deadline=None)
 def test_every_value_is_in_the_one_range_that_spans_it(ends: list[int], processors: int) -> None:
-    grouping = Grouping("nodes", nodes, ends, MOST, KEEP)
+    grouping = Grouping("nodes", nodes, ends, MAX_JOBS, KEEP)
     spans = [grouping.span(at) for at in range(len(grouping.groups))]
     within = [(low is None or low <= processors) and (high is None or processors <= high) for low, high in spans]
     assert within.count(True) == 1

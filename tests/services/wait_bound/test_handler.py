@@ -12,7 +12,7 @@ from shadowtime.services.wait_bound import queue_bounds
 from shadowtime.services.wait_bound.handler import BOUNDERS, WaitBounds
 from shadowtime.services.wait_bound.queue_bounds import ALL, FIVE
 from shadowtime.shared.events import ClusterOpened, Envelope, Event, JobEnded, JobStarted, JobSubmitted, Rejected
-from shadowtime.shared.message import LONGEST
+from shadowtime.shared.message import MAX_DURATION
 from shadowtime.shared.predictions import WaitBound
 from shadowtime.shared.predictor import Silent
 from shadowtime.shared.spec import parse
@@ -197,5 +197,5 @@ def test_a_wait_beyond_all_reason_does_not_end_the_stage() -> None:
     for number in range(60):
         handle(stage, submitted(number, 0))
     for number in range(60):
-        handle(stage, JobStarted(time=LONGEST + 1, job_number=number, processors=1))
-    handle(stage, submitted(100, LONGEST + 1))
+        handle(stage, JobStarted(time=MAX_DURATION + 1, job_number=number, processors=1))
+    handle(stage, submitted(100, MAX_DURATION + 1))

@@ -11,7 +11,7 @@ from aiokafka.record.default_records import DefaultRecordBatchBuilder
 from aiokafka.record.memory_records import MemoryRecords
 from aiokafka.record.util import calc_crc32c
 
-from shadowtime.shared.bounds import MOST_UNPACKED
+from shadowtime.shared.bounds import MAX_UNPACKED
 from shadowtime.shared.streaming import bus
 from shadowtime.shared.streaming.unpacking import TooLarge, unpacked
 
@@ -55,7 +55,7 @@ def test_a_codec_that_is_not_known_holds_nobody_up(codec: int) -> None:
 
 
 def test_a_batch_is_unpacked_no_further_than_its_bound() -> None:
-    found, behind = read(batch(0, [bytes(MOST_UNPACKED)], GZIP) + batch(1, [b"d"], 0))
+    found, behind = read(batch(0, [bytes(MAX_UNPACKED)], GZIP) + batch(1, [b"d"], 0))
     assert [(offset, key) for offset, key, _ in found] == [(0, None), (1, b"kth")]
     assert behind == 2
 
@@ -63,6 +63,6 @@ def test_a_batch_is_unpacked_no_further_than_its_bound() -> None:
 def test_members_of_gzip_count_together() -> None:
     assert unpacked(gzip.compress(b"a") + gzip.compress(b"b")) == b"ab"
     with pytest.raises(TooLarge):
-        unpacked(gzip.compress(bytes(MOST_UNPACKED)) + gzip.compress(b"b"))
+        unpacked(gzip.compress(bytes(MAX_UNPACKED)) + gzip.compress(b"b"))
     with pytest.raises(zlib.error):
         unpacked(b"no gzip")

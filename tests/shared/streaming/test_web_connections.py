@@ -14,9 +14,9 @@ from pathlib import Path
 import pytest
 from aiohttp import web
 
-from shadowtime.shared.logs import MOST_LINES, FewAMinute
+from shadowtime.shared.logs import MAX_LINES, FewAMinute
 from shadowtime.shared.streaming import web_connections
-from shadowtime.shared.streaming.web_connections import MOST_CONNECTIONS, MOST_UNANSWERED
+from shadowtime.shared.streaming.web_connections import MAX_CONNECTIONS, MAX_UNANSWERED
 from shadowtime.shared.streaming.web_log import log
 from shadowtime.stack.ports import free_port
 from tests.patience import PATIENCE
@@ -83,7 +83,7 @@ def test_finding_13_of_1100_idle_connections_the_oldest_go_and_a_visitor_gets_in
         assert served.ask()[0] == 200
         waits.append(time.monotonic() - began)
     assert min(waits) < 1.0
-    assert len(served.listening.connections) <= MOST_CONNECTIONS
+    assert len(served.listening.connections) <= MAX_CONNECTIONS
     before = served.cpu()
     time.sleep(2.0)
     assert served.cpu() - before < 0.2
@@ -224,7 +224,7 @@ def test_finding_18_what_is_no_request_is_one_line_and_few_of_them(
             assert len(body) < 40_000  # a line of the request, written out
             assert b"Traceback" not in body
     lines = [record for record in caplog.records if record.name == "shadowtime.web"]
-    assert 1 <= len(lines) <= 2 * (MOST_LINES + 1)  # the minute may end meanwhile
+    assert 1 <= len(lines) <= 2 * (MAX_LINES + 1)  # the minute may end meanwhile
     for record in lines:
         assert not record.exc_info
         assert record.getMessage().isprintable()
@@ -256,7 +256,7 @@ def test_finding_13_without_descriptors_it_neither_spins_nor_fills_the_log(tmp_p
         process.wait()
     lines = told.read_text().splitlines()
     assert "Traceback" not in told.read_text()
-    assert len(lines) <= 2 * (MOST_LINES + 1), lines[:5]
+    assert len(lines) <= 2 * (MAX_LINES + 1), lines[:5]
     assert waited < 20.0
 
 
@@ -274,4 +274,4 @@ def _cpu(pid: int) -> float:
 
 
 def test_more_than_can_be_unanswered_is_more_than_any_head() -> None:
-    assert MOST_UNANSWERED > 2 * 8_190
+    assert MAX_UNANSWERED > 2 * 8_190

@@ -1,0 +1,136 @@
+"""What is installed: one package, `shadowtime`, light without its extras, that writes where it is called."""
+
+import os
+import subprocess
+import sys
+import zipfile
+from pathlib import Path
+
+import pytest
+
+from shadowtime.__main__ import COMMANDS
+from tests.patience import PATIENCE
+
+ROOT = Path(__file__).parents[1]
+
+WITHOUT_STREAM = """
+import sys
+from shadowtime.shared.start_up import STREAM
+sys.modules.update(dict.fromkeys([*STREAM, "grafana_client"]))  # None in the place of a module: it cannot be imported
+from shadowtime.__main__ import main
+sys.argv[0] = "shadowtime"
+main()
+"""
+
+
+@pytest.fixture(scope="module")
+def wheel(tmp_path_factory: pytest.TempPathFactory) -> Path:
+    folder = tmp_path_factory.mktemp("dist")
+    command = [sys.executable, "-m", "hatchling", "build", "-t", "wheel", "-d", str(folder)]
+    subprocess.run(command, cwd=ROOT, check=True, capture_output=True, timeout=PATIENCE)
+    (built,) = folder.glob("*.whl")
+    return built
+
+
+@pytest.fixture(scope="module")
+def installed(wheel: Path, tmp_path_factory: pytest.TempPathFactory) -> Path:
+    """The package alone, unpacked as an installer does, and nothing of the checkout."""
+    folder = tmp_path_factory.mktemp("site-packages")
+    with zipfile.ZipFile(wheel) as archive:
+        archive.extractall(folder)
+    return folder
+
+
+def called(installed: Path, home: Path, *arguments: str) -> "subprocess.CompletedProcess[str]":
+    """Call the command as installed, with the core's libraries alone."""
+    environment = {name: value for name, value in os.environ.items() if not name.startswith("SHADOWTIME_")}
+    return subprocess.run(
+        [sys.executable, "-c", WITHOUT_STREAM, *arguments],
+        cwd=home,
+        env=environment | {"PYTHONPATH": str(installed), "XDG_CACHE_HOME": str(home / "cache"), "COLUMNS": "120"},
+        capture_output=True,
+        text=True,
+        timeout=PATIENCE,
+        check=False,
+    )
+
+
+def test_nothing_but_the_package_lands_in_site_packages(wheel: Path) -> None:
+    names = zipfile.ZipFile(wheel).namelist()
+    assert {name.split("/")[0] for name in names} == {
+        "shadowtime",
+        f"{wheel.name[: wheel.name.index('-py3')]}.dist-info",
+    }
+    assert len(names) == len(set(names))
+
+
+def test_the_wheel_has_every_file_of_the_folders_and_nothing_compiled(wheel: Path) -> None:
+    listed = subprocess.run(
+        ["git", "ls-files", "services", "shared", "replayer", "dashboards", "stack"],
+        cwd=ROOT,
+        capture_output=True,
+        text=True,
+        check=True,
+    )
+    packed = {name.removeprefix("shadowtime/") for name in zipfile.ZipFile(wheel).namelist()}
+    assert set(listed.stdout.split()) <= packed
+    assert not [name for name in packed if name.endswith((".pyc", ".nbc", ".nbi"))]
+
+
+def test_replays_and_reports_need_neither_kafka_nor_grafana(installed: Path, tmp_path: Path) -> None:
+    home = tmp_path / "home"
+    home.mkdir()
+    before = {path: path.stat().st_mtime_ns for path in installed.rglob("*.py")}
+    done = called(
+        installed, home, "replay", "--jobs", "40", "--policy", "easy", "--policy", "best", "--report", "r.html"
+    )
+    assert done.returncode == 0, done.stderr
+    assert "best" in done.stdout
+    assert sorted(path.name for path in home.iterdir()) == ["cache", "r.html"]
+    assert {path: path.stat().st_mtime_ns for path in installed.rglob("*.py")} == before
+    assert not list(installed.rglob("*.nbi"))
+    assert list((home / "cache" / "shadowtime" / "kernels").rglob("*.nbi"))
+
+
+@pytest.mark.parametrize(
+    "arguments",
+    [["watch", "decisions"], ["serve", "scheduler"], ["replay", "--transport", "kafka"], ["ask", "--cluster", "k"]],
+    ids=" ".join,
+)
+def test_what_takes_the_stream_names_the_extra(installed: Path, tmp_path: Path, arguments: list[str]) -> None:
+    done = called(installed, tmp_path, *arguments)
+    assert done.returncode == 2
+    assert done.stderr.count("\n") == 1
+    assert done.stderr.startswith("error: this takes ")
+    assert done.stderr.endswith("pip install 'shadowtime[stream]'\n")
+
+
+def test_help_names_every_command_at_once() -> None:
+    told = subprocess.run(
+        [sys.executable, "-X", "importtime", "-m", "shadowtime", "--help"],
+        cwd=ROOT,
+        capture_output=True,
+        text=True,
+        check=True,
+    )
+    assert all(f"\n  {name} " in told.stdout for name in COMMANDS)
+    assert all(len(line) <= 80 for line in told.stdout.splitlines())
+    imported = {line.rpartition("|")[2].strip() for line in told.stderr.splitlines()}
+    assert not imported & {"numpy", "numba", "pydantic", "typer"}
+
+
+@pytest.mark.parametrize("name", sorted(COMMANDS))
+def test_every_command_has_help_under_its_own_name(name: str) -> None:
+    done = subprocess.run(
+        [sys.executable, "-m", "shadowtime", name, "--help"], cwd=ROOT, capture_output=True, text=True, check=True
+    )
+    assert f"shadowtime {name}" in done.stdout
+
+
+def test_an_unknown_command_is_one_line() -> None:
+    done = subprocess.run(
+        [sys.executable, "-m", "shadowtime", "relpay"], cwd=ROOT, capture_output=True, text=True, check=False
+    )
+    assert done.returncode == 2
+    assert done.stderr.startswith("error: unknown command 'relpay'; known: replay, ")
+    assert done.stderr.count("\n") == 1
