@@ -42,7 +42,7 @@ from shadowtime.replayer.output import STANDARD_OUTPUT, result_file
 from shadowtime.replayer.pace import Pace
 from shadowtime.replayer.records import DecisionLog, Schedule
 from shadowtime.replayer.run_record import RunRecord
-from shadowtime.replayer.source import Marks
+from shadowtime.replayer.source import JobTraits
 from shadowtime.replayer.swf import BUNDLED, Oversized, Requests
 from shadowtime.services.catalogue import entries
 from shadowtime.shared.command_line import application, messages, one_line, run_app, say
@@ -165,7 +165,7 @@ def compare(
             bound,
             seed,
             changes,
-            Marks(restartable == "yes", moldable == "yes", parse_speedup(speedup)),
+            JobTraits(restartable == "yes", moldable == "yes", parse_speedup(speedup)),
         )
         for cluster in clusters
         for label, configuration in chosen

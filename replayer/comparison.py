@@ -11,7 +11,7 @@ from shadowtime.replayer.embedded import EmbeddedReplay, Observer
 from shadowtime.replayer.machine import Machine
 from shadowtime.replayer.pace import Pace
 from shadowtime.replayer.recorded import Recorded
-from shadowtime.replayer.source import UNMARKED, Marks, Source
+from shadowtime.replayer.source import DEFAULT_TRAITS, JobTraits, Source
 from shadowtime.replayer.stopwatch import Stopwatch
 from shadowtime.replayer.swf import YEAR_2000, Workload
 from shadowtime.services.catalogue import Configuration
@@ -53,12 +53,12 @@ class Plan(NamedTuple):
     wait_bound: str = "none"
     seed: int = 0
     capacity: tuple[CapacityChanged, ...] = ()
-    marks: Marks = UNMARKED
+    traits: JobTraits = DEFAULT_TRAITS
     sample_every: int | None = None
 
     def source(self) -> Source:
         """Return the events of the run, at their beginning."""
-        return SOURCES[self.mode](self.workload, self.capacity, self.marks)
+        return SOURCES[self.mode](self.workload, self.capacity, self.traits)
 
     def opened(self) -> ClusterOpened:
         """Return the settings of the run."""
@@ -184,9 +184,9 @@ def as_json(results: Sequence[Result], rewritten: Mapping[str, str] | None = Non
             "wait_bound": plan.wait_bound,
             "seed": plan.seed,
             "capacity": [[change.time, change.processors] for change in plan.capacity],
-            "restartable": plan.marks.restartable,
-            "moldable": plan.marks.moldable,
-            "speedup": None if plan.marks.speedup is None else plan.marks.speedup.model_dump(),
+            "restartable": plan.traits.restartable,
+            "moldable": plan.traits.moldable,
+            "speedup": None if plan.traits.speedup is None else plan.traits.speedup.model_dump(),
         },
         "policies": [_policy_row(result) for result in schedules],
         "run_time_predictions": [

@@ -106,7 +106,7 @@ class EmbeddedReplay:
         if isinstance(envelope.event, Rejected):
             raise ReplayError(f"event {self._sequence} of run {self.run!r} was rejected: {envelope.event.reason}")
         if self._sequence == 0:
-            self._stages = [stage for stage in self._stages if not stage.silent]
+            self._stages = [stage for stage in self._stages if not stage.passthrough]
         self._sequence += 1
         self.last = envelope
         for observer in self._observers:

@@ -9,7 +9,7 @@ from dataclasses import dataclass
 from heapq import heapify, heappop, heappush
 from typing import Any
 
-from shadowtime.replayer.source import OUTCOMES, UNMARKED, Marks, submission
+from shadowtime.replayer.source import DEFAULT_TRAITS, OUTCOMES, JobTraits, submission
 from shadowtime.replayer.swf import Job, Workload
 from shadowtime.shared.bounds import MAX_TIME
 from shadowtime.shared.errors import ReplayError
@@ -62,7 +62,7 @@ class Machine:
         The jobs.
     capacity
         Changes of the machine's size, in order of time.
-    marks
+    traits
         What may be done to its jobs.
     """
 
@@ -70,11 +70,11 @@ class Machine:
         self,
         workload: Workload,
         capacity: Sequence[CapacityChanged] = (),
-        marks: Marks = UNMARKED,
+        traits: JobTraits = DEFAULT_TRAITS,
     ) -> None:
         self._workload = workload
         self._capacity = capacity
-        self._marks = marks
+        self._marks = traits
         self._arrived = 0
         self._changed = 0
         self._time = 0

@@ -5,7 +5,7 @@ from typing import Any
 
 import numpy as np
 
-from shadowtime.replayer.source import OUTCOMES, UNMARKED, Marks, submission
+from shadowtime.replayer.source import DEFAULT_TRAITS, OUTCOMES, JobTraits, submission
 from shadowtime.replayer.swf import Workload
 from shadowtime.shared.bounds import MAX_TIME
 from shadowtime.shared.errors import TraceError
@@ -30,11 +30,11 @@ class Recorded:
         self,
         workload: Workload,
         capacity: Sequence[CapacityChanged] = (),
-        marks: Marks = UNMARKED,
+        traits: JobTraits = DEFAULT_TRAITS,
     ) -> None:
         self._workload = workload
         self._capacity = capacity
-        self._marks = marks
+        self._marks = traits
         columns = workload.columns
         submit, wait = columns["submit_time"], columns["wait_time"]
         if (wait == -1).all():

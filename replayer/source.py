@@ -42,7 +42,7 @@ class Source(Protocol):
         ...
 
 
-class Marks(NamedTuple):
+class JobTraits(NamedTuple):
     """What may be done to every job of a log."""
 
     restartable: bool = True
@@ -50,10 +50,10 @@ class Marks(NamedTuple):
     speedup: SpeedUp | None = None
 
 
-UNMARKED = Marks()
+DEFAULT_TRAITS = JobTraits()
 
 
-def submission(job: Job, marks: Marks = UNMARKED) -> JobSubmitted:
+def submission(job: Job, traits: JobTraits = DEFAULT_TRAITS) -> JobSubmitted:
     """Return what the pipeline is told of a job at its submission: everything but its future."""
     return JobSubmitted(
         time=job.submit_time,
@@ -65,7 +65,7 @@ def submission(job: Job, marks: Marks = UNMARKED) -> JobSubmitted:
         executable_number=job.executable_number,
         queue_number=job.queue_number,
         partition_number=job.partition_number,
-        restartable=marks.restartable,
-        moldable=marks.moldable,
-        speedup=marks.speedup,
+        restartable=traits.restartable,
+        moldable=traits.moldable,
+        speedup=traits.speedup,
     )

@@ -169,15 +169,15 @@ class StreamedReplay:
                 await self._tell(event)
         await self._tell(ClusterClosed(time=time))
         await self._confirm()
-        return await self._patiently(self._closed, "the scores")
+        return await self._wait_for(self._closed, "the scores")
 
     async def _answer(self, point: int) -> Decided:
         if point in self._decided:
             return self._decided.pop(point)
         awaited = self._awaited[point] = asyncio.get_running_loop().create_future()
-        return await self._patiently(awaited, f"the decision at sequence {point}")
+        return await self._wait_for(awaited, f"the decision at sequence {point}")
 
-    async def _patiently(self, awaited: "asyncio.Future[Answer]", what: str) -> Answer:
+    async def _wait_for(self, awaited: "asyncio.Future[Answer]", what: str) -> Answer:
         """Wait for an answer as long as anything is answered: stages may be far behind a recorded replay."""
         patience = self._settings.barrier_seconds
         while not awaited.done():

@@ -3,7 +3,7 @@
 from typing import Any, ClassVar
 
 from shadowtime.shared.events import ClusterOpened, Envelope, JobSubmitted, Rejected
-from shadowtime.shared.predictor import Predictor, Silent
+from shadowtime.shared.predictor import Passthrough, Predictor
 from shadowtime.shared.stage_handler import StageHandler
 
 
@@ -18,7 +18,7 @@ class PredictingStage(StageHandler):
     def __init__(self, opened: ClusterOpened, predictor: Predictor[JobSubmitted, Any, Any]) -> None:
         super().__init__(opened)
         self.predictor = predictor
-        self.silent = type(predictor).predict_one is Silent.predict_one
+        self.passthrough = type(predictor).predict_one is Passthrough.predict_one
 
     def handle(self, envelope: Envelope) -> Envelope:
         """Answer the event, then let the predictor see it."""

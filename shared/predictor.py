@@ -39,7 +39,7 @@ class Predictor(Protocol[X, Y, P]):
         ...
 
 
-class Silent:
+class Passthrough:
     """A predictor that never says anything; each stage has one under a name of its own."""
 
     name: ClassVar[str] = "none"

@@ -69,9 +69,9 @@ class StageRun:
         self.spoiled = False
 
     @property
-    def silent(self) -> bool:
+    def passthrough(self) -> bool:
         """Whether it has been opened, and adds nothing to this run."""
-        return self.handler is not None and self.handler.silent
+        return self.handler is not None and self.handler.passthrough
 
     def push(self, envelope: Envelope) -> Envelope | None:
         """Handle the next envelope of the run and return what to forward; None for a duplicate.

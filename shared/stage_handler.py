@@ -26,7 +26,7 @@ class StageHandler:
     after the event was checked and before the jobs in the system change.
     """
 
-    silent = False
+    passthrough = False
     """Whether, in this run, it forwards every envelope as it came."""
 
     def __init__(self, opened: ClusterOpened) -> None:

@@ -25,7 +25,7 @@ app = typer.Typer(add_completion=False, pretty_exceptions_enable=False, no_args_
 
 UP_SECONDS = 120.0
 DOWN_SECONDS = 20.0
-LEASH_SECONDS = 5.0
+GUARD_SECONDS = 5.0
 HOPELESS = 4
 """Restarts after which `up` gives up on a process."""
 
@@ -101,7 +101,7 @@ def down(folder: Folder = STACK) -> None:
     os.kill(pid, signal.SIGTERM)
     while supervisor_of(folder) is not None:
         if time.monotonic() - began > DOWN_SECONDS:
-            os.kill(pid, signal.SIGKILL)  # its processes are on leashes and go with it
+            os.kill(pid, signal.SIGKILL)  # its processes have guards, and go with it
             raise ServerError(f"the supervisor {pid} did not end within {DOWN_SECONDS:g} s and was killed")
         time.sleep(0.05)
     console.print(f"ended in {time.monotonic() - began:.1f} s; data stay in {folder}")
@@ -135,7 +135,7 @@ def install(context: typer.Context) -> None:
 
 def require(plan: Plan) -> None:
     """Raise `ServerError` if the plan cannot be carried out; what a killed supervisor left has a moment to end."""
-    deadline = time.monotonic() + LEASH_SECONDS
+    deadline = time.monotonic() + GUARD_SECONDS
     while True:
         try:
             return plan.require()

@@ -19,7 +19,7 @@ from types import TracebackType
 from typing import BinaryIO, ClassVar, Self
 
 from shadowtime.shared.errors import ShadowtimeError
-from shadowtime.stack.leash import Leash
+from shadowtime.stack.parent_death import ParentDeathGuard
 from shadowtime.stack.ports import HOST, free_port, is_free
 
 Settings = Mapping[str, str | int]
@@ -60,7 +60,7 @@ class Server(ABC):
         self.log = self.folder / "server.log"
         self._log_start = 0
         self._process: subprocess.Popen[bytes] | None = None
-        self._leash: Leash | None = None
+        self._guard: ParentDeathGuard | None = None
 
     @classmethod
     @abstractmethod
@@ -126,7 +126,7 @@ class Server(ABC):
                 umask=OWNER_ONLY,
             )
         try:
-            self._leash = Leash(self._process.pid)
+            self._guard = ParentDeathGuard(self._process.pid)
             if wait:
                 self._wait_until_it_answers(self._process)
         except BaseException:
@@ -202,9 +202,9 @@ class Server(ABC):
             time.sleep(POLL_SECONDS)
 
     def _release(self) -> None:
-        if self._leash is not None:
-            self._leash.release()
-        self._leash = None
+        if self._guard is not None:
+            self._guard.release()
+        self._guard = None
 
     def _error(self, what: str) -> ServerError:
         """Return an error that ends with what the server logged last, this time."""

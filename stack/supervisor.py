@@ -1,7 +1,7 @@
 """The process that keeps the stack running, in the background: `python -m shadowtime.stack.supervisor FOLDER`.
 
 `shadowtime stack up` starts it. It ends on SIGTERM, workers before servers; what it started never outlives it, for each
-process is on a leash (`stack/leash.py`).
+process is under a guard (`stack/parent_death.py`).
 """
 
 import asyncio
@@ -17,8 +17,8 @@ from pathlib import Path
 from shadowtime.shared.errors import ShadowtimeError
 from shadowtime.shared.streaming.bus import prepare_topics
 from shadowtime.shared.streaming.settings import Settings
-from shadowtime.stack.keeper import Keeper
 from shadowtime.stack.plan import Plan
+from shadowtime.stack.restart_loop import RestartLoop
 from shadowtime.stack.roles import ADMIN
 from shadowtime.stack.server import OWNER_ONLY, Server, ServerError
 from shadowtime.stack.servers import Kafka
@@ -40,7 +40,7 @@ class Supervisor:
         self._plan = plan
         self._servers = plan.make_servers()
         self._workers = [*plan.make_workers(), plan.make_live_page()]
-        self._keepers: list[Keeper] = []
+        self._loops: list[RestartLoop] = []
         self._told: State | None = None
         self._stopping = threading.Event()
 
@@ -51,10 +51,10 @@ class Supervisor:
     def run(self) -> None:
         """Keep the stack running until `stop` is called."""
         servers = self._start(self._servers)
-        workers: list[Keeper] = []
+        workers: list[RestartLoop] = []
         try:
             while not self._stopping.wait(TELL_SECONDS):
-                if not workers and all(keeper.healthy for keeper in servers) and self._granted():
+                if not workers and all(loop.healthy for loop in servers) and self._granted():
                     workers = self._start(self._workers)
                 self._tell()
         finally:
@@ -78,25 +78,25 @@ class Supervisor:
             return False
         return True
 
-    def _start(self, servers: Sequence[Server]) -> list[Keeper]:
-        keepers = [Keeper(server) for server in servers]
-        self._keepers += keepers
-        for keeper in keepers:
-            keeper.start()
-        return keepers
+    def _start(self, servers: Sequence[Server]) -> list[RestartLoop]:
+        loops = [RestartLoop(server) for server in servers]
+        self._loops += loops
+        for loop in loops:
+            loop.start()
+        return loops
 
     def _tell(self) -> None:
         processes = tuple(
             Process(
-                keeper.name,
-                keeper.server.address,
-                keeper.pid,
-                keeper.restarts,
-                keeper.healthy,
-                keeper.trouble,
-                str(keeper.server.log),
+                loop.name,
+                loop.server.address,
+                loop.pid,
+                loop.restarts,
+                loop.healthy,
+                loop.trouble,
+                str(loop.server.log),
             )
-            for keeper in self._keepers
+            for loop in self._loops
         )
         state = State(os.getpid(), len(self._servers) + len(self._workers), processes)
         if state != self._told:
@@ -104,11 +104,11 @@ class Supervisor:
             self._told = state
 
 
-def _end(keepers: Sequence[Keeper], seconds: float) -> None:
-    for keeper in keepers:
-        keeper.stop_within(seconds)
-    for keeper in keepers:
-        keeper.join()
+def _end(loops: Sequence[RestartLoop], seconds: float) -> None:
+    for loop in loops:
+        loop.stop_within(seconds)
+    for loop in loops:
+        loop.join()
 
 
 def main() -> int:

@@ -11,7 +11,7 @@ from collections.abc import Iterator
 from contextlib import ExitStack, contextmanager
 
 from shadowtime.shared.command_line import run_app
-from shadowtime.stack.leash import Leash
+from shadowtime.stack.parent_death import ParentDeathGuard
 from tests.parity.workers import ROOT
 
 LOOP = [sys.executable, "-c", "while True: pass"]
@@ -22,13 +22,13 @@ TESTS = ["tests/parity", "tests/faults", "-m", "not archive"]
 def busy_loop() -> Iterator[None]:
     """Keep one processor busy; the loop ends with this process, however that ends."""
     with subprocess.Popen(LOOP) as loop:
-        leash = Leash(loop.pid)
+        guard = ParentDeathGuard(loop.pid)
         try:
             yield
         finally:
             loop.kill()
             loop.wait()
-            leash.release()
+            guard.release()
 
 
 def main() -> int:

@@ -1,6 +1,6 @@
 """Let no process outlive the tests that started it, directly or not, however they end.
 
-Servers are on leashes (`stack/leash.py`); what tests start beside them is known by a variable of its environment.
+Servers have guards (`stack/parent_death.py`); what tests start beside them is known by a variable of its environment.
 """
 
 import os

@@ -23,7 +23,7 @@ from shadowtime.shared.predictions import WaitBound
 from shadowtime.shared.streaming.redis_store import connect
 from shadowtime.shared.streaming.run_follower import RedisReader
 from shadowtime.shared.streaming.settings import Settings
-from shadowtime.shared.streaming.web import address_of, listening, told_to_end
+from shadowtime.shared.streaming.web import address_of, listening, shutdown_event
 from shadowtime.shared.wording import quoted
 
 log = logging.getLogger("shadowtime.ask")
@@ -58,7 +58,7 @@ async def ask_once(settings: Settings, question: Question) -> Answer:
 async def serve(settings: Settings, host: str, port: int, names: Sequence[str] = ()) -> None:
     """Answer over HTTP until SIGTERM or Ctrl-C."""
     async with reading(settings) as reader:
-        ended = told_to_end()
+        ended = shutdown_event()
         made = application(Answers(STAGE, reader), partial(reader.wait_for, 0))
         async with listening(made, host, port, names) as server:
             log.info("answering at %sbound", address_of(server))

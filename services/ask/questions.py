@@ -243,7 +243,7 @@ def _answer(question: Question, run: str, state: StageRun) -> Answer | None:
     if cluster != question.cluster:
         reason = f"{quoted(run)} is a run of cluster {quoted(cluster)}, not of {quoted(question.cluster)}"
         raise Unanswerable(404, reason, "run")
-    if handler.silent:
+    if handler.passthrough:
         return Answer(cluster=cluster, run=run, sequence=state.sequence, time=handler.time, bounds=())
     largest = max(handler.processors, handler.opened.processors)
     if question.processors > largest:

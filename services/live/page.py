@@ -18,7 +18,7 @@ from shadowtime.shared.events import Envelope
 from shadowtime.shared.streaming.bus import prepare_topics
 from shadowtime.shared.streaming.settings import Settings
 from shadowtime.shared.streaming.subscribe import subscribe
-from shadowtime.shared.streaming.web import address_of, listening, told_to_end
+from shadowtime.shared.streaming.web import address_of, listening, shutdown_event
 from shadowtime.shared.topics import SCORES
 
 log = logging.getLogger("shadowtime.live")
@@ -64,7 +64,7 @@ async def serve_live(settings: Settings, host: str, port: int, names: Sequence[s
         If the port is taken, or one of `names` is none.
     """
     await prepare_topics(settings)
-    ended = told_to_end()
+    ended = shutdown_event()
     live = LivePage(LiveRuns())
     following = asyncio.create_task(follow(settings, live))
     waiting = asyncio.create_task(ended.wait())

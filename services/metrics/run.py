@@ -16,7 +16,7 @@ from shadowtime.shared.errors import SettingsError
 from shadowtime.shared.streaming.http_access import bearer_token
 from shadowtime.shared.streaming.kafka_follower import GroupFollower, TailFollower
 from shadowtime.shared.streaming.settings import Settings
-from shadowtime.shared.streaming.web import listening, told_to_end
+from shadowtime.shared.streaming.web import listening, shutdown_event
 from shadowtime.shared.streaming.web_names import split_names
 from shadowtime.shared.streaming.worker_pages import worker_pages
 from shadowtime.shared.topics import DECISIONS, SCORES
@@ -48,7 +48,7 @@ async def run_metrics(settings: Settings) -> None:
                 session(settings.grafana_url, settings.grafana_username, settings.grafana_password, PUSH_SECONDS)
             )
             feeding.append(GrafanaLive(tail, grafana, health).run)
-        ended = told_to_end()
+        ended = shutdown_event()
         work = [asyncio.create_task(feed()) for feed in feeding]
         if settings.web_port:
             pages = worker_pages(lambda: (True, {"stage": "metrics", "healthy": True}), health.registry)

@@ -1,9 +1,9 @@
 """No prediction: the request is all that is known."""
 
-from shadowtime.shared.predictor import Silent
+from shadowtime.shared.predictor import Passthrough
 
 
-class Requested(Silent):
+class Requested(Passthrough):
     """Predict nothing, so that every decision rests on the request, as batch systems do today."""
 
     name = "requested"

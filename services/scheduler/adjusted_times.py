@@ -9,7 +9,7 @@ from shadowtime.shared.spec import parse, wrong_key
 from shadowtime.shared.wording import quoted
 
 
-class Uses(BaseModel):
+class AdjustmentUse(BaseModel):
     """What the scheduler makes of adjusted requests; nothing, where a SPEC does not say.
 
     The regular scheme of Tang et al. (P4, section 4.4) has all three switches on, the selective one all but `running`.
@@ -36,12 +36,12 @@ class Uses(BaseModel):
     distribution: Literal["ignore", "limit", "prior"] = "ignore"
 
     @classmethod
-    def of(cls, adjustment: str) -> "Uses":
+    def of(cls, adjustment: str) -> "AdjustmentUse":
         """Return what the SPEC of a walltime adjustment says.
 
-        >>> Uses.of("percentile(key=user,queue=yes,candidates=yes,running=no,distribution=limit)").distribution
+        >>> AdjustmentUse.of("percentile(key=user,queue=yes,candidates=yes,running=no,distribution=limit)").distribution
         'limit'
-        >>> Uses.of("none") == Uses()
+        >>> AdjustmentUse.of("none") == AdjustmentUse()
         True
         """
         try:

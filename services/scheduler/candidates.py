@@ -60,8 +60,8 @@ TOO_MUCH = -2
 """In the place of a row: weighing all would have been too much work."""
 
 
-class Tried(NamedTuple):
-    """What `try_candidates` returns."""
+class Evaluation(NamedTuple):
+    """What `evaluate_candidates` returns."""
 
     accepted: int
     measures: Table
@@ -78,7 +78,7 @@ class Tried(NamedTuple):
     " int64[::1], int64[::1], boolean[::1], float64[:, ::1], float64[::1], boolean, int64, float64, float64,"
     " float64[:, ::1], boolean, int64)"
 )
-def try_candidates(
+def evaluate_candidates(
     now: int,
     needed: int,
     head_run_time: float,

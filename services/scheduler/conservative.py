@@ -100,10 +100,10 @@ class Conservative(Policy):
         self.on_requests = keys.plan == "requested"
         self.starts_only = keys.shape == "requested"
         self.chance = 0
-        self.places: Columns = np.empty((5, 0), dtype=np.int64)
+        self.reservations: Columns = np.empty((5, 0), dtype=np.int64)
         """Of the jobs that waited at the last pass."""
         self.returned: dict[int, Suspended] = {}
-        """Places of jobs whose trials have ended since then."""
+        """Reservations of jobs whose trials have ended since then."""
         self.freed = False
         """Whether processors have come free since then."""
         self.foreseen, self.waited = 0, 0
@@ -131,15 +131,15 @@ class Conservative(Policy):
         processors, run_times = map(
             np.ascontiguousarray, self.shapes.columns(queue.job_number, queue.processors, estimates)
         )
-        self.places = self._carried(queue)
+        self.reservations = self._carried(queue)
         planned = self._planned(now, running, free, processors, run_times, order)
-        rows, later, held = settled(now, self.places, planned.starts, planned.shapes, order, processors)
+        rows, later, held = settled(now, self.reservations, planned.starts, planned.shapes, order, processors)
         self.freed = False
         phases = Phases(
             queue,
             estimates,
             planned,
-            self.places if keep else None,
+            self.reservations if keep else None,
             free - held,
             self.shapes,
             self.trials,
@@ -156,23 +156,23 @@ class Conservative(Policy):
         return starts + trials
 
     def _carried(self, queue: Queue) -> Columns:
-        places = carried(self.places, queue.job_number, queue.submit_time)
+        reservations = carried(self.reservations, queue.job_number, queue.submit_time)
         for number, place in self.returned.items():
-            row = places[NUMBER] == number
-            places[STARTS, row], places[FIRST, row] = place.start, place.guaranteed
-            places[SHAPE, row] = place.shape
+            row = reservations[NUMBER] == number
+            reservations[STARTS, row], reservations[FIRST, row] = place.start, place.guaranteed
+            reservations[SHAPE, row] = place.shape
         self.returned.clear()
-        return places
+        return reservations
 
     def _planned(
         self, now: int, running: Running, free: int, processors: Columns, run_times: Columns, order: Column
     ) -> Plan:
-        """Return the plan; the places of jobs that run on trial are planned around."""
+        """Return the plan; the reservations of jobs that run on trial are planned around."""
         requested = running.requested_time
         estimates = requested if self.on_requests else running.predicted_time
         ends = expected_ends(now, running.start_time, estimates, running.adjusted_time, requested, running.corrections)
         ends = self.trials.cut_short(running, ends)
-        starts, shapes = self.places[STARTS], self.places[SHAPE]
+        starts, shapes = self.reservations[STARTS], self.reservations[SHAPE]
         if not self.keys.guarantees:
             starts = shapes = np.zeros(len(order), dtype=np.int64)
         elif self.trials.suspended:
@@ -204,12 +204,12 @@ class Conservative(Policy):
         if self.tries:
             self.trials.observe(event)
         if isinstance(event, JobStarted):
-            for row in np.flatnonzero(self.places[NUMBER] == event.job_number):
-                submit_time, first = self.places[SUBMIT, row], self.places[FIRST, row]
+            for row in np.flatnonzero(self.reservations[NUMBER] == event.job_number):
+                submit_time, first = self.reservations[SUBMIT, row], self.reservations[FIRST, row]
                 if first > submit_time and event.job_number not in self.trials.limits:
                     self.foreseen += int(first - submit_time)
                     self.waited += event.time - int(submit_time)
-                self.places[STARTS, row] = UNPLANNED
+                self.reservations[STARTS, row] = UNPLANNED
         elif isinstance(event, JobEnded):
             self.freed = True
             place = self.trials.suspended.pop(event.job_number, None)
@@ -221,7 +221,7 @@ class Conservative(Policy):
     def snapshot(self) -> Any:
         """Return the plan, and what was noticed since it was made."""
         return {
-            "places": self.places.tolist(),
+            "places": self.reservations.tolist(),
             "returned": [[number, *place] for number, place in self.returned.items()],
             "freed": self.freed,
             "foreseen": self.foreseen,
@@ -232,7 +232,7 @@ class Conservative(Policy):
 
     def restore(self, state: Any) -> None:
         """Take on what `snapshot` returned."""
-        self.places = np.array(state["places"], dtype=np.int64).reshape(5, -1)
+        self.reservations = np.array(state["places"], dtype=np.int64).reshape(5, -1)
         self.returned = {number: Suspended(*place) for number, *place in state["returned"]}
         self.freed, self.foreseen, self.waited = state["freed"], state["foreseen"], state["waited"]
         self.trials.restore(state["trials"])

@@ -21,8 +21,8 @@ from shadowtime.services.scheduler.expected_end import Column, expected_ends
 from shadowtime.services.scheduler.forecast_keys import ForecastKeys
 from shadowtime.services.scheduler.job_table import Queue, Running
 from shadowtime.services.scheduler.lwf import by_work
-from shadowtime.services.scheduler.places import Places
 from shadowtime.services.scheduler.policy import Policy
+from shadowtime.services.scheduler.reservations import Reservations
 from shadowtime.services.scheduler.run_ahead import (
     ADJUSTED,
     END,
@@ -111,8 +111,9 @@ class RunAhead(Protocol):
 class Placed(RunAhead):
     """A policy under which jobs are in the way only of those that come later in its order.
 
-    Each is put behind those before it. The places serve the next submission too, unless it goes before one of them or
-    anything but a submission has happened: then it costs O(running + places) beside the order, else O(queue * places).
+    Each is put behind those before it. The reservations serve the next submission too, unless it goes before one of
+    them or anything but a submission has happened: then it costs O(running + reservations) beside the order, else
+    O(queue * reservations).
 
     Parameters
     ----------
@@ -125,9 +126,9 @@ class Placed(RunAhead):
     def __init__(self, order: Callable[[Queue], Column], *, in_turn: bool) -> None:
         self.order = order
         self.in_turn = in_turn
-        self.places: Places | None = None
+        self.reservations: Reservations | None = None
         self.placed = 0
-        """Jobs that have their places: the first in order."""
+        """Jobs that have their reservations: the first in order."""
         self.valid = NEVER_VALID
 
     def start(self, state: State, row: int) -> int:
@@ -136,20 +137,20 @@ class Placed(RunAhead):
         rows = self.order(queue)
         rank = int(np.flatnonzero(rows == row)[0])
         ends = forecast_ends(now, running)
-        if self.places is None or rank < self.placed or not self.valid.at(now, ends):
-            self.places = Places(now, free, running.processors, ends, in_turn=self.in_turn)
+        if self.reservations is None or rank < self.placed or not self.valid.at(now, ends):
+            self.reservations = Reservations(now, free, running.processors, ends, in_turn=self.in_turn)
             self.placed, self.valid = 0, Valid(now, ends.min(initial=BEYOND), ends)
-        self.places.advance(now)
+        self.reservations.advance(now)
         added = rows[self.placed : rank + 1]
-        start = self.places.add(queue.processors[added], queue.predicted_time[added])
-        self.placed, self.valid = rank + 1, Valid(now, min(self.valid.until, self.places.soonest), ends)
+        start = self.reservations.add(queue.processors[added], queue.predicted_time[added])
+        self.placed, self.valid = rank + 1, Valid(now, min(self.valid.until, self.reservations.soonest), ends)
         if start == TOO_FAR:
-            self.places = None
+            self.reservations = None
         return start
 
     def forget(self) -> None:
         """Plan anew next time."""
-        self.places = None
+        self.reservations = None
 
 
 class PassByPass(RunAhead):
@@ -221,7 +222,7 @@ class PassByPass(RunAhead):
 
 
 class Reserving(RunAhead):
-    """A policy under which every job reserves its place: places come true where jobs are forecast to run as planned."""
+    """A policy under which every job has a reservation, which comes true where jobs are forecast to run as planned."""
 
     def __init__(self, policy: AllReserve) -> None:
         self.on_requests = policy.on_requests

@@ -8,7 +8,7 @@ from typing import Any
 
 from shadowtime.services.scheduler.adaptation import shape_of
 from shadowtime.services.scheduler.adjusted_prior import reweighted
-from shadowtime.services.scheduler.adjusted_times import Uses, planned_times
+from shadowtime.services.scheduler.adjusted_times import AdjustmentUse, planned_times
 from shadowtime.services.scheduler.expected_end import CORRECTIONS
 from shadowtime.services.scheduler.forecast import forecaster_of
 from shadowtime.services.scheduler.job_table import NEVER, Histograms, Queue, Running
@@ -42,7 +42,7 @@ class Scheduler(StageHandler):
         self.policy.open(opened)
         self.forecaster = forecaster_of(self.policy)
         self.histograms = Histograms()
-        self.uses = Uses.of(opened.adjustment)
+        self.uses = AdjustmentUse.of(opened.adjustment)
         self.queue = Queue(self.histograms, self.uses)
         fallback = parse(opened.runtime).keys.get("fallback", "request")
         if fallback not in CORRECTIONS:

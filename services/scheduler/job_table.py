@@ -6,7 +6,7 @@ from typing import Any, Literal
 import numpy as np
 import numpy.typing as npt
 
-from shadowtime.services.scheduler.adjusted_times import PlannedTimes, Uses
+from shadowtime.services.scheduler.adjusted_times import AdjustmentUse, PlannedTimes
 from shadowtime.services.scheduler.expected_end import Column
 from shadowtime.shared.kernel import kernel
 from shadowtime.shared.run_time_bins import BINS
@@ -97,7 +97,7 @@ class JobTable:
     Adding a job at the end costs O(1) amortised, anywhere else or removing one O(jobs) of a memory move. Columns are
     views: valid until the next change, and not to be written to. A row has the times of a job both as they are and as
     its adjusted request has them, so that it keeps them wherever it goes; `predicted_time` and `limit_time` are those
-    that the run's `Uses` of adjusted requests choose for the jobs of this table.
+    that the run's `AdjustmentUse` of adjusted requests choose for the jobs of this table.
 
     Parameters
     ----------
@@ -198,8 +198,8 @@ class Queue(JobTable):
         What is made of adjusted requests.
     """
 
-    def __init__(self, histograms: Histograms | None = None, uses: Uses | None = None) -> None:
-        uses = uses or Uses()
+    def __init__(self, histograms: Histograms | None = None, uses: AdjustmentUse | None = None) -> None:
+        uses = uses or AdjustmentUse()
         super().__init__(histograms, shorten=uses.candidates, limit=uses.candidates and uses.distribution == "limit")
         self._order_time = SHORTENED if uses.queue else PREDICTED
         self._order_request = ADJUSTED if uses.queue else REQUESTED
@@ -229,9 +229,9 @@ class Running(JobTable):
     COLUMNS = (*JobTable.COLUMNS, "start_time")
 
     def __init__(
-        self, corrections: tuple[int, ...] = (), histograms: Histograms | None = None, uses: Uses | None = None
+        self, corrections: tuple[int, ...] = (), histograms: Histograms | None = None, uses: AdjustmentUse | None = None
     ) -> None:
-        uses = uses or Uses()
+        uses = uses or AdjustmentUse()
         super().__init__(histograms, shorten=uses.running, limit=uses.running and uses.distribution == "limit")
         self.corrections: Column = np.array(corrections, dtype=np.int64)
         self._adjusted = ADJUSTED if uses.running else REQUESTED

@@ -28,7 +28,7 @@ class Phases:
         The waiting jobs, and for how long each is planned to run as requested, in seconds.
     planned
         The plan, of which the profile is used up.
-    places
+    reservations
         Of the waiting jobs, with guarantees; None without: then a job's own place is no obstacle to its trial.
     free
         Processors that are idle once all has started that the plan starts now.
@@ -45,7 +45,7 @@ class Phases:
         queue: Queue,
         estimates: Column,
         planned: Plan,
-        places: Columns | None,
+        reservations: Columns | None,
         free: int,
         shapes: Shapes,
         trials: Trials,
@@ -57,7 +57,7 @@ class Phases:
         self.queue = queue
         self.estimates = estimates
         self.planned = planned
-        self.places = places
+        self.reservations = reservations
         self.free = free
         self.steps = planned.steps
         self.now = int(planned.times[0])
@@ -92,19 +92,19 @@ class Phases:
             at, place = int(self.planned.starts[row]), every[self.planned.shapes[row]]
             run_time = place.seconds(int(self.estimates[row]))
             planned = at < FOREVER
-            if planned and self.places is None:
+            if planned and self.reservations is None:
                 self._take(at, run_time, -place.processors)
             self.work += self.steps
             hole = hole_of(self.planned.times, self.planned.free, self.steps, size)
-            if planned and self.places is not None:
+            if planned and self.reservations is not None:
                 hole = min(hole, at - self.now)  # its own place must not pass while it is on trial
             trial = self._attempt(row, every[0], known, hole)
             if trial is not None and trial.seconds < min(every[0].seconds(known.requested_time), MAX_DURATION):
                 self._take(self.now, trial.seconds, size)
                 self.free -= size
                 kept = None
-                if planned and self.places is not None:
-                    guaranteed = int(self.places[FIRST, row])
+                if planned and self.reservations is not None:
+                    guaranteed = int(self.reservations[FIRST, row])
                     kept = Suspended(at, place.processors, run_time, guaranteed, int(self.planned.shapes[row]))
                 self.trials.decided(number, trial, kept)
                 most -= 1
@@ -112,7 +112,7 @@ class Phases:
                     hole=hole if hole <= MAX_DURATION else None, attempt=known.attempts + 1, test_run=trial.test_run
                 )
                 yield Start(job_number=number, processors=size, limit=trial.seconds, reason=reason)
-            elif planned and self.places is None:
+            elif planned and self.reservations is None:
                 self._take(at, run_time, place.processors)
 
     def started(self, row: int) -> Start:
@@ -131,7 +131,7 @@ class Phases:
             self.free -= wider.processors - shape.processors
             shape = wider
         limit = shape.seconds(int(self.queue.requested_time[row]))
-        first = FOREVER if self.places is None else int(self.places[FIRST, row])
+        first = FOREVER if self.reservations is None else int(self.reservations[FIRST, row])
         return Start(
             job_number=number,
             processors=shape.processors,

@@ -15,30 +15,31 @@ Columns = npt.NDArray[np.int64]
 UNPLANNED = -1
 
 NUMBER, SUBMIT, STARTS, FIRST, SHAPE = range(5)
-"""Columns of the places: whose, and since when it waits; when it starts by the plan, and by the first plan; which of
-its shapes is planned."""
+"""Columns of the reservations: whose, and since when it waits; when it starts by the plan, and by the first plan;
+which of its shapes is planned."""
 
 
 @kernel("int64[:, ::1](int64[:, ::1], int64[::1], int64[::1])")
-def carried(places: Columns, job_numbers: Column, submit_times: Column) -> Columns:
-    """Return the places of the jobs that wait now, those of new jobs yet `UNPLANNED`. O(jobs before and now).
+def carried(reservations: Columns, job_numbers: Column, submit_times: Column) -> Columns:
+    """Return the reservations of the jobs that wait now, those of new jobs yet `UNPLANNED`. O(jobs before and now).
 
     Jobs are in order of (submit time, job number), then and now.
 
-    >>> places = np.array([[1, 2], [0, 0], [90, 50], [90, 60], [0, 0]])
-    >>> carried(places, np.array([2, 3]), np.array([0, 7]))[STARTS].tolist()
+    >>> reservations = np.array([[1, 2], [0, 0], [90, 50], [90, 60], [0, 0]])
+    >>> carried(reservations, np.array([2, 3]), np.array([0, 7]))[STARTS].tolist()
     [50, -1]
     """
     now = np.full((5, len(job_numbers)), UNPLANNED)
     old = 0
     for job in range(len(job_numbers)):
         number, submit = job_numbers[job], submit_times[job]
-        while old < places.shape[1] and (
-            places[SUBMIT, old] < submit or (places[SUBMIT, old] == submit and places[NUMBER, old] < number)
+        while old < reservations.shape[1] and (
+            reservations[SUBMIT, old] < submit
+            or (reservations[SUBMIT, old] == submit and reservations[NUMBER, old] < number)
         ):
             old += 1
-        if old < places.shape[1] and places[SUBMIT, old] == submit and places[NUMBER, old] == number:
-            now[:, job] = places[:, old]
+        if old < reservations.shape[1] and reservations[SUBMIT, old] == submit and reservations[NUMBER, old] == number:
+            now[:, job] = reservations[:, old]
         else:
             now[NUMBER, job], now[SUBMIT, job], now[SHAPE, job] = number, submit, 0
     return now
@@ -48,24 +49,25 @@ def carried(places: Columns, job_numbers: Column, submit_times: Column) -> Colum
     "Tuple((int64[::1], int64[::1], int64))(int64, int64[:, ::1], int64[::1], int64[::1], int64[::1], int64[:, ::1])"
 )
 def settled(
-    now: int, places: Columns, starts: Column, shapes: Column, order: Column, processors: Columns
+    now: int, reservations: Columns, starts: Column, shapes: Column, order: Column, processors: Columns
 ) -> tuple[Column, Column, int]:
-    """Write a plan into the places of the waiting jobs; return which start now, which later, and what those hold.
+    """Write a plan into the reservations of the waiting jobs; return which start now, which later, and what those hold.
 
     `starts`, `shapes` and `processors` are those of `plan`; jobs come in the given order. O(jobs).
 
-    >>> places = np.array([[1, 2], [0, 7], [-1, 50], [-1, 60], [0, 0]])
-    >>> now, later, held = settled(7, places, np.array([7, 40]), np.zeros(2, int), np.arange(2), np.array([[4, 3]]))
-    >>> now.tolist(), later.tolist(), held, places[STARTS:].tolist()
+    >>> reservations = np.array([[1, 2], [0, 7], [-1, 50], [-1, 60], [0, 0]])
+    >>> shapes, order, sizes = np.zeros(2, int), np.arange(2), np.array([[4, 3]])
+    >>> now, later, held = settled(7, reservations, np.array([7, 40]), shapes, order, sizes)
+    >>> now.tolist(), later.tolist(), held, reservations[STARTS:].tolist()
     ([0], [1], 4, [[7, 40], [7, 60], [0, 0]])
     """
     now_rows, later_rows = np.empty_like(order), np.empty_like(order)
     starting = waiting = held = 0
     for job in order:
         start, shape = starts[job], shapes[job]
-        places[STARTS, job], places[SHAPE, job] = start if start < FOREVER else UNPLANNED, shape
-        if places[FIRST, job] == UNPLANNED and start < FOREVER:
-            places[FIRST, job] = start
+        reservations[STARTS, job], reservations[SHAPE, job] = start if start < FOREVER else UNPLANNED, shape
+        if reservations[FIRST, job] == UNPLANNED and start < FOREVER:
+            reservations[FIRST, job] = start
         if start == now:
             now_rows[starting] = job
             starting += 1

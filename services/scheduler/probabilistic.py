@@ -6,7 +6,7 @@ from typing import Any
 import numpy as np
 
 from shadowtime.services.scheduler.busy import Busy
-from shadowtime.services.scheduler.candidates import MEASURES, STATED, TOO_MUCH, Flags, Tried, try_candidates
+from shadowtime.services.scheduler.candidates import MEASURES, STATED, TOO_MUCH, Evaluation, Flags, evaluate_candidates
 from shadowtime.services.scheduler.easy import BEYOND, shadow_of
 from shadowtime.services.scheduler.expected_end import Column
 from shadowtime.services.scheduler.job_table import NEVER, Queue, Running
@@ -238,11 +238,11 @@ class Probabilistic(Policy):
 
     def _try(
         self, busy: Busy, rows: Column, needed: int, head_run_time: float, safe: Flags, spent: float, allowed: int
-    ) -> Tried:
+    ) -> Evaluation:
         """Walk once for all candidates; what has been spent on the head bounds what may be spent on it still."""
         queue, keys = busy.queue, self.keys
-        return Tried(
-            *try_candidates(
+        return Evaluation(
+            *evaluate_candidates(
                 busy.now,
                 needed,
                 head_run_time,
@@ -268,7 +268,7 @@ class Probabilistic(Policy):
             )
         )
 
-    def _risk(self, head: int, spent: float, tried: Tried, busy: Busy) -> ProbablyHarmless:
+    def _risk(self, head: int, spent: float, tried: Evaluation, busy: Busy) -> ProbablyHarmless:
         """Put the head to the risk of the accepted candidate, and return it as a reason."""
         probability, bound, gain, stated = tried.measures[-1].tolist()
         self.spent[head] = add_risk(spent, stated if self.keys.recalibrate == "yes" else probability)

@@ -30,7 +30,7 @@ def figures(board: Scoreboard, sampling: Sampling, time: int) -> Iterator[Figure
     for metric, labels, value in (
         *_run(board),
         *_machine(board, sampling, time),
-        *_fates(board, sampling),
+        *_outcomes(board, sampling),
         *_decisions(board, sampling),
         *_calibration(board),
         *_run_times(board, sampling, time),
@@ -68,7 +68,7 @@ def _machine(board: Scoreboard, sampling: Sampling, time: int) -> Told:
     yield names.LANES_LEFT_OUT, (), len(running) - sum(job != FREE for job in sampling.lanes)
 
 
-def _fates(board: Scoreboard, sampling: Sampling) -> Told:
+def _outcomes(board: Scoreboard, sampling: Sampling) -> Told:
     waits = board.waits
     told = waits.summary(board.capacity.until(waits.last_end))
     yield names.JOBS, (), waits.jobs

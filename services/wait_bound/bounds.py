@@ -3,7 +3,7 @@
 from typing import Any, ClassVar
 
 from shadowtime.services.wait_bound.bound_keys import BoundKeys
-from shadowtime.services.wait_bound.queue_bounds import ALL, Found, News, QueueBounds
+from shadowtime.services.wait_bound.queue_bounds import ALL, Found, QueueBounds, Updates
 from shadowtime.shared.events import Event, JobSubmitted
 from shadowtime.shared.predictions import WaitBound
 from shadowtime.shared.predictor import Predictor
@@ -45,7 +45,7 @@ class AllBounds(Predictor[JobSubmitted, int, tuple[WaitBound, ...]]):
         self._cluster = QueueBounds(None, keys)
         self._queues: dict[int, QueueBounds] = {}
         self._latest: tuple[JobSubmitted, Said] | None = None
-        self.news = News()
+        self.updates = Updates()
         """What the last revealed wait has brought to light."""
 
     def predict_one(self, x: JobSubmitted) -> tuple[WaitBound, ...]:
@@ -60,7 +60,7 @@ class AllBounds(Predictor[JobSubmitted, int, tuple[WaitBound, ...]]):
     def learn_one(self, x: JobSubmitted, y: int) -> None:
         """Learn the wait `y` in seconds."""
         news = [each.reveal(x, y) for each in self._scopes(x)]
-        self.news = News(
+        self.updates = Updates(
             tuple(told for each in news for told in each.coverage if told.grouping in self.published),
             tuple(told for each in news for told in each.change_points if told.grouping in self.published),
         )

@@ -47,9 +47,9 @@ class WaitBounds(PredictingStage):
     def on_wait(self, envelope: Envelope, job: JobSubmitted, wait: int) -> Envelope:
         """Learn the wait; add what it brought to light."""
         self.predictor.learn_one(job, min(wait, MAX_DURATION))
-        if not isinstance(self.predictor, AllBounds) or not any(self.predictor.news):
+        if not isinstance(self.predictor, AllBounds) or not any(self.predictor.updates):
             return envelope
-        return envelope.model_copy(update=self.predictor.news._asdict())
+        return envelope.model_copy(update=self.predictor.updates._asdict())
 
     def answer(self, job: JobSubmitted, quantile: float, confidence: float) -> tuple[WaitBound, ...]:
         """Return the bounds that a job would have if it were submitted now; none in a run without bounds."""

@@ -38,7 +38,7 @@ class Issued(NamedTuple):
     detecting: tuple[int | None, ...]
 
 
-class News(NamedTuple):
+class Updates(NamedTuple):
     """What a revealed wait has brought to light."""
 
     coverage: tuple[Coverage, ...] = ()
@@ -118,7 +118,7 @@ class QueueBounds:
         if self._submissions % RECUT == 0:
             self._recut()
 
-    def reveal(self, job: JobSubmitted, wait: int) -> News:
+    def reveal(self, job: JobSubmitted, wait: int) -> Updates:
         """Learn the wait of a job that starts, in seconds; return what that brought to light."""
         self._conformal.start(job.job_number, job.time + wait, wait)
         issued = self._open.pop(job.job_number, None)
@@ -144,7 +144,7 @@ class QueueBounds:
                         kept=len(each.groups[at].history),
                     )
                 )
-        return News(tuple(self._cover(issued.bounds, wait)), tuple(change_points))
+        return Updates(tuple(self._cover(issued.bounds, wait)), tuple(change_points))
 
     def advance(self, now: int) -> None:
         """Notice that time goes on, in seconds."""

@@ -1,7 +1,7 @@
 """No bound on the wait."""
 
-from shadowtime.shared.predictor import Silent
+from shadowtime.shared.predictor import Passthrough
 
 
-class Unbounded(Silent):
+class Unbounded(Passthrough):
     """Say nothing about the wait."""

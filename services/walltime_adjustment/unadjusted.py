@@ -1,7 +1,7 @@
 """No adjustment: requests stand as they were made."""
 
-from shadowtime.shared.predictor import Silent
+from shadowtime.shared.predictor import Passthrough
 
 
-class Unadjusted(Silent):
+class Unadjusted(Passthrough):
     """Leave every request as it is."""

@@ -67,7 +67,7 @@ class KafkaStream:
         except TROUBLE as error:
             raise BusError(f"Kafka does not take outputs: {reason_of(error)}") from error
 
-    async def bury(self, letters: Sequence[tuple[Record, str]]) -> None:
+    async def dead_letter(self, letters: Sequence[tuple[Record, str]]) -> None:
         """Deliver records to the dead letters, with where each came from and why in the headers.
 
         One that Kafka does not take whole is delivered without its body; the headers say how large that was.
@@ -86,7 +86,7 @@ class KafkaStream:
         except TROUBLE as error:
             raise BusError(f"Kafka does not take dead letters: {reason_of(error)}") from error
 
-    async def reread(self, partition: int, start: int, stop: int | None) -> AsyncIterator[Sequence[Record]]:
+    async def replay(self, partition: int, start: int, stop: int | None) -> AsyncIterator[Sequence[Record]]:
         """Yield the records of the stage's input from offset `start` up to `stop`, in parts."""
         try:
             async for part in self._reader.parts(self._stage.reads, partition, start, stop):

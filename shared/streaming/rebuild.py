@@ -20,10 +20,10 @@ class _Silent:
     async def publish(self, partition: int, run: str, values: Sequence[bytes], times: Sequence[float | None]) -> None:
         """Let outputs go."""
 
-    async def bury(self, letters: Sequence[tuple[Record, str]]) -> None:
+    async def dead_letter(self, letters: Sequence[tuple[Record, str]]) -> None:
         """Let dead letters go."""
 
-    async def reread(self, partition: int, start: int, stop: int | None) -> AsyncIterator[Sequence[Record]]:
+    async def replay(self, partition: int, start: int, stop: int | None) -> AsyncIterator[Sequence[Record]]:
         """Yield nothing: whatever the log holds is handed over in order."""
         if stop == 0:
             yield ()  # the part that makes it a generator

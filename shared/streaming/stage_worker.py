@@ -266,7 +266,7 @@ class StageWorker:
         places = self._log(record.partition)
         unsearched = places.unsearched()
         if unsearched.start < unsearched.stop:
-            async for records in self._stream.reread(record.partition, *unsearched):
+            async for records in self._stream.replay(record.partition, *unsearched):
                 for each in records:
                     places.find(each.offset, each.key, each.value)
             places.searched(unsearched.stop)
@@ -275,7 +275,7 @@ class StageWorker:
     async def _follow(self, run: Run, start: int, stop: int | None) -> None:
         """Handle what the log has of a run between two offsets, as far as it follows."""
         key = run.name.encode()
-        async for records in self._stream.reread(run.partition, start, stop):
+        async for records in self._stream.replay(run.partition, start, stop):
             own = [record for record in records if record.key == key]
             read = zip(own, await self._read(own), strict=True)
             work = [(record, envelope) for record, envelope in read if isinstance(envelope, Envelope)]

@@ -35,11 +35,11 @@ class Stream(Protocol):
         """
         ...
 
-    async def bury(self, letters: Sequence[tuple[Record, str]]) -> None:
+    async def dead_letter(self, letters: Sequence[tuple[Record, str]]) -> None:
         """Deliver records to the dead letters, each with its reason; raise `BusError` if that is not certain."""
         ...
 
-    def reread(self, partition: int, start: int, stop: int | None) -> AsyncIterator[Sequence[Record]]:
+    def replay(self, partition: int, start: int, stop: int | None) -> AsyncIterator[Sequence[Record]]:
         """Yield the records of the stage's input from offset `start` up to `stop`, what there is now if None, in parts.
 
         Raises `BusError` if Kafka does not give them.
@@ -64,7 +64,7 @@ class DeadLetters:
         letters = list(self._letters.values())
         if not letters:
             return
-        await self._stream.bury(letters)
+        await self._stream.dead_letter(letters)
         for record, reason in letters:
             log.error("dead letter: %s", reason, extra={"partition": record.partition, "offset": record.offset})
         self._metrics.dead_letters.inc(len(letters))

@@ -37,7 +37,7 @@ class Listening:
         self.connections = connections
 
 
-def told_to_end() -> asyncio.Event:
+def shutdown_event() -> asyncio.Event:
     """Return what is set as soon as this process is told to end, by SIGTERM or Ctrl-C.
 
     To be called when the servers it needs have answered: until then Python's own way is right, which cancels.

@@ -13,7 +13,7 @@ from shadowtime.replayer.lublin import generate
 from shadowtime.replayer.swf import Trace, Workload, prepare
 from shadowtime.services.catalogue import configure
 from shadowtime.services.scheduler import candidates, probabilistic
-from shadowtime.services.scheduler.candidates import Tried, try_candidates
+from shadowtime.services.scheduler.candidates import Evaluation, evaluate_candidates
 
 PROCESSORS, JOBS, LIMIT = 80_000, 300_000, 600.0
 POLICY = "probabilistic:runtime=empirical"
@@ -50,9 +50,9 @@ def large_machine(jobs: int = JOBS) -> dict[str, Any]:
 
 
 def in_single_processors() -> Callable[..., Any]:
-    """Return `try_candidates` compiled once more, counting every processor of any machine."""
-    plain = try_candidates.py_func  # type: ignore[attr-defined]
-    [signature] = try_candidates.nopython_signatures  # type: ignore[attr-defined]
+    """Return `evaluate_candidates` compiled once more, counting every processor of any machine."""
+    plain = evaluate_candidates.py_func  # type: ignore[attr-defined]
+    [signature] = evaluate_candidates.nopython_signatures  # type: ignore[attr-defined]
     kernel: Callable[..., Any] = numba.njit(signature)(
         FunctionType(plain.__code__, {**plain.__globals__, "UNITS": PROCESSORS * PROCESSORS})
     )
@@ -68,15 +68,15 @@ def coarsening(jobs: int = COMPARED, every: int = EVERY) -> dict[str, Any]:
 
     def both(*arguments: Any) -> Any:
         nonlocal evaluations, coarse, same, accepted
-        found = try_candidates(*arguments)
-        in_units = Tried(*found)
+        found = evaluate_candidates(*arguments)
+        in_units = Evaluation(*found)
         evaluations += 1
         units = -(-(arguments[1] + int(arguments[8].max())) // max(int(np.gcd.reduce(arguments[3])), 1))
         if units <= candidates.UNITS:
             return found
         coarse += 1
         if coarse % every == 0:
-            finely = Tried(*exact(*arguments))
+            finely = Evaluation(*exact(*arguments))
             same += in_units.accepted == finely.accepted
             accepted += finely.accepted >= 0
             count = min(len(in_units.measures), len(finely.measures))
@@ -85,7 +85,7 @@ def coarsening(jobs: int = COMPARED, every: int = EVERY) -> dict[str, Any]:
         return found
 
     workload = generated(jobs)
-    with patch.object(probabilistic, "try_candidates", both):
+    with patch.object(probabilistic, "evaluate_candidates", both):
         carry_out(Plan(POLICY, "generated", workload, configure(POLICY)))
     shift = np.array(shifts)
     return {

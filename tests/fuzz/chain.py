@@ -74,8 +74,8 @@ class Stream(MemoryStream):
         if self._chance.random() < self.kills / 4:
             raise Killed
 
-    async def bury(self, letters: Sequence[tuple[Record, str]]) -> None:
-        await super().bury(letters)
+    async def dead_letter(self, letters: Sequence[tuple[Record, str]]) -> None:
+        await super().dead_letter(letters)
         if self._chance.random() < self.kills / 4:
             raise BusError("told to fail after dead letters")
 

@@ -7,7 +7,7 @@ from typing import Any
 import pytest
 
 from shadowtime.replayer.machine import Machine
-from shadowtime.replayer.source import Marks
+from shadowtime.replayer.source import JobTraits
 from shadowtime.shared.errors import ReplayError
 from shadowtime.shared.events import (
     CapacityChanged,
@@ -124,7 +124,7 @@ def test_a_narrowed_job_on_trial_waits_again() -> None:
 
 
 def test_a_job_that_is_not_moldable_runs_as_requested() -> None:
-    machine = Machine(workload_of(job(2, processors=2)), marks=Marks(moldable=False))
+    machine = Machine(workload_of(job(2, processors=2)), traits=JobTraits(moldable=False))
     machine.next_instant()
     with pytest.raises(ReplayError, match="job 2 is to start on 1 processors, requests 2, and is not moldable"):
         machine.apply(start(2, 1))
@@ -132,7 +132,7 @@ def test_a_job_that_is_not_moldable_runs_as_requested() -> None:
 
 @pytest.mark.parametrize("mark", [True, False])
 def test_marks_go_to_every_submission(mark: bool) -> None:
-    submitted = Machine(workload_of(job(1)), marks=Marks(mark, mark)).next_instant()[0]
+    submitted = Machine(workload_of(job(1)), traits=JobTraits(mark, mark)).next_instant()[0]
     assert isinstance(submitted, JobSubmitted)
     assert (submitted.restartable, submitted.moldable) == (mark, mark)
 

@@ -209,7 +209,7 @@ def test_down_under_load_leaves_no_process(running: Plan) -> None:
             state_before = ask_redis(running, "DBSIZE")
             wait_until(lambda: ask_redis(running, "DBSIZE") != state_before, "the replay does not begin")
             everything = descendants(told(running).supervisor)
-            assert len(everything) == 1 + 2 * len(NAMES)  # each with its leash
+            assert len(everything) == 1 + 2 * len(NAMES)  # each with its guard
             done = stack("down", "--folder", running.folder)
         finally:
             replay.kill()
@@ -237,7 +237,7 @@ def test_a_killed_supervisor_takes_everything_with_it(tmp_path: Path) -> None:
         try:
             wait_until(lambda: (state := read_state(tmp_path)) is not None and state.healthy, "it does not come up")
             everything = descendants(supervisor.pid)
-            assert len(everything) == 1 + 2 * 6  # servers, worker, what writes results, live page, each with its leash
+            assert len(everything) == 1 + 2 * 6  # servers, worker, what writes results, live page, each with its guard
         finally:
             supervisor.kill()
     wait_until(lambda: not alive(everything), "a process outlives its supervisor")

@@ -5,7 +5,7 @@ from typing import NamedTuple
 import numpy as np
 from hypothesis import strategies as st
 
-from shadowtime.services.scheduler.adjusted_times import PlannedTimes, Uses
+from shadowtime.services.scheduler.adjusted_times import AdjustmentUse, PlannedTimes
 from shadowtime.services.scheduler.job_table import NEVER, Histograms, Queue, Running
 
 
@@ -49,7 +49,7 @@ class Instance(NamedTuple):
     queue: list[WaitingJob]
     running: list[StartedJob]
     corrections: tuple[int, ...]
-    uses: Uses = Uses()
+    uses: AdjustmentUse = AdjustmentUse()
 
     def tables(self) -> tuple[Queue, Running]:
         """Return the same as tables."""
@@ -66,7 +66,7 @@ class Instance(NamedTuple):
         return self._replace(
             queue=[each._replace(predicted_time=each.requested_time) for each in self.queue],
             running=[each._replace(predicted_time=each.requested_time) for each in self.running],
-            uses=Uses(),
+            uses=AdjustmentUse(),
         )
 
 
@@ -93,9 +93,9 @@ HISTOGRAMS = st.one_of(
 """Distributions of run times up to a minute; often none."""
 
 USES = st.one_of(
-    st.just(Uses()),
+    st.just(AdjustmentUse()),
     st.builds(
-        Uses,
+        AdjustmentUse,
         queue=st.booleans(),
         candidates=st.booleans(),
         running=st.booleans(),

@@ -6,7 +6,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from shadowtime.services.scheduler.adjusted_times import Uses, planned_times
+from shadowtime.services.scheduler.adjusted_times import AdjustmentUse, planned_times
 from shadowtime.services.scheduler.job_table import NEVER, UNKNOWN, Queue, Running
 from shadowtime.shared.errors import SettingsError
 from shadowtime.shared.predictions import RunTimePrediction, WalltimeAdjustment
@@ -17,22 +17,22 @@ REGULAR = "percentile(key=user,percentile=85,queue=yes,candidates=yes,running=ye
 @pytest.mark.parametrize(
     ("adjustment", "uses"),
     [
-        ("none", Uses()),
-        (REGULAR, Uses(queue=True, candidates=True, running=True)),
-        (REGULAR.replace("running=yes", "running=no"), Uses(queue=True, candidates=True)),
-        ("auto:queue=yes,distribution=prior", Uses(queue=True, distribution="prior")),
-        ("percentile(running=yes,distribution=limit)", Uses(running=True, distribution="limit")),
-        ("percentile(key=user)", Uses()),
+        ("none", AdjustmentUse()),
+        (REGULAR, AdjustmentUse(queue=True, candidates=True, running=True)),
+        (REGULAR.replace("running=yes", "running=no"), AdjustmentUse(queue=True, candidates=True)),
+        ("auto:queue=yes,distribution=prior", AdjustmentUse(queue=True, distribution="prior")),
+        ("percentile(running=yes,distribution=limit)", AdjustmentUse(running=True, distribution="limit")),
+        ("percentile(key=user)", AdjustmentUse()),
     ],
 )
-def test_uses_are_read_from_the_spec(adjustment: str, uses: Uses) -> None:
-    assert Uses.of(adjustment) == uses
+def test_uses_are_read_from_the_spec(adjustment: str, uses: AdjustmentUse) -> None:
+    assert AdjustmentUse.of(adjustment) == uses
 
 
 @pytest.mark.parametrize("wrong", ["queue=perhaps", "candidates=2", "distribution=posterior"])
 def test_a_use_that_is_none_is_named(wrong: str) -> None:
     with pytest.raises(SettingsError, match=f"percentile.*{wrong}"):
-        Uses.of(f"percentile({wrong})")
+        AdjustmentUse.of(f"percentile({wrong})")
 
 
 @given(
@@ -53,14 +53,14 @@ def test_planned_times(requested: int, point: float | None, adjusted: int | None
 # A job that requests 100 s, adjusted to 60; 80 are predicted.
 ROW = (7, 0, 1, 100, 60, 80, 60, UNKNOWN)
 EVERY_USE = [
-    Uses(queue=queue, candidates=candidates, running=running, distribution=distribution)
+    AdjustmentUse(queue=queue, candidates=candidates, running=running, distribution=distribution)
     for queue, candidates, running in product([False, True], repeat=3)
     for distribution in ("ignore", "limit", "prior")
 ]
 
 
 @pytest.mark.parametrize("uses", EVERY_USE, ids=str)
-def test_a_table_has_the_times_that_its_jobs_are_planned_with(uses: Uses) -> None:
+def test_a_table_has_the_times_that_its_jobs_are_planned_with(uses: AdjustmentUse) -> None:
     queue, running = Queue(None, uses), Running((), None, uses)
     queue.add(ROW)
     running.add((*ROW, 5))

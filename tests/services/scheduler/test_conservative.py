@@ -7,7 +7,7 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from shadowtime.replayer.comparison import Plan
-from shadowtime.replayer.source import UNMARKED, Marks
+from shadowtime.replayer.source import DEFAULT_TRAITS, JobTraits
 from shadowtime.replayer.swf import Workload
 from shadowtime.services.catalogue import configure
 from shadowtime.services.pipeline import STAGES
@@ -47,16 +47,16 @@ COMBINATIONS = st.builds(
     st.sampled_from(["requested", "empirical", "last-two(fallback=incremental)"]),
 )
 MARKS = st.builds(
-    Marks,
+    JobTraits,
     st.booleans(),
     st.booleans(),
     st.sampled_from([None, Amdahl(serial=0.3), Downey(parallelism=0.7, sigma=1.5)]),
 )
 
 
-def events_of(jobs: Workload, policy: str, seed: int = 0, marks: Marks = UNMARKED) -> list[Event]:
+def events_of(jobs: Workload, policy: str, seed: int = 0, traits: JobTraits = DEFAULT_TRAITS) -> list[Event]:
     """Return everything that happened in a replay."""
-    plan = Plan(policy, "c", jobs, configure(policy), seed=seed, marks=marks)
+    plan = Plan(policy, "c", jobs, configure(policy), seed=seed, traits=traits)
     events: list[Event] = []
 
     def note(envelope: Envelope) -> None:
@@ -87,7 +87,7 @@ def check_capacity(events: list[Event], processors: int) -> None:
     assert not holds
 
 
-def check_work(events: list[Event], jobs: Workload, marks: Marks) -> None:
+def check_work(events: list[Event], jobs: Workload, traits: JobTraits) -> None:
     """Every job ends once for good, with all its work done, on its own number of processors unless moldable."""
     asked = {job.job_number: job for job in jobs}
     last: dict[int, JobStarted] = {}
@@ -99,21 +99,21 @@ def check_work(events: list[Event], jobs: Workload, marks: Marks) -> None:
             ended.append(event.job_number)
             job, size = asked[event.job_number], last[event.job_number].processors
             own = min(job.run_time, job.requested_time)
-            by = ratio(job.processors, size, marks.speedup)
+            by = ratio(job.processors, size, traits.speedup)
             assert event.run_time == reshaped_time(own, by)
             assert event.own_run_time == own
-            assert size == job.processors or marks.moldable
+            assert size == job.processors or traits.moldable
         elif isinstance(event, JobEnded):
-            assert marks.restartable
+            assert traits.restartable
     assert sorted(ended) == sorted(asked)
 
 
-@given(jobs=workloads(), policy=COMBINATIONS, seed=st.integers(0, 3), marks=MARKS)
+@given(jobs=workloads(), policy=COMBINATIONS, seed=st.integers(0, 3), traits=MARKS)
 @settings(max_examples=250, deadline=None)
-def test_every_job_ends_in_the_end(jobs: Workload, policy: str, seed: int, marks: Marks) -> None:
-    events = events_of(jobs, policy, seed, marks)
+def test_every_job_ends_in_the_end(jobs: Workload, policy: str, seed: int, traits: JobTraits) -> None:
+    events = events_of(jobs, policy, seed, traits)
     check_capacity(events, jobs.processors)
-    check_work(events, jobs, marks)
+    check_work(events, jobs, traits)
 
 
 @given(
@@ -162,7 +162,7 @@ def test_it_goes_on_from_a_snapshot_after_any_event(policy: str) -> None:
 @given(jobs=workloads())
 @settings(max_examples=50, deadline=None)
 def test_with_actual_run_times_nothing_is_ever_on_trial_for_nothing(jobs: Workload) -> None:
-    events = events_of(jobs, "conservative:speculate=1,test_runs=no", marks=Marks(restartable=False))
+    events = events_of(jobs, "conservative:speculate=1,test_runs=no", traits=JobTraits(restartable=False))
     assert not any(isinstance(reason, Speculated) for _, _, reason in starts_of(events))
     assert not any(event.requeued for event in events if isinstance(event, JobEnded))
 

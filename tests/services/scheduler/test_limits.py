@@ -5,8 +5,8 @@ from typing import Any
 import pytest
 
 from shadowtime.services.scheduler import all_reserve, conservative, easy, fcfs, lwf, phases, probabilistic, run_ahead
-from shadowtime.services.scheduler import places as placing
-from shadowtime.services.scheduler.candidates import TOO_MUCH, try_candidates
+from shadowtime.services.scheduler import reservations as placing
+from shadowtime.services.scheduler.candidates import TOO_MUCH, evaluate_candidates
 from shadowtime.services.scheduler.limits import WALKED
 from shadowtime.shared.events import CutShort, Decided, Envelope, JobSubmitted, SchedulingPoint
 from shadowtime.shared.predictions import RunTimePrediction
@@ -51,13 +51,13 @@ def test_finding_06_all_walks_of_a_pass_share_one_budget(keys: str, monkeypatch:
     works: list[tuple[int, int]] = []
 
     def noted(*arguments: Any) -> Any:
-        found = try_candidates(*arguments)
+        found = evaluate_candidates(*arguments)
         works.append((found[-1], arguments[-1]))
         assert (found[0] == TOO_MUCH) == (found[-1] > arguments[-1])
         assert len(found[1]) * len(found[2]) < WALKED
         return found
 
-    monkeypatch.setattr(probabilistic, "try_candidates", noted)
+    monkeypatch.setattr(probabilistic, "evaluate_candidates", noted)
     event = decided(crowded(f"probabilistic{keys}", 300, 300))
     assert event.cut_short is not None
     assert event.cut_short[0].by == "walks"

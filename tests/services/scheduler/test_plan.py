@@ -139,12 +139,12 @@ def test_plan(
 def test_places_are_carried_to_the_jobs_that_still_wait(
     before: list[tuple[int, int]], now: list[tuple[int, int]]
 ) -> None:
-    places = np.array(
+    reservations = np.array(
         [[number, submit, 100 + number, 200 + number, 1] for submit, number in sorted(before)], dtype=np.int64
     ).reshape(-1, 5)
     waiting = np.array(sorted(now), dtype=np.int64).reshape(-1, 2)
     found = carried(
-        np.ascontiguousarray(places.T), np.ascontiguousarray(waiting[:, 1]), np.ascontiguousarray(waiting[:, 0])
+        np.ascontiguousarray(reservations.T), np.ascontiguousarray(waiting[:, 1]), np.ascontiguousarray(waiting[:, 0])
     )
     assert found[[SUBMIT, NUMBER]].T.tolist() == waiting.tolist()
     assert found[STARTS].tolist() == [100 + n if (s, n) in before else UNPLANNED for s, n in sorted(now)]

@@ -12,7 +12,7 @@ from shadowtime.replayer.embedded import EmbeddedReplay
 from shadowtime.replayer.machine import Machine
 from shadowtime.replayer.swf import Workload
 from shadowtime.services.catalogue import configure
-from shadowtime.services.scheduler.candidates import UNITS, in_units, try_candidates
+from shadowtime.services.scheduler.candidates import UNITS, evaluate_candidates, in_units
 from shadowtime.services.scheduler.conditioning import conditional
 from shadowtime.services.scheduler.delay_probability import delay_bound, delay_probability
 from shadowtime.services.scheduler.job_table import NEVER, Queue, Running
@@ -161,7 +161,7 @@ def test_trying_candidates_is_its_plain_twin(instance: Instance, points: int, we
             1 << 62,
         ),
     )
-    compiled, plain = try_candidates(*arguments), try_candidates.py_func(*arguments)  # type: ignore[attr-defined]
+    compiled, plain = evaluate_candidates(*arguments), evaluate_candidates.py_func(*arguments)  # type: ignore[attr-defined]
     for mine, expected in zip(compiled, plain, strict=True):
         assert np.asarray(mine) == pytest.approx(np.asarray(expected), rel=1e-3, abs=2e-6)
 

@@ -3,7 +3,7 @@
 import pytest
 from hypothesis import given, settings
 
-from shadowtime.services.scheduler.adjusted_times import Uses
+from shadowtime.services.scheduler.adjusted_times import AdjustmentUse
 from shadowtime.services.scheduler.job_table import NEVER
 from shadowtime.services.scheduler.policies import POLICIES
 from shadowtime.services.scheduler.wfp import by_score, scores
@@ -35,8 +35,8 @@ def test_where_nobody_has_waited_it_is_easy(instance: Instance) -> None:
     assert decide(fresh) == easy(fresh)
 
 
-def order(now: int, *queue: WaitingJob, uses: Uses | None = None) -> list[int]:
-    table, _ = Instance(now, 0, list(queue), [], (), uses or Uses()).tables()
+def order(now: int, *queue: WaitingJob, uses: AdjustmentUse | None = None) -> list[int]:
+    table, _ = Instance(now, 0, list(queue), [], (), uses or AdjustmentUse()).tables()
     numbers: list[int] = table.job_number[by_score(now, table)].tolist()
     return numbers
 
@@ -75,7 +75,7 @@ def test_long_waits_do_not_overflow() -> None:
 @pytest.mark.parametrize(("on", "expected"), [(False, [1, 2]), (True, [2, 1])])
 def test_adjusted_requests_count_where_they_order_the_queue(on: bool, expected: list[int]) -> None:
     jobs = WaitingJob(1, 0, 2, 100, 100), WaitingJob(2, 0, 2, 120, 120, adjusted_time=60)
-    assert order(50, *jobs, uses=Uses(queue=on)) == expected
+    assert order(50, *jobs, uses=AdjustmentUse(queue=on)) == expected
 
 
 def test_the_head_and_the_candidates_are_those_by_score() -> None:

@@ -12,21 +12,21 @@ from shadowtime.services.wait_bound import queue_bounds
 from shadowtime.services.wait_bound.bound_keys import BoundKeys
 from shadowtime.services.wait_bound.bounds import MAX_QUEUES, AllBounds
 from shadowtime.services.wait_bound.handler import BOUNDERS
-from shadowtime.services.wait_bound.queue_bounds import ALL, FIVE, News, QueueBounds
+from shadowtime.services.wait_bound.queue_bounds import ALL, FIVE, QueueBounds, Updates
 from shadowtime.shared.errors import SettingsError
 from shadowtime.shared.events import JobSubmitted, SchedulingPoint
 from shadowtime.shared.predictions import WaitBound
 from shadowtime.shared.spec import parse
 from tests.services.wait_bound.test_queue_bounds import Happening, happenings, made
 
-Answers = list[tuple[WaitBound, ...] | News]
+Answers = list[tuple[WaitBound, ...] | Updates]
 
 
-def happens(bounder: AllBounds, each: Happening) -> tuple[WaitBound, ...] | News:
+def happens(bounder: AllBounds, each: Happening) -> tuple[WaitBound, ...] | Updates:
     """Do what the stage does, and return what it publishes."""
     if each.wait is not None:
         bounder.learn_one(each.job, each.wait)
-        return bounder.news
+        return bounder.updates
     said = bounder.predict_one(each.job)
     bounder.observe(each.job)
     return said
@@ -88,8 +88,8 @@ def test_a_queue_is_bounded_as_if_it_were_a_cluster_of_its_own(monkeypatch: pyte
             continue
         own = each._replace(job=each.job.model_copy(update={"queue_number": None}))
         expected, found = happens(alone, own), results[place]
-        if isinstance(expected, News):
-            assert isinstance(found, News)
+        if isinstance(expected, Updates):
+            assert isinstance(found, Updates)
             parts: list[tuple[Any, Any]] = [(expected[0], found[0]), (expected[1], found[1])]
         else:
             parts = [(expected, found)]
@@ -150,7 +150,7 @@ def test_each_name_publishes_its_own_of_the_same_bounds(name: str) -> None:
     everything, found = run(AllBounds(BoundKeys()), happen), run(chosen, happen)
     names = ALL if name == "all" else (name,)
     for every, some in zip(everything, found, strict=True):
-        if not isinstance(every, News):
+        if not isinstance(every, Updates):
             assert list(some) == [each for each in every if each.grouping in names]
 
 
@@ -176,7 +176,7 @@ def test_a_run_at_another_quantile_has_lower_bounds() -> None:
     usual = run(AllBounds(BoundKeys()), happen)
     median = run(AllBounds(BoundKeys(quantile=0.5)), happen)
     for low, high in zip(median, usual, strict=True):
-        if isinstance(low, News) or isinstance(high, News):
+        if isinstance(low, Updates) or isinstance(high, Updates):
             continue
         assert len(low) == len(high)
         assert (low[0].quantile, high[0].quantile) == (0.5, 0.95)
@@ -240,7 +240,7 @@ def test_the_outermost_quantiles(quantile: float) -> None:
     bounder = BOUNDERS.build(parse(f"all:quantile={quantile},history=3000"))
     assert isinstance(bounder, AllBounds)
     results = run(bounder, happenings(made(300)))
-    bounds = {each.bound is None for said in results[-50:] if not isinstance(said, News) for each in said[:6]}
+    bounds = {each.bound is None for said in results[-50:] if not isinstance(said, Updates) for each in said[:6]}
     assert bounds == {quantile > 0.9}
 
 

@@ -14,7 +14,7 @@ from shadowtime.services.wait_bound.queue_bounds import ALL, FIVE
 from shadowtime.shared.events import ClusterOpened, Envelope, Event, JobEnded, JobStarted, JobSubmitted, Rejected
 from shadowtime.shared.message import MAX_DURATION
 from shadowtime.shared.predictions import WaitBound
-from shadowtime.shared.predictor import Silent
+from shadowtime.shared.predictor import Passthrough
 from shadowtime.shared.spec import parse
 from shadowtime.shared.stage import StageRun
 from tests.replayer.small_logs import job, workload_of
@@ -23,7 +23,7 @@ from tests.services.wait_bound.test_queue_bounds import happenings, made
 OPENED = ClusterOpened(time=0, cluster="c", processors=128, mode="recorded", wait_bound="all")
 
 
-class LongestSoFar(Silent):
+class LongestSoFar(Passthrough):
     """A bounder that keeps what it has learned."""
 
     def __init__(self) -> None:

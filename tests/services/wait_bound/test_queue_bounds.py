@@ -16,7 +16,7 @@ from shadowtime.services.wait_bound.clusters import cut
 from shadowtime.services.wait_bound.group import Group, bound
 from shadowtime.services.wait_bound.groupings import NO_REQUEST
 from shadowtime.services.wait_bound.live_coverage import LiveCoverage
-from shadowtime.services.wait_bound.queue_bounds import ALL, FIVE, RECUT, TABLE, Found, News, QueueBounds
+from shadowtime.services.wait_bound.queue_bounds import ALL, FIVE, RECUT, TABLE, Found, QueueBounds, Updates
 from shadowtime.shared.events import JobSubmitted
 from shadowtime.shared.predictions import ChangePoint, WaitBound
 
@@ -76,7 +76,7 @@ def alike(waits: Sequence[int], processors: int = 1, requested_time: int | None 
     ]
 
 
-def happens(to: QueueBounds, each: Happening, keys: BoundKeys = KEYS) -> list[Found] | News:
+def happens(to: QueueBounds, each: Happening, keys: BoundKeys = KEYS) -> list[Found] | Updates:
     """Return what was found at a submission, or the news of a start."""
     to.advance(each.time)
     if each.wait is not None:
@@ -88,17 +88,17 @@ def happens(to: QueueBounds, each: Happening, keys: BoundKeys = KEYS) -> list[Fo
 
 def run(
     jobs: Sequence[tuple[JobSubmitted, int]], keys: BoundKeys = KEYS
-) -> tuple[QueueBounds, list[list[Found] | News]]:
+) -> tuple[QueueBounds, list[list[Found] | Updates]]:
     bounds = QueueBounds(None, keys)
     return bounds, [happens(bounds, each, keys) for each in happenings(jobs)]
 
 
-def finds(results: Sequence[list[Found] | News]) -> Iterator[list[Found]]:
+def finds(results: Sequence[list[Found] | Updates]) -> Iterator[list[Found]]:
     return (each for each in results if isinstance(each, list))
 
 
-def change_points(results: Sequence[list[Found] | News]) -> list[ChangePoint]:
-    return [point for each in results if isinstance(each, News) for point in each.change_points]
+def change_points(results: Sequence[list[Found] | Updates]) -> list[ChangePoint]:
+    return [point for each in results if isinstance(each, Updates) for point in each.change_points]
 
 
 def saved(bounds: QueueBounds) -> Any:
@@ -338,7 +338,7 @@ def test_a_job_of_which_nothing_was_known_teaches_its_wait_and_is_not_scored() -
     bounds, _ = run(made(200))
     before = saved(bounds)
     job = JobSubmitted(time=0, job_number=9999, requested_processors=2, requested_time=600)
-    assert bounds.reveal(job, 10**6) == News()
+    assert bounds.reveal(job, 10**6) == Updates()
     after = saved(bounds)
     assert after["revealed"] == [*before["revealed"], [2, 600, 10**6]]
     assert after["groupings"][0]["groups"][0][-1][-1] == 10**6

@@ -5,11 +5,11 @@ import pytest
 from shadowtime.services.walltime_adjustment.handler import ADJUSTERS, WalltimeAdjustments
 from shadowtime.shared.events import ClusterOpened, Envelope, Event, JobEnded, JobStarted, JobSubmitted
 from shadowtime.shared.predictions import WalltimeAdjustment
-from shadowtime.shared.predictor import Silent
+from shadowtime.shared.predictor import Passthrough
 from shadowtime.shared.spec import parse
 
 
-class Halved(Silent):
+class Halved(Passthrough):
     """An adjuster that keeps what it has learned."""
 
     def __init__(self) -> None:

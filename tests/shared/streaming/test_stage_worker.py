@@ -58,10 +58,10 @@ class MemoryStream:
         if self._chance.random() < self._failures:
             raise BusError("told to fail after the batch")
 
-    async def bury(self, letters: Sequence[tuple[Record, str]]) -> None:
+    async def dead_letter(self, letters: Sequence[tuple[Record, str]]) -> None:
         self.buried += [(record.offset, reason) for record, reason in letters]
 
-    async def reread(self, partition: int, start: int, stop: int | None) -> AsyncIterator[Sequence[Message]]:
+    async def replay(self, partition: int, start: int, stop: int | None) -> AsyncIterator[Sequence[Message]]:
         self.read_again += len(self.log[start:stop])
         for first in range(start, len(self.log) if stop is None else stop, 7):
             yield self.log[first : min(first + 7, len(self.log) if stop is None else stop)]

@@ -1,11 +1,11 @@
-"""Places of waiting jobs against free processors, second by second."""
+"""Reservations of waiting jobs against free processors, second by second."""
 
 import numpy as np
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from shadowtime.services.scheduler.places import Places
 from shadowtime.services.scheduler.profile import FOREVER
+from shadowtime.services.scheduler.reservations import Reservations
 from tests.services.scheduler.test_profile import RUNNING, WAITING
 
 HORIZON = 200
@@ -30,10 +30,10 @@ def test_each_is_put_where_it_first_fits(
         elif in_turn:
             starts += [FOREVER] * (len(waiting) - len(starts))
             break
-    places = Places(0, idle, sizes, ends, in_turn=in_turn)
+    reservations = Reservations(0, idle, sizes, ends, in_turn=in_turn)
     parts = [part for part in (waiting[:cut], waiting[cut:]) if part]
     columns = [[np.array(column) for column in zip(*part, strict=True)] for part in parts]
-    found = [places.add(*part) for part in columns]
+    found = [reservations.add(*part) for part in columns]
     counts = np.cumsum([len(part) for part in parts]).tolist()
     assert found == [starts[count - 1] for count in counts]
-    assert places.soonest == min(starts, default=FOREVER)
+    assert reservations.soonest == min(starts, default=FOREVER)

@@ -62,7 +62,7 @@ def place(
     return steps, start, soonest
 
 
-class Places:
+class Reservations:
     """A plan of waiting jobs that grows at its end.
 
     Parameters
@@ -72,8 +72,8 @@ class Places:
     in_turn
         Whether no job starts before the one before it.
 
-    >>> places = Places(0, 0, np.array([6, 4]), np.array([100, 50]), in_turn=True)
-    >>> places.add(np.array([5]), np.array([200])), places.add(np.array([4]), np.array([30]))
+    >>> reservations = Reservations(0, 0, np.array([6, 4]), np.array([100, 50]), in_turn=True)
+    >>> reservations.add(np.array([5]), np.array([200])), reservations.add(np.array([4]), np.array([30]))
     (100, 100)
     """
 

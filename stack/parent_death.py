@@ -10,7 +10,7 @@ import subprocess
 WATCH = 'read -r released || kill -KILL "$1"'
 
 
-class Leash:
+class ParentDeathGuard:
     """Kills a process when this one ends, however it ends.
 
     Parameters
@@ -21,7 +21,7 @@ class Leash:
 
     def __init__(self, pid: int) -> None:
         self._watcher = subprocess.Popen(  # noqa: S603
-            ["/bin/sh", "-c", WATCH, "leash", str(pid)],
+            ["/bin/sh", "-c", WATCH, "guard", str(pid)],
             stdin=subprocess.PIPE,
             stdout=subprocess.DEVNULL,
             stderr=subprocess.DEVNULL,

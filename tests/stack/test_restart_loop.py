@@ -4,8 +4,8 @@ from pathlib import Path
 
 import pytest
 
-from shadowtime.stack import keeper
-from shadowtime.stack.keeper import Keeper
+from shadowtime.stack import restart_loop
+from shadowtime.stack.restart_loop import RestartLoop
 from shadowtime.stack.server import Server
 from tests.patience import PATIENCE
 from tests.stack.processes import wait_until
@@ -37,9 +37,9 @@ class Script(Server):
 
 
 def test_a_watchdog_status_leads_to_a_restart(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(keeper, "FIRST_PAUSE", 0.01)
+    monkeypatch.setattr(restart_loop, "FIRST_PAUSE", 0.01)
     script = Script(tmp_path, "exit 75")
-    kept = Keeper(script)
+    kept = RestartLoop(script)
     kept.start()
     wait_until(lambda: script.starts >= 3, "the script is not started again")
     kept.stop_within(1)
@@ -49,11 +49,11 @@ def test_a_watchdog_status_leads_to_a_restart(tmp_path: Path, monkeypatch: pytes
 
 
 def test_pauses_double_up_to_a_limit(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(keeper, "LOOK_SECONDS", 0.001)
-    monkeypatch.setattr(keeper, "FIRST_PAUSE", 0.01)
-    monkeypatch.setattr(keeper, "MAX_PAUSE", 0.04)
+    monkeypatch.setattr(restart_loop, "LOOK_SECONDS", 0.001)
+    monkeypatch.setattr(restart_loop, "FIRST_PAUSE", 0.01)
+    monkeypatch.setattr(restart_loop, "MAX_PAUSE", 0.04)
     pauses: list[float] = []
-    kept = Keeper(Script(tmp_path, "exit 1"))
+    kept = RestartLoop(Script(tmp_path, "exit 1"))
     wait = kept._stopping.wait
 
     def noted(seconds: float) -> bool:
@@ -70,7 +70,7 @@ def test_pauses_double_up_to_a_limit(tmp_path: Path, monkeypatch: pytest.MonkeyP
 
 
 def test_health_is_what_the_server_answers(tmp_path: Path) -> None:
-    kept = Keeper(Script(tmp_path, "exec sleep 60"))
+    kept = RestartLoop(Script(tmp_path, "exec sleep 60"))
     kept.start()
     wait_until(lambda: kept.pid is not None, "the script does not run")
     assert not kept.healthy
@@ -84,7 +84,7 @@ def test_health_is_what_the_server_answers(tmp_path: Path) -> None:
 
 def test_what_does_not_obey_is_killed(tmp_path: Path) -> None:
     script = Script(tmp_path, "trap '' TERM; touch deaf; while :; do sleep 0.05; done")
-    kept = Keeper(script)
+    kept = RestartLoop(script)
     kept.start()
     wait_until((tmp_path / "deaf").exists, "the script does not run")
     kept.stop_within(0.2)

@@ -18,7 +18,7 @@ LOOK_SECONDS = 0.1
 ASK_SECONDS = 1.0
 
 
-class Keeper(threading.Thread):
+class RestartLoop(threading.Thread):
     """A thread that keeps a server or worker running until `stop_within` is called.
 
     Parameters
