@@ -1,7 +1,7 @@
 """What a stage does in one run: it answers each event by a method of its own."""
 
 from collections.abc import Callable
-from typing import Any
+from typing import Any, Protocol, runtime_checkable
 
 from shadowtime.shared.errors import RuleBroken
 from shadowtime.shared.events import (
@@ -17,6 +17,16 @@ from shadowtime.shared.events import (
     SchedulingPoint,
 )
 from shadowtime.shared.jobs_in_system import JobsInSystem, RunningJob
+from shadowtime.shared.predictions import WaitBound
+
+
+@runtime_checkable
+class BoundsWaits(Protocol):
+    """What `ask` takes of the handler of a stage."""
+
+    def answer(self, job: JobSubmitted, quantile: float, confidence: float) -> tuple[WaitBound, ...]:
+        """Return the bounds that a job would have if it were submitted now."""
+        ...
 
 
 class StageHandler:

@@ -4,7 +4,7 @@ import asyncio
 import logging
 from collections.abc import Mapping, Sequence
 from functools import partial
-from typing import Annotated, NamedTuple, Protocol, cast
+from typing import Annotated, NamedTuple
 
 from pydantic import Field, ValidationError
 
@@ -13,6 +13,7 @@ from shadowtime.shared.events import Envelope, JobSubmitted, Rejected
 from shadowtime.shared.message import Count, Frozen, Processors, Request, Whole
 from shadowtime.shared.predictions import WaitBound
 from shadowtime.shared.stage import Stage, StageRun
+from shadowtime.shared.stage_handler import BoundsWaits
 from shadowtime.shared.streaming.run_follower import Position, RunFollower, RunReader
 from shadowtime.shared.wording import quoted
 
@@ -74,12 +75,6 @@ class Unanswerable(ShadowtimeError):
         self.status = status
         self.reason = reason
         self.parameter = parameter
-
-
-class _Bounding(Protocol):
-    """What the handler of stage `wait_bound` can do."""
-
-    def answer(self, job: JobSubmitted, quantile: float, confidence: float) -> tuple[WaitBound, ...]: ...
 
 
 class _Seen(NamedTuple):
@@ -257,7 +252,9 @@ def _answer(question: Question, run: str, state: StageRun) -> Answer | None:
         user_id=question.user,
         queue_number=question.queue,
     )
-    bounds = cast("_Bounding", handler).answer(job, question.quantile, question.confidence)
+    if not isinstance(handler, BoundsWaits):
+        raise TypeError(f"stage {state.stage.name} bounds no waits")
+    bounds = handler.answer(job, question.quantile, question.confidence)
     return Answer(cluster=cluster, run=run, sequence=state.sequence, time=handler.time, bounds=bounds)
 
 

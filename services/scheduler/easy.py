@@ -6,7 +6,9 @@ from typing import Any, ClassVar
 import numpy as np
 from pydantic import Field
 
-from shadowtime.services.scheduler.expected_end import Column, expected_ends
+from shadowtime.services.scheduler.easy_pass import easy_pass
+from shadowtime.services.scheduler.expected_end import Column
+from shadowtime.services.scheduler.forecast import Forecaster, PassByPass
 from shadowtime.services.scheduler.forecast_keys import PlanKeys
 from shadowtime.services.scheduler.job_table import Queue, Running
 from shadowtime.services.scheduler.limits import MAX_STARTS
@@ -14,109 +16,7 @@ from shadowtime.services.scheduler.orders import CandidateWeight, Order, ranked
 from shadowtime.services.scheduler.policy import FITS_NOW, Policy, backfilled, start
 from shadowtime.shared.chance import key_of
 from shadowtime.shared.events import ClusterOpened, CutShort, Start
-from shadowtime.shared.kernel import kernel
 from shadowtime.shared.spec import SpecKeys
-
-BEYOND = 1 << 60
-"""A time beyond any other: the shadow time of a head that cannot start."""
-
-
-@kernel("Tuple((int64, int64))(int64, int64, int64[::1], int64[::1])")
-def shadow_of(needed: int, free: int, processors: Column, ends: Column) -> tuple[int, int]:
-    """Return the shadow time of a job that needs `needed` processors, and the extra processors at that time.
-
-    The shadow time is the earliest at which running jobs (holding `processors`, expected to end at `ends`) will have
-    given back enough; every job that ends at that time counts. If all of them are not enough, the time is beyond any
-    other and every processor is extra. O(n log n) in the running jobs.
-
-    >>> shadow_of(6, 2, np.array([4, 4]), np.array([100, 200]))
-    (100, 0)
-    """
-    by_end = np.argsort(ends)
-    shadow_time, ended = 0, 0
-    while free < needed and ended < len(ends):
-        free += processors[by_end[ended]]
-        shadow_time = ends[by_end[ended]]
-        ended += 1
-    if free < needed:
-        return BEYOND, free
-    while ended < len(ends) and ends[by_end[ended]] == shadow_time:
-        free += processors[by_end[ended]]
-        ended += 1
-    return shadow_time, free - needed
-
-
-@kernel(
-    "Tuple((int64, int64, int64, int64[::1]))"
-    "(int64, int64, int64[::1], int64[::1], int64[::1], int64[::1], int64[::1], int64[::1], int64[::1], int64[::1],"
-    " int64[::1])"
-)
-def easy_pass(
-    now: int,
-    free: int,
-    processors: Column,
-    run_times: Column,
-    order: Column,
-    running_processors: Column,
-    start_times: Column,
-    predicted_times: Column,
-    adjusted_times: Column,
-    requested_times: Column,
-    corrections: Column,
-) -> tuple[int, int, int, Column]:
-    """Return how many jobs start from the head of the queue, the blocked head's shadow, and the backfilled rows.
-
-    Parameters
-    ----------
-    processors, run_times, order
-        Of each waiting job, in order of the queue: size, expected run time in seconds, and the rank by which
-        candidates are tried (least first, ties in order of the queue).
-    running_processors, start_times, predicted_times, adjusted_times, requested_times, corrections
-        Of each running job: size, and what `expected_ends` takes.
-
-    Returns
-    -------
-    heads, shadow_time, extra_processors, rows
-        Rows of the queue in the order in which they are accepted.
-    """
-    waiting = len(processors)
-    heads = 0
-    while heads < waiting and processors[heads] <= free:
-        free -= processors[heads]
-        heads += 1
-    rows = np.empty(waiting - heads, dtype=np.int64)
-    fitting = 0
-    for row in range(heads + 1, waiting):
-        if processors[row] <= free:
-            rows[fitting] = row
-            fitting += 1
-    if fitting == 0:
-        return heads, 0, 0, rows[:0]
-    sizes = np.concatenate((running_processors, processors[:heads]))
-    running_ends = expected_ends(now, start_times, predicted_times, adjusted_times, requested_times, corrections)
-    ends = np.concatenate((running_ends, now + run_times[:heads]))
-    shadow_time, extra = shadow_of(processors[heads], free, sizes, ends)
-    # What fails now fails later in the pass too, for free and extra processors only shrink: sort the rest alone.
-    able = 0
-    for row in rows[:fitting]:
-        if now + run_times[row] <= shadow_time or processors[row] <= extra:
-            rows[able] = row
-            able += 1
-    candidates = rows[:able]
-    candidates = candidates[np.argsort(order[candidates], kind="mergesort")]
-    left = extra
-    accepted = 0
-    for row in candidates:
-        if processors[row] > free:
-            continue
-        if now + run_times[row] > shadow_time:
-            if processors[row] > left:
-                continue
-            left -= processors[row]
-        free -= processors[row]
-        rows[accepted] = row
-        accepted += 1
-    return heads, shadow_time, extra, rows[:accepted]
 
 
 class EasyKeys(PlanKeys):
@@ -155,6 +55,10 @@ class Easy(Policy):
     def open(self, opened: ClusterOpened) -> None:
         """Take note of the run: draws of chance are its own."""
         self.chance = key_of(opened.seed, opened.cluster)
+
+    def forecaster(self) -> Forecaster | None:
+        """Return what runs this policy ahead, pass by pass, where the key `forecast` asks for it."""
+        return Forecaster(PassByPass(self, steady=self.steady)) if self.keys.forecast else None
 
     def order(self, now: int, queue: Queue) -> Column:
         """Return the rank of each waiting job as a candidate."""

@@ -1,5 +1,6 @@
 """First come, first served."""
 
+from shadowtime.services.scheduler.forecast import Forecaster, Placed, as_submitted
 from shadowtime.services.scheduler.forecast_keys import ForecastKeys
 from shadowtime.services.scheduler.job_table import Queue, Running
 from shadowtime.services.scheduler.limits import MAX_STARTS
@@ -15,6 +16,10 @@ class Fcfs(Policy):
 
     def __init__(self, keys: ForecastKeys) -> None:
         self.keys = keys
+
+    def forecaster(self) -> Forecaster | None:
+        """Return what runs this policy ahead, where the key `forecast` asks for it."""
+        return Forecaster(Placed(as_submitted, in_turn=True)) if self.keys.forecast else None
 
     def schedule(self, now: int, queue: Queue, running: Running, free: int) -> list[Start | CutShort]:
         """Return the jobs at the head of the queue that fit together."""

@@ -10,18 +10,13 @@ JSSPP 1999 (P3), section 3.
 """
 
 from collections.abc import Callable
-from functools import partial
-from typing import Any, NamedTuple, Protocol
+from typing import NamedTuple, Protocol
 
 import numpy as np
 
-from shadowtime.services.scheduler.all_reserve import AllReserve
-from shadowtime.services.scheduler.easy import BEYOND, Easy
+from shadowtime.services.scheduler.easy_pass import BEYOND
 from shadowtime.services.scheduler.expected_end import Column, expected_ends
-from shadowtime.services.scheduler.forecast_keys import ForecastKeys
 from shadowtime.services.scheduler.job_table import Queue, Running
-from shadowtime.services.scheduler.lwf import by_work
-from shadowtime.services.scheduler.policy import Policy
 from shadowtime.services.scheduler.reservations import Reservations
 from shadowtime.services.scheduler.run_ahead import (
     ADJUSTED,
@@ -153,15 +148,35 @@ class Placed(RunAhead):
         self.reservations = None
 
 
+class Backfilling(Protocol):
+    """What running a policy ahead pass by pass takes of it."""
+
+    on_requests: bool
+    """Whether it plans by requests in the place of predictions."""
+
+    def order(self, now: int, queue: Queue) -> Column:
+        """Return the rank of each waiting job as a candidate."""
+        ...
+
+
 class PassByPass(RunAhead):
     """A policy that backfills, run ahead one pass after another: O(passes * cost of a pass).
 
     A job that is tried after all others, and is no smaller and no shorter than the one submitted before it, cannot
     start before that one: it is run ahead from there on, unless anything but a submission has happened.
+
+    Parameters
+    ----------
+    reserve
+        Whether every job reserves its place, not the first blocked one alone.
+    steady
+        Whether candidates never change places as time passes.
     """
 
-    def __init__(self, policy: Easy | AllReserve) -> None:
+    def __init__(self, policy: Backfilling, *, reserve: bool = False, steady: bool = True) -> None:
         self.policy = policy
+        self.reserve = reserve
+        self.steady = steady
         self.ahead: Ahead | None = None
         self.last: Column = NONE
         """The job submitted before, as a column of the table of waiting jobs."""
@@ -177,7 +192,7 @@ class PassByPass(RunAhead):
         ends = np.stack((runs[END], planned))
         if self.ahead is None or not self.valid.at(now, ends) or not self.behind_last(job, waiting):
             self.valid = Valid(now, runs[END].min(initial=BEYOND), ends)
-            self.ahead = Ahead(now, free, waiting, runs, corrections, reserve=isinstance(self.policy, AllReserve))
+            self.ahead = Ahead(now, free, waiting, runs, corrections, reserve=self.reserve)
         else:
             self.ahead.add(job)
         start = self.ahead.start_of(row)
@@ -188,7 +203,7 @@ class PassByPass(RunAhead):
 
     def behind_last(self, job: Column, waiting: Columns) -> bool:
         """Return whether a job cannot start before the one submitted before it."""
-        if isinstance(self.policy, Easy) and not self.policy.steady:
+        if not self.steady:
             return False
         follows = job[ROW] == self.last[ROW] + 1 == waiting.shape[1] - 1 and job[ORDER] == waiting[ORDER].max()
         return bool(follows and job[SIZE] >= self.last[SIZE] and job[PLANNED] >= self.last[PLANNED])
@@ -205,7 +220,7 @@ class PassByPass(RunAhead):
                 requested,
                 queue.predicted_time,
                 requested if on_requests else queue.predicted_time,
-                rows if isinstance(self.policy, AllReserve) else self.policy.order(now, queue),
+                self.policy.order(now, queue),
                 rows,
             )
         )
@@ -224,10 +239,10 @@ class PassByPass(RunAhead):
 class Reserving(RunAhead):
     """A policy under which every job has a reservation, which comes true where jobs are forecast to run as planned."""
 
-    def __init__(self, policy: AllReserve) -> None:
-        self.on_requests = policy.on_requests
-        self.placed = Placed(as_submitted, in_turn=False)
-        self.pass_by_pass = PassByPass(policy)
+    def __init__(self, placed: Placed, pass_by_pass: PassByPass) -> None:
+        self.on_requests = pass_by_pass.policy.on_requests
+        self.placed = placed
+        self.pass_by_pass = pass_by_pass
 
     def start(self, state: State, row: int) -> int:
         """Return the start of a job."""
@@ -267,19 +282,3 @@ class Forecaster:
         """Let go of what was worked out, unless time alone has passed or a job has come."""
         if not isinstance(event, JobSubmitted | SchedulingPoint):
             self.ahead.forget()
-
-
-AHEAD: dict[str, Callable[[Any], RunAhead]] = {
-    "fcfs": lambda policy: Placed(as_submitted, in_turn=True),
-    "lwf": lambda policy: Placed(partial(by_work, on_requests=policy.on_requests), in_turn=True),
-    "easy": PassByPass,
-    "easy-sjbf": PassByPass,
-    "all-reserve": Reserving,
-}
-"""How each policy is run ahead that has the key `forecast`."""
-
-
-def forecaster_of(policy: Policy) -> Forecaster | None:
-    """Return what forecasts the waits of a policy; None where nobody asked for it."""
-    keys = getattr(policy, "keys", None)
-    return Forecaster(AHEAD[policy.name](policy)) if isinstance(keys, ForecastKeys) and keys.forecast else None

@@ -10,7 +10,6 @@ from shadowtime.services.scheduler.adaptation import shape_of
 from shadowtime.services.scheduler.adjusted_prior import reweighted
 from shadowtime.services.scheduler.adjusted_times import AdjustmentUse, planned_times
 from shadowtime.services.scheduler.expected_end import CORRECTIONS
-from shadowtime.services.scheduler.forecast import forecaster_of
 from shadowtime.services.scheduler.job_table import NEVER, Histograms, Queue, Running
 from shadowtime.services.scheduler.policies import POLICIES
 from shadowtime.shared.errors import SettingsError
@@ -40,7 +39,7 @@ class Scheduler(StageHandler):
         super().__init__(opened)
         self.policy = POLICIES.build(parse(opened.policy))
         self.policy.open(opened)
-        self.forecaster = forecaster_of(self.policy)
+        self.forecaster = self.policy.forecaster()
         self.histograms = Histograms()
         self.uses = AdjustmentUse.of(opened.adjustment)
         self.queue = Queue(self.histograms, self.uses)

@@ -1,8 +1,11 @@
 """Least work first."""
 
+from functools import partial
+
 import numpy as np
 
 from shadowtime.services.scheduler.expected_end import Column
+from shadowtime.services.scheduler.forecast import Forecaster, Placed
 from shadowtime.services.scheduler.forecast_keys import PlanKeys
 from shadowtime.services.scheduler.job_table import Queue, Running
 from shadowtime.services.scheduler.limits import MAX_STARTS
@@ -42,6 +45,11 @@ class Lwf(Policy):
     def __init__(self, keys: PlanKeys) -> None:
         self.keys = keys
         self.on_requests = keys.plan == "requested"
+
+    def forecaster(self) -> Forecaster | None:
+        """Return what runs this policy ahead, where the key `forecast` asks for it."""
+        order = partial(by_work, on_requests=self.on_requests)
+        return Forecaster(Placed(order, in_turn=True)) if self.keys.forecast else None
 
     def schedule(self, now: int, queue: Queue, running: Running, free: int) -> list[Start | CutShort]:
         """Return the jobs of least work that fit together."""

@@ -3,6 +3,7 @@
 from collections.abc import Sequence
 from typing import Any, ClassVar, Protocol
 
+from shadowtime.services.scheduler.forecast import Forecaster
 from shadowtime.services.scheduler.job_table import NEVER, Queue, Running
 from shadowtime.shared.events import ClusterOpened, CutShort, Decision, Evaluated, Event, Start
 from shadowtime.shared.message import MAX_DURATION
@@ -30,6 +31,10 @@ class Policy(Protocol):
     def open(self, opened: ClusterOpened) -> None:
         """Take note of the run, before anything else; most policies need not."""
         return  # not abstract
+
+    def forecaster(self) -> Forecaster | None:
+        """Return what forecasts waits under this policy; None where it cannot, or nobody asked for it."""
+        return None
 
     def schedule(self, now: int, queue: Queue, running: Running, free: int) -> "Sequence[Answer]":
         """Return what to do at a scheduling point, the probabilities that were weighed for it, and what was left.

@@ -7,7 +7,7 @@ import numpy as np
 
 from shadowtime.services.scheduler.busy import Busy
 from shadowtime.services.scheduler.candidates import MEASURES, STATED, TOO_MUCH, Evaluation, Flags, evaluate_candidates
-from shadowtime.services.scheduler.easy import BEYOND, shadow_of
+from shadowtime.services.scheduler.easy_pass import BEYOND, shadow_of
 from shadowtime.services.scheduler.expected_end import Column
 from shadowtime.services.scheduler.job_table import NEVER, Queue, Running
 from shadowtime.services.scheduler.limits import MAX_STARTS, WALKED, WEIGHED

@@ -6,7 +6,7 @@ from shadowtime.services.scheduler.expected_end import Column
 from shadowtime.shared.kernel import kernel
 
 FOREVER = 1 << 61
-"""A time after all others; `services.scheduler.easy.BEYOND` lies before it."""
+"""A time after all others; `services.scheduler.easy_pass.BEYOND` lies before it."""
 
 
 @kernel("int64(int64[::1], int64[::1], int64, int64, int64[::1], int64[::1])")

@@ -3,10 +3,10 @@
 import numpy as np
 import numpy.typing as npt
 
-from shadowtime.services.scheduler.all_reserve import reserve_pass
-from shadowtime.services.scheduler.easy import BEYOND, easy_pass
+from shadowtime.services.scheduler.easy_pass import BEYOND, easy_pass
 from shadowtime.services.scheduler.expected_end import Column
 from shadowtime.services.scheduler.limits import AHEAD
+from shadowtime.services.scheduler.reserve_pass import reserve_pass
 from shadowtime.shared.kernel import kernel
 
 Columns = npt.NDArray[np.int64]

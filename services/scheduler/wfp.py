@@ -45,6 +45,9 @@ class Wfp(Easy):
     name = "wfp"
     Keys = SpecKeys
 
+    def forecaster(self) -> None:
+        """Return None: its order changes as time passes, which running ahead does not follow."""
+
     def rows(self, now: int, queue: Queue) -> Column:
         """Return the rows by score."""
         return by_score(now, queue)

@@ -3,10 +3,10 @@
 from typing import Any, ClassVar
 
 from shadowtime.services.wait_bound.bound_keys import BoundKeys
-from shadowtime.services.wait_bound.queue_bounds import ALL, Found, QueueBounds, Updates
+from shadowtime.services.wait_bound.bounder import Bounder, Updates
+from shadowtime.services.wait_bound.queue_bounds import ALL, Found, QueueBounds
 from shadowtime.shared.events import Event, JobSubmitted
 from shadowtime.shared.predictions import WaitBound
-from shadowtime.shared.predictor import Predictor
 
 MAX_QUEUES = 64
 """Queues with bounds of their own, those that came first; jobs of others have those of the cluster."""
@@ -14,7 +14,7 @@ MAX_QUEUES = 64
 Said = list[tuple[QueueBounds, list[Found]]]
 
 
-class AllBounds(Predictor[JobSubmitted, int, tuple[WaitBound, ...]]):
+class AllBounds(Bounder):
     """Bound each wait by all groupings, their ensemble and the conformal bound, for the queue and the cluster.
 
     A bound is at least a share `quantile` of such waits, with `confidence`; where there is too little history there is
@@ -45,8 +45,6 @@ class AllBounds(Predictor[JobSubmitted, int, tuple[WaitBound, ...]]):
         self._cluster = QueueBounds(None, keys)
         self._queues: dict[int, QueueBounds] = {}
         self._latest: tuple[JobSubmitted, Said] | None = None
-        self.updates = Updates()
-        """What the last revealed wait has brought to light."""
 
     def predict_one(self, x: JobSubmitted) -> tuple[WaitBound, ...]:
         """Return the bounds at submission, those of the cluster first."""

@@ -1,5 +1,6 @@
 """The stage: adds bounds on the wait to every submission, learns from every wait, and says how the bounds fare."""
 
+from shadowtime.services.wait_bound.bounder import Bounder
 from shadowtime.services.wait_bound.bounds import (
     AllBounds,
     ConformalBound,
@@ -15,10 +16,7 @@ from shadowtime.shared.events import ClusterOpened, Envelope, JobSubmitted
 from shadowtime.shared.message import MAX_DURATION
 from shadowtime.shared.predicting_stage import PredictingStage
 from shadowtime.shared.predictions import WaitBound
-from shadowtime.shared.predictor import Predictor
 from shadowtime.shared.spec import Registry, parse
-
-Bounder = Predictor[JobSubmitted, int, tuple[WaitBound, ...]]
 
 BOUNDERS: Registry[Bounder] = Registry(
     "wait bound",
@@ -40,6 +38,7 @@ class WaitBounds(PredictingStage):
     """One run: the bound that `ClusterOpened.wait_bound` names."""
 
     field = "wait_bounds"
+    predictor: Bounder
 
     def __init__(self, opened: ClusterOpened) -> None:
         super().__init__(opened, BOUNDERS.build(parse(opened.wait_bound)))
@@ -47,12 +46,10 @@ class WaitBounds(PredictingStage):
     def on_wait(self, envelope: Envelope, job: JobSubmitted, wait: int) -> Envelope:
         """Learn the wait; add what it brought to light."""
         self.predictor.learn_one(job, min(wait, MAX_DURATION))
-        if not isinstance(self.predictor, AllBounds) or not any(self.predictor.updates):
+        if not any(self.predictor.updates):
             return envelope
         return envelope.model_copy(update=self.predictor.updates._asdict())
 
     def answer(self, job: JobSubmitted, quantile: float, confidence: float) -> tuple[WaitBound, ...]:
         """Return the bounds that a job would have if it were submitted now; none in a run without bounds."""
-        if not isinstance(self.predictor, AllBounds):
-            return ()
         return self.predictor.answer(job, self.time, quantile, confidence)

@@ -6,6 +6,7 @@ import numpy as np
 
 from shadowtime.services.wait_bound.binomial import minimum_history
 from shadowtime.services.wait_bound.bound_keys import BoundKeys
+from shadowtime.services.wait_bound.bounder import Updates
 from shadowtime.services.wait_bound.conformal import MIN_WAITS, Conformal
 from shadowtime.services.wait_bound.ensemble import Ensemble
 from shadowtime.services.wait_bound.group import DETECTING, bound
@@ -36,13 +37,6 @@ class Issued(NamedTuple):
 
     bounds: tuple[int | None, ...]
     detecting: tuple[int | None, ...]
-
-
-class Updates(NamedTuple):
-    """What a revealed wait has brought to light."""
-
-    coverage: tuple[Coverage, ...] = ()
-    change_points: tuple[ChangePoint, ...] = ()
 
 
 class QueueBounds:

@@ -18,7 +18,6 @@ from shadowtime.replayer.embedded import EmbeddedReplay
 from shadowtime.services.catalogue import configure
 from shadowtime.services.pipeline import STAGES
 from shadowtime.services.scheduler.adjusted_times import planned_times
-from shadowtime.services.scheduler.forecast import forecaster_of
 from shadowtime.services.scheduler.handler import Scheduler
 from shadowtime.services.scheduler.job_table import UNKNOWN, Queue, Running
 from shadowtime.services.scheduler.policies import POLICIES
@@ -137,7 +136,7 @@ def cost_in_replay(trace: str) -> list[dict[str, Any]]:
 
 def cost_at(policy_name: str, waiting: int) -> dict[str, Any]:
     """Return microseconds of a forecast behind so many waiting jobs: from nothing, and when the next job comes."""
-    forecaster = forecaster_of(POLICIES.build(parse(f"{policy_name}:forecast=yes")))
+    forecaster = POLICIES.build(parse(f"{policy_name}:forecast=yes")).forecaster()
     assert forecaster is not None
     queue, running = queue_of(waiting), running_of(RUNNING)
 

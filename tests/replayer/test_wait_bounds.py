@@ -18,10 +18,10 @@ from shadowtime.replayer.pace import Pace
 from shadowtime.replayer.stopwatch import Stopwatch
 from shadowtime.services.catalogue import configure
 from shadowtime.services.wait_bound.handler import BOUNDERS
+from shadowtime.services.wait_bound.unbounded import Unbounded
 from shadowtime.shared.errors import SettingsError
 from shadowtime.shared.events import JobSubmitted
 from shadowtime.shared.predictions import WaitBound
-from shadowtime.shared.predictor import Passthrough
 from shadowtime.shared.spec import SpecKeys
 from tests.replayer.small_logs import job, workload_of, write_log
 
@@ -43,7 +43,7 @@ ROW = [
 ]
 
 
-class LongestSoFar(Passthrough):
+class LongestSoFar(Unbounded):
     """The longest wait so far; twice that under the name `static`."""
 
     name = "longest"

@@ -5,7 +5,7 @@ from typing import Any
 import numpy as np
 import pytest
 
-from shadowtime.services.scheduler.easy import easy_pass, shadow_of
+from shadowtime.services.scheduler.easy_pass import easy_pass, shadow_of
 from shadowtime.services.scheduler.expected_end import expected_ends
 from shadowtime.services.scheduler.policies import POLICIES
 from shadowtime.services.scheduler.probabilistic import add_risk

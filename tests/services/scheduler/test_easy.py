@@ -9,7 +9,7 @@ from hypothesis import strategies as st
 
 from shadowtime.replayer.machine import Machine
 from shadowtime.replayer.swf import Workload
-from shadowtime.services.scheduler.easy import easy_pass, shadow_of
+from shadowtime.services.scheduler.easy_pass import easy_pass, shadow_of
 from shadowtime.services.scheduler.handler import Scheduler
 from shadowtime.services.scheduler.job_table import NEVER
 from shadowtime.services.scheduler.policies import POLICIES

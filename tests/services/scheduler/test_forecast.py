@@ -13,7 +13,6 @@ from shadowtime.replayer.recorded import Recorded
 from shadowtime.replayer.swf import BUNDLED, Workload, prepare, read_swf
 from shadowtime.services.catalogue import configure
 from shadowtime.services.pipeline import STAGES
-from shadowtime.services.scheduler.forecast import forecaster_of
 from shadowtime.services.scheduler.handler import Scheduler
 from shadowtime.services.scheduler.policies import POLICIES
 from shadowtime.shared.errors import SettingsError
@@ -91,7 +90,7 @@ class Checked(Scheduler):
 
     def on_submitted(self, envelope: Envelope, job: JobSubmitted) -> Envelope:
         answer = super().on_submitted(envelope, job)
-        fresh = forecaster_of(self.policy)
+        fresh = self.policy.forecaster()
         assert fresh is not None
         state = job.time, self.queue, self.running, self.processors - self.used
         assert answer.forecast == fresh.forecast(*state, job.job_number)
@@ -248,4 +247,4 @@ def test_other_policies_are_not_run_ahead(policy: str) -> None:
 
 def test_nobody_is_told_what_he_did_not_ask_for() -> None:
     for name in POLICIES.classes:
-        assert forecaster_of(POLICIES.build(parse(name))) is None
+        assert POLICIES.build(parse(name)).forecaster() is None

@@ -10,9 +10,10 @@ from hypothesis import strategies as st
 
 from shadowtime.services.wait_bound import queue_bounds
 from shadowtime.services.wait_bound.bound_keys import BoundKeys
+from shadowtime.services.wait_bound.bounder import Updates
 from shadowtime.services.wait_bound.bounds import MAX_QUEUES, AllBounds
 from shadowtime.services.wait_bound.handler import BOUNDERS
-from shadowtime.services.wait_bound.queue_bounds import ALL, FIVE, QueueBounds, Updates
+from shadowtime.services.wait_bound.queue_bounds import ALL, FIVE, QueueBounds
 from shadowtime.shared.errors import SettingsError
 from shadowtime.shared.events import JobSubmitted, SchedulingPoint
 from shadowtime.shared.predictions import WaitBound

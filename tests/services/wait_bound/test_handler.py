@@ -11,10 +11,10 @@ from shadowtime.services.pipeline import STAGES
 from shadowtime.services.wait_bound import queue_bounds
 from shadowtime.services.wait_bound.handler import BOUNDERS, WaitBounds
 from shadowtime.services.wait_bound.queue_bounds import ALL, FIVE
+from shadowtime.services.wait_bound.unbounded import Unbounded
 from shadowtime.shared.events import ClusterOpened, Envelope, Event, JobEnded, JobStarted, JobSubmitted, Rejected
 from shadowtime.shared.message import MAX_DURATION
 from shadowtime.shared.predictions import WaitBound
-from shadowtime.shared.predictor import Passthrough
 from shadowtime.shared.spec import parse
 from shadowtime.shared.stage import StageRun
 from tests.replayer.small_logs import job, workload_of
@@ -23,7 +23,7 @@ from tests.services.wait_bound.test_queue_bounds import happenings, made
 OPENED = ClusterOpened(time=0, cluster="c", processors=128, mode="recorded", wait_bound="all")
 
 
-class LongestSoFar(Passthrough):
+class LongestSoFar(Unbounded):
     """A bounder that keeps what it has learned."""
 
     def __init__(self) -> None:

@@ -12,11 +12,12 @@ from numpy.random import PCG64, Generator
 
 from shadowtime.services.wait_bound import queue_bounds
 from shadowtime.services.wait_bound.bound_keys import BoundKeys
+from shadowtime.services.wait_bound.bounder import Updates
 from shadowtime.services.wait_bound.clusters import cut
 from shadowtime.services.wait_bound.group import Group, bound
 from shadowtime.services.wait_bound.groupings import NO_REQUEST
 from shadowtime.services.wait_bound.live_coverage import LiveCoverage
-from shadowtime.services.wait_bound.queue_bounds import ALL, FIVE, RECUT, TABLE, Found, QueueBounds, Updates
+from shadowtime.services.wait_bound.queue_bounds import ALL, FIVE, RECUT, TABLE, Found, QueueBounds
 from shadowtime.shared.events import JobSubmitted
 from shadowtime.shared.predictions import ChangePoint, WaitBound
 

@@ -1,0 +1,25 @@
+"""The seam of bounds on waits."""
+
+from typing import NamedTuple, Protocol
+
+from shadowtime.shared.events import JobSubmitted
+from shadowtime.shared.predictions import ChangePoint, Coverage, WaitBound
+from shadowtime.shared.predictor import Predictor
+
+
+class Updates(NamedTuple):
+    """What a revealed wait has brought to light."""
+
+    coverage: tuple[Coverage, ...] = ()
+    change_points: tuple[ChangePoint, ...] = ()
+
+
+class Bounder(Predictor[JobSubmitted, int, tuple[WaitBound, ...]], Protocol):
+    """A predictor that bounds waits, and is asked about jobs that have not been submitted."""
+
+    updates: Updates = Updates()
+    """What the last learned wait has brought to light."""
+
+    def answer(self, x: JobSubmitted, now: int, quantile: float, confidence: float) -> tuple[WaitBound, ...]:
+        """Return the bounds that a job would have now, in seconds, at any quantile and confidence; pure."""
+        ...
