@@ -37,7 +37,7 @@ from shadowtime.stack.ports import free_port
 from shadowtime.stack.servers import Kafka
 from tests.patience import PATIENCE
 
-ROOT = Path(__file__).parents[2]
+ROOT = Path(__file__).parents[3]
 ALL = Wanted()
 HOSTILE = "<b>\x1b[31m\nkth[/red]"
 BACKFILLED = Backfilled(head=1, shadow_time=900, extra_processors=2, ends_by_shadow_time=True)

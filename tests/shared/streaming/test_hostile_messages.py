@@ -140,7 +140,7 @@ def test_a_run_that_fails_again_and_again_is_quarantined() -> None:
     assert bench.counts("evil") == ["failed"] * MAX_FAILURES + ["quarantined"]
     assert bench.counts("good") == ALONE
     assert list(bench.worker.quarantined) == ["evil"]
-    assert "services rebuild fragile --run 'evil'" in bench.stream.buried[-1][1]
+    assert "shadowtime rebuild fragile --run 'evil'" in bench.stream.buried[-1][1]
     assert len(bench.stream.buried) == MAX_FAILURES + 1  # what came later is counted, not buried
     assert bench.metrics.registry.get_sample_value("shadowtime_worker_left_aside_total", {"stage": "fragile"}) == 19
     bench.again()
