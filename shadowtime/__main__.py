@@ -21,7 +21,7 @@ GROUPS = {
         "asyncapi": ("services.command_line", "print the topics as an AsyncAPI document"),
     },
     "Servers and dashboards": {
-        "stack": ("stack.command_line", "run all servers and workers as local processes: up, status, down"),
+        "stack": ("stack.command_line", "run servers and workers as local processes: up, down"),
         "dashboards": ("dashboards.command_line", "generate dashboards and push them into a Grafana"),
     },
 }

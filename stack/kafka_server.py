@@ -13,6 +13,7 @@ import uuid
 from pathlib import Path
 from typing import Any
 
+from shadowtime.shared.paths import ROOT
 from shadowtime.stack.access import Access, connect
 from shadowtime.stack.checksums import faults, read_sums
 from shadowtime.stack.kafka_access import grant
@@ -45,7 +46,7 @@ def kafka_version() -> str:
 
 def jar_folder() -> Path:
     """Return where the broker's jars are kept: below SHADOWTIME_SERVERS, else `.servers` in the checkout."""
-    servers = os.environ.get("SHADOWTIME_SERVERS") or SOURCE.parent.parent / ".servers"
+    servers = os.environ.get("SHADOWTIME_SERVERS") or ROOT / ".servers"
     return Path(servers).resolve() / f"kafka-{kafka_version()}"
 
 

@@ -207,9 +207,9 @@ def test_arguments_out_of_range(jobs: int, processors: int, seed: int, load: flo
 
 def test_bundled_trace_equals_what_its_command_makes(tmp_path: Path) -> None:
     trace = read_swf(BUNDLED)
-    made_by = trace.header["Note"].removeprefix("made by python ")
+    made_by = trace.header["Note"].removeprefix("made by ")
     path = tmp_path / "bundled.swf"
-    subprocess.run([sys.executable, *shlex.split(made_by), "-o", str(path)], check=True)
+    subprocess.run([sys.executable, "-m", *shlex.split(made_by), "-o", str(path)], check=True)
     again = read_swf(path)
     assert (again.name, again.header) == (trace.name, trace.header)
     assert np.array_equal(again.table, trace.table)

@@ -203,7 +203,7 @@ def test_an_image_is_built_once_and_what_is_unchanged_is_not_made_again(project:
     ours = {each["Image"] for each in before.values() if each["Config"]["Image"] == services()["scheduler"]["image"]}
     assert len(ours) == 1
     project.run("make", "up", seconds=UP)
-    listed = project.compose("run", "--rm", "-T", "replayer", "replayer", "--list", seconds=UP)
+    listed = project.compose("run", "--rm", "-T", "replayer", "shadowtime", "replay", "--list", seconds=UP)
     assert "probabilistic" in listed
     after = project.containers()
     assert {name: each["Id"] for name, each in after.items()} == {name: each["Id"] for name, each in before.items()}
@@ -217,7 +217,7 @@ def test_health_tells_how_a_worker_is(project: Project) -> None:
     assert json.loads(told[-1])["state"] == "running"
     quiet = project.run(
         *("docker", "compose", "exec", "-T", "scheduler"),
-        *("python", "-m", "stack.health", "http://127.0.0.1:6067/health"),
+        *("python", "-m", "shadowtime.stack.health", "http://127.0.0.1:6067/health"),
         check=False,
     )
     assert quiet.startswith("starting: nothing answers")
@@ -428,7 +428,7 @@ def test_all_end_by_themselves_and_leave_nothing_but_named_volumes(project: Proj
 
 def replay(policy: str, jobs: int, run: str, options: str = "") -> list[str]:
     """Return how compose runs a replay that ends with its decision log."""
-    command = f"shadowtime replay --policy {policy} --jobs {jobs} --transport kafka --run {run} {options}"
+    command = f"python -m shadowtime replay --policy {policy} --jobs {jobs} --transport kafka --run {run} {options}"
     script = f"{command} --decisions /tmp/log.jsonl >/dev/null && cat /tmp/log.jsonl"
     return ["run", "--rm", "-T", "--no-deps", "--entrypoint", "sh", "replayer", "-c", script]
 
