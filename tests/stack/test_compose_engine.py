@@ -270,7 +270,8 @@ def test_a_foreign_container_is_refused_finding_08(project: Project, network: st
 def test_nobody_writes_kernels_finding_07(project: Project, container: str) -> None:
     """From inside a worker: neither the folder nor a file in it, nor code, nor another container's secrets."""
     script = """
-for place in /opt/kernels /opt/kernels/* /opt/kernels/*/*.nbi /app/shadowtime/shared /app/shadowtime/shared/kernel.py /opt/venv; do
+code=/app/shadowtime/shared
+for place in /opt/kernels /opt/kernels/* /opt/kernels/*/*.nbi $code $code/kernel.py /opt/venv; do
   [ -w "$place" ] && echo "writable: $place"
   touch "$place/evil" 2>/dev/null && echo "written: $place"
 done
