@@ -77,6 +77,7 @@ def test_the_wheel_has_every_file_of_the_folders_and_nothing_compiled(wheel: Pat
     assert not [name for name in packed if name.endswith((".pyc", ".nbc", ".nbi"))]
 
 
+@pytest.mark.archive  # it compiles every kernel anew
 def test_replays_and_reports_need_neither_kafka_nor_grafana(installed: Path, tmp_path: Path) -> None:
     home = tmp_path / "home"
     home.mkdir()
