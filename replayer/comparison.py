@@ -132,9 +132,8 @@ async def carry_out_streamed(
     observers: Callable[[Plan], Sequence[Observer]],
 ) -> list[Result]:
     """Replay several plans over Kafka, side by side; `run` names the runs, and resumes those that are known."""
-    from shadowtime.replayer.streamed import (
-        StreamedReplay,  # here, so that an embedded replay does not load the Kafka client
-    )
+    # here, so that an embedded replay does not load the Kafka client
+    from shadowtime.replayer.streamed import StreamedReplay
 
     names = [run_name(plan.cluster, plan.label, uuid4().hex[:8]) if run is None else run for plan in plans]
     if run is not None and len(plans) > 1:

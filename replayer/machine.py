@@ -74,7 +74,7 @@ class Machine:
     ) -> None:
         self._workload = workload
         self._capacity = capacity
-        self._marks = traits
+        self._traits = traits
         self._arrived = 0
         self._changed = 0
         self._time = 0
@@ -141,7 +141,7 @@ class Machine:
             job = self._workload[self._arrived]
             self._waiting[job.job_number] = (self._arrived, job)
             self._arrived += 1
-            events.append(submission(job, self._marks))
+            events.append(submission(job, self._traits))
         events.append(SchedulingPoint(time=time))
         return events
 
@@ -157,7 +157,7 @@ class Machine:
         for kill in decided.kills:
             if kill.job_number not in self._running:
                 raise ReplayError(f"job {kill.job_number} is to be killed at {self._time} but does not run")
-            if kill.requeue and not self._marks.restartable:
+            if kill.requeue and not self._traits.restartable:
                 raise ReplayError(f"job {kill.job_number} is to be requeued at {self._time} but is not restartable")
             self._ends.remove((self._running[kill.job_number].end_time, kill.job_number))
             heapify(self._ends)
@@ -173,7 +173,7 @@ class Machine:
         if start.job_number not in self._waiting:
             raise ReplayError(f"job {start.job_number} is to start at {self._time} but does not wait")
         row, job = self._waiting[start.job_number]
-        if start.processors != job.processors and not self._marks.moldable:
+        if start.processors != job.processors and not self._traits.moldable:
             raise ReplayError(
                 f"job {job.job_number} is to start on {start.processors} processors, requests {job.processors}, "
                 "and is not moldable"
@@ -215,7 +215,7 @@ class Machine:
         )
 
     def _execution(self, row: int, job: Job, start_time: int, processors: int, limit: int | None) -> _Execution:
-        by = ratio(job.processors, processors, self._marks.speedup)
+        by = ratio(job.processors, processors, self._traits.speedup)
         return _Execution(row, job, start_time, processors, limit, by)
 
     def snapshot(self) -> Any:

@@ -34,7 +34,7 @@ class Recorded:
     ) -> None:
         self._workload = workload
         self._capacity = capacity
-        self._marks = traits
+        self._traits = traits
         columns = workload.columns
         submit, wait = columns["submit_time"], columns["wait_time"]
         if (wait == -1).all():
@@ -88,7 +88,7 @@ class Recorded:
             return self._capacity[row]
         job = self._workload[row]
         if kind == _ARRIVAL:
-            return submission(job, self._marks)
+            return submission(job, self._traits)
         if kind == _START:
             return JobStarted(time=time, job_number=job.job_number, processors=job.processors, limit=job.requested_time)
         return JobEnded(

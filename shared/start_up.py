@@ -29,18 +29,19 @@ def run(module: str) -> None:
     `KeyboardInterrupt` will not do outside of `main`: what imports a module may take it for a fault of the module, and
     at the very end nobody is there to catch it. Nothing is begun then, or all is done, so the process just ends.
     """
-    if signal.getsignal(signal.SIGINT) is not signal.default_int_handler:  # whoever started us has it ignored
-        _imported(module)()
-        return
-    signal.signal(signal.SIGINT, _leave)
+    interruptible = signal.getsignal(signal.SIGINT) is signal.default_int_handler
+    if interruptible:
+        signal.signal(signal.SIGINT, _leave)
     try:
         main = _imported(module)
-        signal.signal(signal.SIGINT, signal.default_int_handler)
+        if interruptible:
+            signal.signal(signal.SIGINT, signal.default_int_handler)
         main()
     except ModuleNotFoundError as error:
         _lacks(error)
     finally:
-        signal.signal(signal.SIGINT, _leave)
+        if interruptible:
+            signal.signal(signal.SIGINT, _leave)
 
 
 def _imported(module: str) -> Callable[[], object]:

@@ -11,8 +11,8 @@ from collections.abc import Iterator
 from contextlib import ExitStack, contextmanager
 
 from shadowtime.shared.command_line import run_app
+from shadowtime.shared.paths import ROOT
 from shadowtime.stack.parent_death import ParentDeathGuard
-from tests.parity.workers import ROOT
 
 LOOP = [sys.executable, "-c", "while True: pass"]
 TESTS = ["tests/parity", "tests/faults", "-m", "not archive"]

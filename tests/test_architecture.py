@@ -9,9 +9,9 @@ import pytest
 
 from shadowtime.services.pipeline import STAGES
 from shadowtime.shared import topics
+from shadowtime.shared.paths import ROOT
 from shadowtime.shared.stage import Stage
 
-ROOT = Path(__file__).parents[1]
 PRODUCT = ("services", "shared", "replayer")
 SERVICES = sorted(stage.name for stage in STAGES)
 

@@ -8,10 +8,10 @@ from pathlib import Path
 
 import pytest
 
+from shadowtime.shared.paths import ROOT
 from tests.patience import PATIENCE
 from tests.stack.processes import alive, wait_until
 
-ROOT = Path(__file__).parents[1]
 ENDLESS = """
 import json, os, pathlib, subprocess, sys, time
 import pytest

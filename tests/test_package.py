@@ -1,6 +1,7 @@
 """What is installed: one package, `shadowtime`, light without its extras, that writes where it is called."""
 
 import os
+import signal
 import subprocess
 import sys
 import zipfile
@@ -9,9 +10,8 @@ from pathlib import Path
 import pytest
 
 from shadowtime.__main__ import COMMANDS
+from shadowtime.shared.paths import ROOT
 from tests.patience import PATIENCE
-
-ROOT = Path(__file__).parents[1]
 
 WITHOUT_STREAM = """
 import sys
@@ -104,6 +104,15 @@ def test_what_takes_the_stream_names_the_extra(installed: Path, tmp_path: Path, 
     assert done.stderr.count("\n") == 1
     assert done.stderr.startswith("error: this takes ")
     assert done.stderr.endswith("pip install 'shadowtime[stream]'\n")
+
+
+def test_a_missing_extra_is_named_to_whoever_has_ctrl_c_ignored(installed: Path, tmp_path: Path) -> None:
+    before = signal.signal(signal.SIGINT, signal.SIG_IGN)
+    try:
+        done = called(installed, tmp_path, "watch", "decisions")
+    finally:
+        signal.signal(signal.SIGINT, before)
+    assert (done.returncode, done.stderr.count("\n")) == (2, 1), done.stderr
 
 
 def test_help_names_every_command_at_once() -> None:

@@ -8,13 +8,13 @@ import sys
 from pathlib import Path
 
 from shadowtime.shared.events import Decided, Envelope, Start
+from shadowtime.shared.paths import ROOT
 from shadowtime.shared.reasons import FitsNow
 from shadowtime.shared.streaming import bus
 from shadowtime.shared.streaming.settings import Settings
 from shadowtime.stack.servers import Kafka
 from tests.real_servers import require
 
-ROOT = Path(__file__).parents[1]
 README = (ROOT / "README.md").read_text()
 
 

@@ -11,10 +11,11 @@ from pathlib import Path
 
 import pytest
 
+from shadowtime.shared.paths import ROOT
 from shadowtime.stack.lock_file import read_lock
 from shadowtime.stack.server import ServerError
 from tests.patience import PATIENCE
-from tests.test_architecture import PRODUCT, ROOT, files, name
+from tests.test_architecture import PRODUCT, files, name
 
 LOCKS = [ROOT / "requirements.lock", ROOT / "requirements-dev.lock"]
 WHEELS = "--only-binary :all:"

@@ -20,7 +20,7 @@ from shadowtime.shared.spec import SpecKeys
 Weights = npt.NDArray[np.float64]
 """Of each expert, adding up to 1; shape (experts,)."""
 
-LEAST: Final = 1e-6
+MIN_LIKELIHOOD: Final = 1e-6
 """Probability below which no expert is held to what it said."""
 
 MAX_JUDGED: Final = 5_000
@@ -65,7 +65,7 @@ def reweighted(weights: Weights, said: Weights, rate: float) -> Weights:
     >>> reweighted(np.array([0.5, 0.5]), np.array([0.9, 0.1]), 0.1).round(3).tolist()
     [0.54, 0.46]
     """
-    heard = weights * np.maximum(said, LEAST)
+    heard = weights * np.maximum(said, MIN_LIKELIHOOD)
     moved: Weights = (1.0 - rate) * weights + rate * heard / heard.sum()
     return moved
 

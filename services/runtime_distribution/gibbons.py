@@ -16,7 +16,7 @@ from shadowtime.services.runtime_distribution.remembered_jobs import (
 from shadowtime.shared.events import JobSubmitted
 from shadowtime.shared.predictions import RunTimePrediction
 
-LEAST_VARIANCE = 1.0
+MIN_VARIANCE = 1.0
 """Square seconds; no smaller variance is believed, so that equal run times do not outweigh all others."""
 
 MIN_ENDED = 2
@@ -52,9 +52,9 @@ class Sums:
 
     @property
     def variance(self) -> float:
-        """Return the variance of the run times, at least `LEAST_VARIANCE`."""
+        """Return the variance of the run times, at least `MIN_VARIANCE`."""
         variance = (self.count * self.squares - self.run_times**2) / (self.count * (self.count - 1))
-        return max(variance, LEAST_VARIANCE)
+        return max(variance, MIN_VARIANCE)
 
 
 def range_of(processors: int) -> int:

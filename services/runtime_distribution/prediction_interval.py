@@ -10,10 +10,10 @@ from shadowtime.shared.kernel import kernel
 
 Quantiles = npt.NDArray[np.float64]
 
-LEAST_DEVIATION = 1.0
+MIN_DEVIATION = 1.0
 """Seconds; no smaller standard deviation is believed, so that two equal run times do not claim to know it all."""
 
-LEAST_SPREAD = 1e-13
+MIN_SPREAD = 1e-13
 """Variance of x over its mean square; what is less is an error of rounding."""
 
 
@@ -44,7 +44,7 @@ def estimate(
     at
         Where x is asked about.
     scale
-        What one unit of y is worth, in seconds; the error is that of a deviation of at least `LEAST_DEVIATION`.
+        What one unit of y is worth, in seconds; the error is that of a deviation of at least `MIN_DEVIATION`.
 
     Returns
     -------
@@ -67,12 +67,12 @@ def estimate(
     squares = max(yy - y * mean, 0.0)
     if not fitted:
         deviation = math.sqrt(squares / (n - 1)) * scale
-        return mean * scale, max(deviation, LEAST_DEVIATION) * math.sqrt(1.0 + 1.0 / n)
+        return mean * scale, max(deviation, MIN_DEVIATION) * math.sqrt(1.0 + 1.0 / n)
     spread = n * xx - x * x
-    if n < 3 or spread <= LEAST_SPREAD * n * xx:
+    if n < 3 or spread <= MIN_SPREAD * n * xx:
         return 0.0, math.inf
     slope = (n * xy - x * y) / spread
     off = at - x / n
     deviation = math.sqrt(max(squares - slope * slope * spread / n, 0.0) / (n - 2)) * scale
-    error = max(deviation, LEAST_DEVIATION) * math.sqrt(1.0 + 1.0 / n + off * off * n / spread)
+    error = max(deviation, MIN_DEVIATION) * math.sqrt(1.0 + 1.0 / n + off * off * n / spread)
     return (mean + slope * off) * scale, error

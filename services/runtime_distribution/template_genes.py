@@ -22,7 +22,7 @@ RANGES: Final = {
 }
 """Values of the parts of a template that may be there or not: one bit says whether, and four which."""
 
-LEAST_FITNESS, MAX_FITNESS = 1.0, 4.0
+MIN_FITNESS, MAX_FITNESS = 1.0, 4.0
 MUTATION = 0.01
 
 
@@ -79,7 +79,7 @@ def _number(bits: Sequence[int] | Individual) -> int:
 
 
 def fitness(errors: Sequence[float]) -> Floats:
-    """Return the fitness of individuals with these errors: from `MAX_FITNESS` for the least to `LEAST_FITNESS`.
+    """Return the fitness of individuals with these errors: from `MAX_FITNESS` for the least to `MIN_FITNESS`.
 
     If all are equal, all are as fit as can be.
 
@@ -90,7 +90,7 @@ def fitness(errors: Sequence[float]) -> Floats:
     least, most = error.min(), error.max()
     if least == most:
         return np.full(len(error), MAX_FITNESS)
-    fit: Floats = LEAST_FITNESS + (most - error) / (most - least) * (MAX_FITNESS - LEAST_FITNESS)
+    fit: Floats = MIN_FITNESS + (most - error) / (most - least) * (MAX_FITNESS - MIN_FITNESS)
     return fit
 
 

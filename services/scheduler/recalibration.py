@@ -46,7 +46,7 @@ FORGOTTEN = 0.0002
 CLOSEST = 0.001
 """A raw probability counts as at least this far from 0 and from 1."""
 
-LEAST = 0.001
+MIN_WEIGHT = 0.001
 """What an outcome weighs at least, however sure it was."""
 
 
@@ -108,7 +108,7 @@ def learn(
     terms = terms_of(probability)
     expected = logistic(sum_of(weights, terms))
     weights[TERMS + bin_of(expected)] += STEP * (delayed - stated)
-    weight = max(expected * (1.0 - expected), LEAST)
+    weight = max(expected * (1.0 - expected), MIN_WEIGHT)
     step = np.empty(TERMS)
     left = np.empty((TERMS, TERMS))
     for j in range(TERMS):

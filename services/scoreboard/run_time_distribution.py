@@ -20,7 +20,7 @@ from shadowtime.shared.predictions import DIGITS
 from shadowtime.shared.run_time_bins import EDGES, Masses
 from shadowtime.shared.run_time_outcomes import occupied_time, outcome_masses, outcome_of
 
-LEAST_MASS: Final = 10.0**-DIGITS
+MIN_MASS: Final = 10.0**-DIGITS
 """What a mass of zero counts as in the log score: the last digit of a published probability (13.8 nats)."""
 
 PIT_BINS: Final = 10
@@ -51,13 +51,13 @@ def mass_before(masses: Masses, time: float) -> float:
 def log_score(masses: Masses, run_time: float, limit: float) -> float:
     """Return -ln of the probability of the outcome, in nats: an end in this bin before the limit, or one at the limit.
 
-    A probability below `LEAST_MASS` counts as that.
+    A probability below `MIN_MASS` counts as that.
 
     >>> round(log_score(np.array([0.0, 0.0, 0.25, 0.75]), 3.0, np.inf), 4)
     1.3863
     """
     mass = outcome_masses(masses, limit)[outcome_of(run_time, limit)]
-    return -math.log(max(mass / masses.sum(), LEAST_MASS))
+    return -math.log(max(mass / masses.sum(), MIN_MASS))
 
 
 @kernel("float64(float64, float64, float64, float64, float64)")
@@ -114,7 +114,7 @@ def pit_shares(masses: Masses, run_time: float, limit: float) -> Shares:
     elif time <= 1.0:
         end = masses[0] / total
     shares = np.zeros(PIT_BINS)
-    if end - begin < LEAST_MASS:
+    if end - begin < MIN_MASS:
         shares[min(int(begin * PIT_BINS), PIT_BINS - 1)] = 1.0
         return shares
     for k in range(PIT_BINS):

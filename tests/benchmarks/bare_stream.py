@@ -12,9 +12,9 @@ import uvloop
 from aiokafka import TopicPartition
 from aiokafka.admin import AIOKafkaAdminClient, NewTopic
 
+from shadowtime.shared.paths import ROOT
 from shadowtime.shared.streaming import bus
 from shadowtime.shared.streaming.settings import Settings
-from tests.parity.workers import ROOT
 
 
 async def make_topics(settings: Settings, *names: str) -> None:

@@ -28,6 +28,7 @@ from shadowtime.replayer.comparison import Plan
 from shadowtime.replayer.records import DecisionLog
 from shadowtime.replayer.swf import BUNDLED, prepare, read_swf
 from shadowtime.services.catalogue import configure
+from shadowtime.shared.paths import ROOT
 from shadowtime.shared.streaming import bus
 from shadowtime.shared.streaming.redis_store import connect
 from shadowtime.shared.streaming.settings import Settings
@@ -36,7 +37,7 @@ from shadowtime.stack.ports import free_port
 from shadowtime.stack.servers import Kafka, Redis
 from tests.benchmarks.bare_stream import spread
 from tests.benchmarks.stream import Timed
-from tests.parity.workers import ROOT, Workers
+from tests.parity.workers import Workers
 
 HONEST = {"a": "easy", "b": "best"}
 """Policies of the two honest replays."""

@@ -13,9 +13,9 @@ from shadowtime.replayer.comparison import Plan
 from shadowtime.services.catalogue import configure
 from shadowtime.shared.command_line import run_app
 from shadowtime.shared.events import Envelope, JobEnded, JobSubmitted
+from shadowtime.shared.paths import ROOT
 from tests.benchmarks.logs import log, require
 
-ROOT = Path(__file__).parents[2]
 EVERY = 50_000  # jobs seen between two looks
 MEGABYTE = 1 << 20
 

@@ -22,6 +22,7 @@ from shadowtime.replayer.swf import Workload
 from shadowtime.services.catalogue import configure
 from shadowtime.services.pipeline import STAGES
 from shadowtime.shared.events import ClusterClosed, Decided, Envelope, Event
+from shadowtime.shared.paths import ROOT
 from shadowtime.shared.streaming import bus
 from shadowtime.shared.streaming.settings import Settings
 from shadowtime.shared.topics import FLOW, JOBS
@@ -30,7 +31,6 @@ from shadowtime.stack.servers import Kafka, Redis
 from tests.benchmarks.bare_stream import bare_aiokafka, bare_faust, drained, fill, spread
 from tests.benchmarks.logs import log, require
 from tests.guarded import guarded
-from tests.parity.workers import ROOT
 from tests.patience import PATIENCE
 
 TRACE = "KTH"

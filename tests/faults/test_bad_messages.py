@@ -14,11 +14,12 @@ from aiokafka.record._crecords import default_records
 
 from shadowtime.shared.bounds import MAX_UNPACKED
 from shadowtime.shared.events import ClusterOpened, Envelope, JobStarted, SchedulingPoint
+from shadowtime.shared.paths import ROOT
 from shadowtime.shared.streaming import bus
 from shadowtime.shared.streaming.settings import Settings
 from shadowtime.shared.topics import FLOW
 from shadowtime.stack.servers import Kafka, Redis
-from tests.parity.workers import ROOT, Workers
+from tests.parity.workers import Workers
 from tests.patience import PATIENCE
 
 LIMIT = 20_000

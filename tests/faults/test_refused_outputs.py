@@ -11,12 +11,13 @@ from urllib.request import urlopen
 from aiokafka.admin import AIOKafkaAdminClient, NewTopic
 
 from shadowtime.shared.events import ClusterOpened, Envelope, SchedulingPoint
+from shadowtime.shared.paths import ROOT
 from shadowtime.shared.streaming import bus
 from shadowtime.shared.streaming.settings import Settings
 from shadowtime.shared.topics import DEAD_LETTERS, FLOW
 from shadowtime.stack.ports import free_port
 from shadowtime.stack.servers import Kafka, Redis
-from tests.parity.workers import ROOT, Workers
+from tests.parity.workers import Workers
 from tests.patience import PATIENCE
 from tests.real_servers import require
 

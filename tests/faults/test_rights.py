@@ -25,6 +25,7 @@ from aiokafka.protocol.admin import ApiVersionRequest
 from aiokafka.protocol.metadata import MetadataRequest
 
 from shadowtime.shared.errors import BusError
+from shadowtime.shared.paths import ROOT
 from shadowtime.shared.streaming import bus
 from shadowtime.shared.streaming.role_settings import VARIABLE
 from shadowtime.shared.topics import DEAD_LETTERS, FLOW
@@ -46,7 +47,7 @@ from shadowtime.stack.victoria_metrics import USER
 from tests.guarded import FLOW as STAGES
 from tests.guarded import Guarded, guarded
 from tests.parity.test_parity import embedded
-from tests.parity.workers import ROOT, Workers
+from tests.parity.workers import Workers
 from tests.patience import PATIENCE
 from tests.stack.processes import descendants
 

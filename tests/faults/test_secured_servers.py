@@ -9,11 +9,12 @@ from pathlib import Path
 
 import pytest
 
+from shadowtime.shared.paths import ROOT
 from shadowtime.stack.kafka_server import jar_folder
 from shadowtime.stack.ports import HOST, free_port
 from shadowtime.stack.servers import Kafka, Redis
 from tests.parity.test_parity import embedded
-from tests.parity.workers import ROOT, Workers
+from tests.parity.workers import Workers
 from tests.patience import PATIENCE
 from tests.real_servers import require
 

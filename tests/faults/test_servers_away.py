@@ -11,6 +11,7 @@ import pytest
 
 from shadowtime.services.pipeline import STAGES
 from shadowtime.shared.events import Envelope, SchedulingPoint
+from shadowtime.shared.paths import ROOT
 from shadowtime.shared.stage import SNAPSHOT_SCHEMA
 from shadowtime.shared.streaming.bus import partition_of
 from shadowtime.shared.streaming.redis_store import connect
@@ -19,7 +20,7 @@ from shadowtime.stack.servers import Kafka, Redis
 from tests.faults.test_bad_messages import dead_letters, publish
 from tests.parity.test_parity import embedded
 from tests.parity.topic_logs import sequences, without_duplicates
-from tests.parity.workers import ROOT, Workers
+from tests.parity.workers import Workers
 from tests.patience import PATIENCE
 from tests.real_servers import require
 

@@ -17,8 +17,9 @@ from shadowtime.replayer.swf import Requests, Workload, prepare, read_swf
 from shadowtime.services.catalogue import configure
 from shadowtime.shared.errors import TraceError
 from shadowtime.shared.events import Envelope, JobStarted
+from shadowtime.shared.paths import ROOT
 
-SHARED = Path(__file__).parents[3] / "shared"
+SHARED = ROOT.parent / "shared"
 TRACES, REFERENCE = SHARED / "traces", SHARED / "reference"
 FILES = {
     "KTH": "KTH-SP2-1996-2",

@@ -11,12 +11,13 @@ from pathlib import Path
 
 import pytest
 
+from shadowtime.shared.paths import ROOT
 from shadowtime.shared.streaming.bus import partition_of
 from shadowtime.shared.streaming.settings import Settings
 from shadowtime.stack.servers import Kafka, Redis
 from tests.guarded import guarded
 from tests.parity.topic_logs import sequences, without_duplicates
-from tests.parity.workers import ROOT, Workers
+from tests.parity.workers import Workers
 from tests.patience import PATIENCE
 from tests.real_servers import require
 

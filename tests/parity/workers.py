@@ -10,6 +10,7 @@ from pathlib import Path
 from types import TracebackType
 
 from shadowtime.services.pipeline import STAGES
+from shadowtime.shared.paths import ROOT
 from shadowtime.shared.streaming.bus import partition_of
 from shadowtime.shared.streaming.settings import Settings
 from shadowtime.shared.topics import DECISIONS, SCORES
@@ -17,8 +18,6 @@ from shadowtime.stack.roles import SUBSCRIBER
 from shadowtime.stack.servers import Kafka, Redis
 from tests.parity.topic_logs import sequences
 from tests.patience import PATIENCE
-
-ROOT = Path(__file__).parents[2]
 
 
 class Workers:

@@ -18,10 +18,10 @@ import shadowtime.replayer.command_line as replayer_main
 from shadowtime.replayer.lublin import generate
 from shadowtime.replayer.swf import write_swf
 from shadowtime.services.scheduler.policies import BEST, POLICIES
+from shadowtime.shared.paths import ROOT
 from tests.patience import PATIENCE
 from tests.replayer.small_logs import job, write_log
 
-ROOT = Path(__file__).parents[2]
 COMMAND = [sys.executable, "-m", "replayer"]
 
 

@@ -17,10 +17,10 @@ from shadowtime.replayer.lublin import generate
 from shadowtime.replayer.records import DecisionLog
 from shadowtime.replayer.swf import FIELDS, Trace, prepare, write_swf
 from shadowtime.replayer.waits import easy_waits
+from shadowtime.shared.paths import ROOT
 from shadowtime.shared.scores import Scores
 from tests.replayer.small_logs import generated, plan_of
 
-ROOT = Path(__file__).parents[2]
 POLICIES = ("fcfs", "easy", "easy-sjbf", "probabilistic:budget=0.5,patience=1,points=2", "best")
 PREDICTORS = ("requested", "last-two(fallback=request)", "last-two(fallback=incremental)", "experts")
 

@@ -26,8 +26,9 @@ from shadowtime.replayer.swf import (
 )
 from shadowtime.shared.bounds import MAX_TIME
 from shadowtime.shared.errors import OutputError, SettingsError, TraceError
+from shadowtime.shared.paths import ROOT
 
-ARCHIVE = Path(__file__).parents[3] / "shared" / "traces"
+ARCHIVE = ROOT.parent / "shared" / "traces"
 
 HEADER = "; Version: 2.2\n; MaxProcs: 128\n"
 

@@ -1,13 +1,12 @@
 """The committed AsyncAPI document is the one that the models make."""
 
-from pathlib import Path
-
 import orjson
 
 from shadowtime.services.asyncapi import document
+from shadowtime.shared.paths import ROOT
 from shadowtime.shared.topics import DEAD_LETTERS, FLOW
 
-COMMITTED = Path(__file__).parents[2] / "asyncapi.json"
+COMMITTED = ROOT / "asyncapi.json"
 
 
 def test_the_committed_document_is_up_to_date() -> None:

@@ -1,7 +1,6 @@
 """What is beyond a bound is refused at the border; what is within does no harm behind it."""
 
 import re
-from pathlib import Path
 from typing import Any
 
 import orjson
@@ -22,11 +21,12 @@ from shadowtime.shared.bounds import (
 from shadowtime.shared.errors import RuleBroken, SettingsError
 from shadowtime.shared.events import ClusterClosed, Envelope, JobSubmitted, Kill, Rejected
 from shadowtime.shared.jobs_in_system import JobsInSystem
+from shadowtime.shared.paths import ROOT
 from shadowtime.shared.predictions import RunTimePrediction
 from shadowtime.shared.spec import parse
 from tests.checks.test_bounds import answer_all
 
-PAGE = Path(__file__).parents[2] / "docs" / "bounds.md"
+PAGE = ROOT / "docs" / "bounds.md"
 POINT = {"kind": "SchedulingPoint", "time": 0}
 KILL = {"job_number": 1, "requeue": True, "reason": ""}
 

@@ -7,6 +7,8 @@ from pathlib import Path
 
 import pytest
 
+from shadowtime.shared.paths import ROOT
+
 SOURCE = """
 import numpy as np
 from shadowtime.shared.kernel import kernel
@@ -33,7 +35,7 @@ def test_compiled_kernels_are_read_where_nobody_may_write_finding_07(tmp_path: P
         "NUMBA_CACHE_DIR": str(folder),
         "NUMBA_CPU_NAME": "generic",
         "NUMBA_CACHE_LOCATOR_CLASSES": "shadowtime.shared.kernel.CompiledBefore",
-        "PYTHONPATH": str(Path(__file__).parents[2]),
+        "PYTHONPATH": str(ROOT),
     }
 
     def total(*before: str) -> list[str]:

@@ -12,11 +12,11 @@ from pathlib import Path
 
 import pytest
 
+from shadowtime.shared.paths import ROOT
 from shadowtime.shared.start_up import INTERRUPTED
 from tests.patience import PATIENCE
 from tests.stack.processes import wait_until
 
-ROOT = Path(__file__).parents[2]
 MOMENTS = (0.0, 0.3, 1.0, 3.0)
 """Seconds after the first of the libraries is there: while others are imported, settings read, servers looked for."""
 

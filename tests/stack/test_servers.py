@@ -12,12 +12,11 @@ from pathlib import Path
 
 import pytest
 
+from shadowtime.shared.paths import ROOT
 from shadowtime.stack.ports import HOST, free_port
 from shadowtime.stack.servers import SERVERS, Kafka, Redis, Server, ServerError, VictoriaMetrics
 from tests.patience import PATIENCE
 from tests.real_servers import require
-
-CHECKOUT = Path(__file__).parents[2]
 
 
 @pytest.fixture(scope="module", params=SERVERS, ids=lambda server: server.name)
@@ -111,7 +110,7 @@ def test_a_server_dies_with_its_parent(tmp_path: Path) -> None:
         "server = Redis(Path(sys.argv[1])); server.start(); print(server.pid, flush=True); time.sleep(60)"
     )
     command = [sys.executable, "-c", program, str(tmp_path)]
-    with subprocess.Popen(command, cwd=CHECKOUT, stdout=subprocess.PIPE, text=True) as parent:
+    with subprocess.Popen(command, cwd=ROOT, stdout=subprocess.PIPE, text=True) as parent:
         assert parent.stdout is not None
         pid = int(parent.stdout.readline())
         os.kill(pid, 0)
@@ -212,7 +211,7 @@ def run_pytest(test: Path, environment: dict[str, str]) -> subprocess.CompletedP
     ]
     return subprocess.run(
         command,
-        cwd=CHECKOUT,
+        cwd=ROOT,
         env=outer | environment,
         capture_output=True,
         text=True,

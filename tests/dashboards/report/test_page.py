@@ -23,10 +23,10 @@ from shadowtime.replayer.records import DecisionLog
 from shadowtime.replayer.swf import BUNDLED, prepare, read_swf
 from shadowtime.services.catalogue import canonical, configure
 from shadowtime.shared.bounds import MAX_TIME
+from shadowtime.shared.paths import ROOT
 from tests.dashboards.recorded_runs import POLICIES, compared, recorded, replayed
 from tests.replayer.small_logs import generated, job, plan_of, trace_of
 
-ROOT = Path(__file__).parents[3]
 VOID = {"meta", "br", "img", "link", "input", "hr"}
 
 

@@ -8,7 +8,6 @@ import subprocess
 import sys
 from collections.abc import Awaitable, Callable
 from io import StringIO
-from pathlib import Path
 from typing import Any
 
 import orjson
@@ -41,14 +40,13 @@ from shadowtime.shared.events import (
     SchedulingPoint,
 )
 from shadowtime.shared.logs import MAX_LINES
+from shadowtime.shared.paths import ROOT
 from shadowtime.shared.predictions import WaitBound
 from shadowtime.shared.stage import Stage, StageRun
 from shadowtime.shared.stage_handler import StageHandler
 from shadowtime.shared.streaming.state_store import Transaction
 from tests.patience import PATIENCE
 from tests.shared.streaming.test_run_follower import MemoryReader
-
-ROOT = Path(__file__).parents[3]
 
 
 class Echo(StageHandler):

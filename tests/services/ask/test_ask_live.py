@@ -24,10 +24,11 @@ from shadowtime.services.pipeline import STAGES
 from shadowtime.services.wait_bound.handler import WaitBounds
 from shadowtime.shared.events import ClusterOpened, JobSubmitted
 from shadowtime.shared.formatting import duration
+from shadowtime.shared.paths import ROOT
 from shadowtime.shared.stage import Stage
 from shadowtime.stack.ports import free_port
 from shadowtime.stack.servers import Kafka, Redis
-from tests.parity.workers import ROOT, Workers
+from tests.parity.workers import Workers
 from tests.patience import PATIENCE
 from tests.real_servers import require
 from tests.replayer.small_logs import job, write_log

@@ -4,7 +4,6 @@ import subprocess
 import sys
 from collections.abc import Callable
 from io import StringIO
-from pathlib import Path
 
 import pytest
 from rich.console import Console
@@ -17,11 +16,10 @@ from shadowtime.services.ask.http import answer_table
 from shadowtime.services.ask.questions import Answer, Question
 from shadowtime.services.catalogue import canonical, configure
 from shadowtime.shared.errors import SettingsError
+from shadowtime.shared.paths import ROOT
 from tests.patience import PATIENCE
 from tests.replayer.small_logs import generated
 from tests.services.live.live_logs import HOSTILE
-
-ROOT = Path(__file__).parents[3]
 
 
 def shown(table: object) -> str:

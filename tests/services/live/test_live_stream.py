@@ -25,6 +25,7 @@ from shadowtime.shared.events import (
     JobSubmitted,
     Start,
 )
+from shadowtime.shared.paths import ROOT
 from shadowtime.shared.reasons import FitsNow
 from shadowtime.shared.streaming import bus
 from shadowtime.shared.streaming.settings import Settings
@@ -36,8 +37,6 @@ from tests.browser import Page, browser, require_browser
 from tests.patience import PATIENCE
 from tests.real_servers import require
 from tests.services.live.live_logs import HOSTILE, log_of
-
-ROOT = Path(__file__).parents[3]
 
 
 async def publish(settings: Settings, *logs: list[Envelope]) -> None:

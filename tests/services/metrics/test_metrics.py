@@ -22,6 +22,7 @@ from shadowtime.services.catalogue import configure
 from shadowtime.services.metrics.grafana_live import live_lines
 from shadowtime.services.metrics.import_lines import import_lines
 from shadowtime.shared.events import Decided, Envelope, JobSubmitted, Kill, SchedulingPoint
+from shadowtime.shared.paths import ROOT
 from shadowtime.shared.samples import Sample
 from shadowtime.shared.streaming import bus
 from shadowtime.shared.streaming.settings import Settings
@@ -29,7 +30,6 @@ from shadowtime.shared.topics import DECISIONS, SCORES
 from shadowtime.stack.ports import HOST, free_port
 from shadowtime.stack.servers import Kafka, VictoriaMetrics
 from tests.parity.store import alike, ask, exported
-from tests.parity.workers import ROOT
 from tests.patience import PATIENCE
 from tests.real_servers import require
 from tests.stack.processes import wait_until

@@ -7,7 +7,7 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from shadowtime.services.runtime_distribution.gibbons import LEAST_VARIANCE, MIN_ENDED, Gibbons, GibbonsKeys, range_of
+from shadowtime.services.runtime_distribution.gibbons import MIN_ENDED, MIN_VARIANCE, Gibbons, GibbonsKeys, range_of
 from shadowtime.shared.predictions import RunTimePrediction
 from tests.services.runtime_distribution.ended_jobs import ENDED, Ended
 
@@ -40,7 +40,7 @@ def batch(log: list[Ended], asked: Ended, elapsed: int, degree: int) -> RunTimeP
                 (
                     np.mean([job.processors for job in jobs]),
                     np.mean([job.run_time for job in jobs]),
-                    1 / math.sqrt(max(float(np.var([job.run_time for job in jobs], ddof=1)), LEAST_VARIANCE)),
+                    1 / math.sqrt(max(float(np.var([job.run_time for job in jobs], ddof=1)), MIN_VARIANCE)),
                 )
                 for jobs in known
             ]

@@ -10,7 +10,7 @@ from hypothesis import strategies as st
 
 from shadowtime.services.scoreboard.handler import Scoreboard
 from shadowtime.services.scoreboard.run_time_distribution import (
-    LEAST_MASS,
+    MIN_MASS,
     PIT_BINS,
     RunTimeDistributionScores,
     crps,
@@ -83,7 +83,7 @@ def test_the_log_score_is_about_events_that_exclude_each_other_and_leave_nothing
     within = [1.0 if j == 0 else math.nextafter(float(EDGES[j]), math.inf) for j in reachable]
     times = [time for time in within if time < limit] + ([limit] if math.isfinite(limit) else [])
     probabilities = [math.exp(-log_score(masses, time, limit)) for time in times]
-    assert sum(probabilities) == pytest.approx(1, abs=len(times) * LEAST_MASS)
+    assert sum(probabilities) == pytest.approx(1, abs=len(times) * MIN_MASS)
 
 
 def test_the_request_cuts_its_bin_in_two() -> None:
@@ -97,7 +97,7 @@ def test_the_request_cuts_its_bin_in_two() -> None:
 
 
 def test_what_was_held_impossible_costs_the_most_but_not_everything() -> None:
-    worst = -math.log(LEAST_MASS)
+    worst = -math.log(MIN_MASS)
     assert log_score(np.array([0.0, 0.0, 1.0]), 3600.0, math.inf) == worst
     assert log_score(np.array([1.0]), 3600.0, 3600.0) == worst
     assert log_score(np.array([0.0, 0.0, 0.0, 1.0, 0.0]), 7.0, math.inf) == worst

@@ -9,7 +9,6 @@ import subprocess
 import sys
 import time
 from collections.abc import Iterator
-from pathlib import Path
 
 import orjson
 import pytest
@@ -28,6 +27,7 @@ from shadowtime.shared.events import (
     SchedulingPoint,
     Start,
 )
+from shadowtime.shared.paths import ROOT
 from shadowtime.shared.predictions import RunTimePrediction, WaitForecast
 from shadowtime.shared.reasons import Backfilled
 from shadowtime.shared.streaming import bus
@@ -37,7 +37,6 @@ from shadowtime.stack.ports import free_port
 from shadowtime.stack.servers import Kafka
 from tests.patience import PATIENCE
 
-ROOT = Path(__file__).parents[3]
 ALL = Wanted()
 HOSTILE = "<b>\x1b[31m\nkth[/red]"
 BACKFILLED = Backfilled(head=1, shadow_time=900, extra_processors=2, ends_by_shadow_time=True)

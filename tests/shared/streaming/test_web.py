@@ -21,6 +21,7 @@ from shadowtime.services.metrics.health import MetricsHealth
 from shadowtime.services.pipeline import STAGES
 from shadowtime.shared import logs
 from shadowtime.shared.errors import SettingsError
+from shadowtime.shared.paths import ROOT
 from shadowtime.shared.streaming import web as shared_web
 from shadowtime.shared.streaming import web_connections
 from shadowtime.shared.streaming.web_names import AllowedNames
@@ -30,7 +31,7 @@ from tests.services.ask.test_ask import STAGE
 from tests.shared.streaming.test_run_follower import MemoryReader
 from tests.shared.streaming.web_server import LOOPS, serving
 
-DOCS = Path(__file__).parents[3] / "docs" / "http.md"
+DOCS = ROOT / "docs" / "http.md"
 HERE = ("127.0.0.1", "127.0.0.1:99", "LOCALHOST", "localhost:6080", "localhost.", "[::1]:6080", "127.8.8.8", "[::1]")
 ELSEWHERE = (
     "evil.example",

@@ -15,6 +15,7 @@ import pytest
 from aiohttp import web
 
 from shadowtime.shared.logs import MAX_LINES, FewAMinute
+from shadowtime.shared.paths import ROOT
 from shadowtime.shared.streaming import web_connections
 from shadowtime.shared.streaming.web_connections import MAX_CONNECTIONS, MAX_UNANSWERED
 from shadowtime.shared.streaming.web_log import log
@@ -23,7 +24,6 @@ from tests.patience import PATIENCE
 from tests.shared.streaming.web_server import GET, LOOPS, Served, answer, is_ended, serving
 from tests.stack.processes import wait_until
 
-ROOT = Path(__file__).parents[3]
 EXHAUSTED = """
 import asyncio, resource, sys
 resource.setrlimit(resource.RLIMIT_NOFILE, (64, 64))
