@@ -10,7 +10,7 @@ from pydantic import TypeAdapter, ValidationError
 
 from shadowtime.replayer.pace import MIN_FACTOR
 from shadowtime.replayer.swf import Oversized, Requests, Workload, prepare, read_swf
-from shadowtime.services.catalogue import Configuration, canonical, configure
+from shadowtime.services.catalogue import DEFAULTS, Configuration, canonical, configure
 from shadowtime.shared.errors import SettingsError
 from shadowtime.shared.events import CapacityChanged
 from shadowtime.shared.spec import Spec, parse
@@ -111,7 +111,7 @@ def parse_wait_bound(texts: Sequence[str] | None, mode: str) -> str:
     """Return the SPEC of the wait bound, every key spelled out; recorded waits are bounded unless said otherwise."""
     if texts and len(texts) > 1:
         raise SettingsError(f"--wait-bound is taken once: {', '.join(texts)}")
-    default = "all" if mode == "recorded" else "none"
+    default = "all" if mode == "recorded" else DEFAULTS["wait-bound"]
     return canonical("wait-bound", texts[0] if texts else default)
 
 
@@ -123,21 +123,22 @@ def configurations(
     Closed mode makes one pass per policy. Recorded mode has one schedule, the one that happened, and makes as many
     passes as there are predictors or adjustments to score.
     """
+    runtime, adjustment = DEFAULTS["runtime"], DEFAULTS["adjustment"]
     if mode == "closed":
         for option, given in (("--runtime", runtimes), ("--adjustment", adjustments)):
             if given and len(given) > 1:
                 raise SettingsError(
                     f"{option} is taken once in closed mode; a policy can name its own, as in easy:runtime=…"
                 )
-        pair = ((runtimes or ["requested"])[0], (adjustments or ["none"])[0])
+        pair = ((runtimes or [runtime])[0], (adjustments or [adjustment])[0])
         chosen = [(each, configure(each, *pair)) for each in policies]
         require_different("--policy", chosen)
         return chosen
     if len(policies) > 1:
         raise SettingsError("--policy is taken once in recorded mode: jobs start as they did")
     pairs = [
-        (runtime or "requested", adjustment or "none")
-        for runtime, adjustment in zip_longest(runtimes or ["requested"], adjustments or ["none"])
+        (each or runtime, other or adjustment)
+        for each, other in zip_longest(runtimes or [runtime], adjustments or [adjustment])
     ]
     made = [configure(policies[0], *pair) for pair in pairs]
     require_different("--runtime and --adjustment", zip(map(", ".join, pairs), made, strict=True))

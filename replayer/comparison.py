@@ -14,7 +14,7 @@ from shadowtime.replayer.recorded import Recorded
 from shadowtime.replayer.source import DEFAULT_TRAITS, JobTraits, Source
 from shadowtime.replayer.stopwatch import Stopwatch
 from shadowtime.replayer.swf import YEAR_2000, Workload
-from shadowtime.services.catalogue import Configuration
+from shadowtime.services.catalogue import DEFAULTS, Configuration
 from shadowtime.services.pipeline import STAGES
 from shadowtime.services.scheduler.policies import POLICIES
 from shadowtime.shared.bounds import MAX_NAME_LENGTH
@@ -50,7 +50,7 @@ class Plan(NamedTuple):
     workload: Workload
     configuration: Configuration
     mode: Literal["closed", "recorded"] = "closed"
-    wait_bound: str = "none"
+    wait_bound: str = DEFAULTS["wait-bound"]
     seed: int = 0
     capacity: tuple[CapacityChanged, ...] = ()
     traits: JobTraits = DEFAULT_TRAITS
@@ -83,7 +83,7 @@ class Plan(NamedTuple):
 
     def stopwatch(self) -> Stopwatch | None:
         """Return what measures the wait bounds; None where there are none."""
-        return None if self.wait_bound == "none" else Stopwatch()
+        return None if self.wait_bound == DEFAULTS["wait-bound"] else Stopwatch()
 
 
 class Result(NamedTuple):

@@ -19,7 +19,7 @@ from shadowtime.services.runtime_distribution.remembered_jobs import remembered
 from shadowtime.services.runtime_distribution.template_errors import ENDED, SUBMITTED, TemplateErrors
 from shadowtime.services.runtime_distribution.template_genes import Genes
 from shadowtime.services.runtime_distribution.template_search import ELITE, search
-from shadowtime.services.runtime_distribution.templates import TemplatesKeys
+from shadowtime.services.runtime_distribution.templates import TemplatesSettings
 from shadowtime.shared.command_line import application, messages, run_app, say
 from shadowtime.shared.errors import SettingsError, TraceError
 from shadowtime.shared.events import JobEnded, JobSubmitted
@@ -39,7 +39,7 @@ def told(workload: Workload) -> Iterator[tuple[int, int]]:
                 yield ENDED, numbers[event.job_number]
 
 
-def errors_on(workload: Workload, pool: ThreadPoolExecutor, keys: TemplatesKeys) -> TemplateErrors:
+def errors_on(workload: Workload, pool: ThreadPoolExecutor, settings: TemplatesSettings) -> TemplateErrors:
     """Return what tells how far off template sets are on a workload, on the threads of a pool.
 
     Raises
@@ -53,7 +53,7 @@ def errors_on(workload: Workload, pool: ThreadPoolExecutor, keys: TemplatesKeys)
     jobs, events = [remembered(submission(job), job.run_time) for job in workload], list(told(workload))
     if all(kind == SUBMITTED for kind, _ in events[: len(jobs)]):
         raise TraceError(f"{workload.name}: there is nothing to learn from: no job ends before the last is submitted")
-    return TemplateErrors(jobs, events, keys, pool.map)
+    return TemplateErrors(jobs, events, settings, pool.map)
 
 
 def command(
@@ -83,7 +83,7 @@ def command(
         ThreadPoolExecutor(workers or os.cpu_count()) as pool,
         Progress(*columns, console=messages, transient=True, disable=not sys.stderr.isatty()) as progress,
     ):
-        errors = errors_on(cluster.workload, pool, TemplatesKeys())
+        errors = errors_on(cluster.workload, pool, TemplatesSettings())
         task = progress.add_task("error", total=generations)
         for best in search(Genes(errors.characteristics), errors, population, generations, seed):
             progress.update(task, completed=best.number, description=f"error {best.error:.1%}")

@@ -7,6 +7,7 @@ from shadowtime.services.runtime_distribution.handler import PREDICTORS
 from shadowtime.services.scheduler.policies import BEST, POLICIES
 from shadowtime.services.wait_bound.handler import BOUNDERS
 from shadowtime.services.walltime_adjustment.handler import ADJUSTERS
+from shadowtime.shared.events import ClusterOpened
 from shadowtime.shared.spec import Registry, Spec, as_text, parse
 
 REGISTRIES: dict[str, Registry[object]] = {  # by the name of the option that takes their SPECs
@@ -15,6 +16,12 @@ REGISTRIES: dict[str, Registry[object]] = {  # by the name of the option that ta
     "adjustment": ADJUSTERS,
     "wait-bound": BOUNDERS,
 }
+
+
+DEFAULTS: dict[str, str] = {
+    option: ClusterOpened.model_fields[option.replace("-", "_")].default for option in REGISTRIES
+}
+"""SPECs that a run has where nobody names another."""
 
 
 class Configuration(NamedTuple):
@@ -28,17 +35,19 @@ class Configuration(NamedTuple):
 def canonical(option: str, spec: str) -> str:
     """Return `spec` with every key spelled out.
 
-    >>> canonical("runtime", "last-two")
-    'last-two(fallback=request)'
+    >>> canonical("adjustment", "auto:minimum=20")
+    'auto(threshold=0.5,minimum=20,rank=nearest,bad=0.02)'
     """
     return str(REGISTRIES[option].canonical(parse(spec)))
 
 
-def configure(policy: str, runtime: str = "requested", adjustment: str = "none") -> Configuration:
+def configure(
+    policy: str, runtime: str = DEFAULTS["runtime"], adjustment: str = DEFAULTS["adjustment"]
+) -> Configuration:
     """Return what a policy's SPEC stands for; `runtime` and `adjustment` apply where it names none itself.
 
-    >>> configure("easy-sjbf:runtime=last-two").runtime
-    'last-two(fallback=request)'
+    >>> configure("easy-sjbf:runtime=last-two,fallback=incremental")
+    Configuration(policy='easy-sjbf(fallback=incremental)', runtime='last-two', adjustment='none')
     """
     spec = parse(policy)
     if spec.name == "best":
@@ -68,6 +77,6 @@ def entries() -> Iterator[tuple[str, str, str, list[Key]]]:
         for name, each in sorted(registry.classes.items()):
             keys = [
                 Key(key, as_text(field.default), field.description or "")
-                for key, field in each.Keys.model_fields.items()
+                for key, field in each.Settings.model_fields.items()
             ]
             yield option, name, (each.__doc__ or "").partition("\n\n")[0].replace("\n    ", " "), keys

@@ -36,7 +36,7 @@ MAX_SPEC_DEPTH = 8
 """Parentheses of a SPEC that may be open at a time."""
 
 MAX_KEYS = 64
-"""Keys of one SPEC."""
+"""Settings of one SPEC."""
 
 MAX_BOUNDS = 32
 """Bounds on the wait of one job; shares of covered waits and change points told at one event."""

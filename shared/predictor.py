@@ -3,7 +3,7 @@
 from typing import Any, ClassVar, Protocol, TypeVar
 
 from shadowtime.shared.events import Event
-from shadowtime.shared.spec import SpecKeys
+from shadowtime.shared.spec import SpecSettings
 
 X = TypeVar("X", contravariant=True)
 Y = TypeVar("Y", contravariant=True)
@@ -43,10 +43,10 @@ class Passthrough:
     """A predictor that never says anything; each stage has one under a name of its own."""
 
     name: ClassVar[str] = "none"
-    Keys: ClassVar[type[SpecKeys]] = SpecKeys
+    Settings: ClassVar[type[SpecSettings]] = SpecSettings
 
-    def __init__(self, keys: SpecKeys) -> None:
-        del keys
+    def __init__(self, settings: SpecSettings) -> None:
+        del settings
 
     def predict_one(self, x: object) -> None:
         """Return None."""

@@ -1,7 +1,7 @@
 """SPECs: how a user names a policy or a predictor, with its keys, on the command line and in the log.
 
 `NAME`, `NAME:key=value,key=value` or `NAME(key=value,key=value)`; a value may itself be a SPEC in parentheses, as in
-`easy-sjbf:runtime=last-two(fallback=request)`.
+`easy:adjustment=percentile(key=user)`.
 """
 
 import re
@@ -22,8 +22,8 @@ _NAME = re.compile(r"[A-Za-z][A-Za-z0-9_/-]*\Z")
 class Spec:
     """A parsed SPEC.
 
-    >>> str(parse("easy-sjbf:runtime=last-two(fallback=request)"))
-    'easy-sjbf(runtime=last-two(fallback=request))'
+    >>> str(parse("easy:adjustment=percentile(key=user)"))
+    'easy(adjustment=percentile(key=user))'
     """
 
     name: str
@@ -90,20 +90,20 @@ def _split_keys(text: str, whole: str) -> Iterable[str]:
     yield text[start:]
 
 
-class SpecKeys(BaseModel):
+class SpecSettings(BaseModel):
     """Base of the settings that a policy or predictor takes from its SPEC."""
 
     model_config = ConfigDict(frozen=True, extra="forbid")
 
     files: ClassVar[Mapping[str, Callable[[str], str]]] = {}
-    """Keys whose value may name a file, with what returns the value that such a file stands for."""
+    """Settings whose value may name a file, with what returns the value that such a file stands for."""
 
 
 class Configurable(Protocol):
     """A class that a SPEC can name: it is constructed from its keys alone."""
 
     name: ClassVar[str]
-    Keys: ClassVar[type[SpecKeys]]
+    Settings: ClassVar[type[SpecSettings]]
 
 
 Made = TypeVar("Made", covariant=True)
@@ -113,11 +113,17 @@ class Registry(Generic[Made]):
     """All policies, or all predictors of one kind, by name."""
 
     def __init__(
-        self, kind: str, classes: Iterable[type[Any]], aliases: Iterable[str] = (), common: Iterable[str] = ()
+        self,
+        kind: str,
+        classes: Iterable[type[Any]],
+        aliases: Iterable[str] = (),
+        common: Iterable[str] = (),
+        of_policies: Iterable[str] = (),
     ) -> None:
         self.kind = kind
         self.common = tuple(common)
         self.aliases = tuple(aliases)
+        self.of_policies = tuple(of_policies)
         self.classes: dict[str, type[Any]] = {each.name: each for each in classes}
 
     def canonical(self, spec: Spec) -> Spec:
@@ -130,7 +136,7 @@ class Registry(Generic[Made]):
         SettingsError
             If the name or a key is unknown, or a value out of range; the message lists the known ones.
         """
-        read = self.classes[spec.name].Keys.files if spec.name in self.classes else {}
+        read = self.classes[spec.name].Settings.files if spec.name in self.classes else {}
         keys = self._keys(Spec(spec.name, {key: read.get(key, str)(value) for key, value in spec.keys.items()}))
         return Spec(spec.name, {key: as_text(value) for key, value in keys.model_dump(by_alias=True).items()})
 
@@ -140,15 +146,20 @@ class Registry(Generic[Made]):
         made: Made = self.classes[spec.name](keys)
         return made
 
-    def _keys(self, spec: Spec) -> SpecKeys:
+    def _keys(self, spec: Spec) -> SpecSettings:
         chosen = self.classes.get(spec.name)
         if chosen is None:
             raise SettingsError(
                 f"unknown {self.kind} {quoted(spec.name)}; known: {', '.join(sorted([*self.classes, *self.aliases]))}"
             )
-        model: type[SpecKeys] = chosen.Keys
+        model: type[SpecSettings] = chosen.Settings
         unknown = [key for key in spec.keys if key not in model.model_fields]
         if unknown:
+            if unknown[0] in self.of_policies:
+                now = f"{unknown[0]}={shortened(spec.keys[unknown[0]], QUOTED)}"
+                raise SettingsError(
+                    f"{self.kind} {spec.name!r} has no key {unknown[0]!r}: it is a key of policies: --policy easy:{now}"
+                )
             known = ", ".join([*model.model_fields, *self.common]) or "none"
             raise SettingsError(f"{self.kind} {spec.name!r} has no key {quoted(unknown[0])}; known keys: {known}")
         try:

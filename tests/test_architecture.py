@@ -1,7 +1,8 @@
 """What design.md says of the tree: imports, names, topics, sizes."""
 
 import ast
-from collections.abc import Iterator
+from collections.abc import Iterator, Mapping
+from graphlib import TopologicalSorter
 from itertools import pairwise
 from pathlib import Path
 
@@ -9,6 +10,7 @@ import pytest
 
 from shadowtime.services.pipeline import STAGES
 from shadowtime.shared import topics
+from shadowtime.shared.events import ClusterOpened
 from shadowtime.shared.paths import ROOT
 from shadowtime.shared.stage import Stage
 
@@ -104,6 +106,48 @@ def test_services_import_neither_replayer_nor_dashboards() -> None:
     for path in files("services"):
         above = packages(path) & {"replayer", "dashboards", "stack", "tests"}
         assert not above, f"{name(path)} imports {above}"
+
+
+OPENINGS = {
+    "runtime_distribution": {"runtime"},
+    "walltime_adjustment": {"adjustment"},
+    "wait_bound": {"wait_bound"},
+    "scheduler": {"policy"},
+    "scoreboard": {"policy", "runtime"},  # names on results
+}
+"""Which SPECs of a run's opening each service reads."""
+
+
+@pytest.mark.parametrize("service", SERVICES)
+def test_a_service_reads_its_own_spec_only(service: str) -> None:
+    every = {"policy", "runtime", "adjustment", "wait_bound"}
+    assert every <= set(ClusterOpened.model_fields)
+    read = {
+        node.attr
+        for path in files(f"services/{service}")
+        for node in ast.walk(ast.parse(path.read_text()))
+        if isinstance(node, ast.Attribute) and isinstance(node.value, ast.Name) and node.value.id == "opened"
+    }
+    assert read & every == OPENINGS[service]
+
+
+def test_no_circle_not_even_for_types() -> None:
+    modules = {
+        name(path).removesuffix(".py").replace("/", "."): path for path in files(*PRODUCT, "dashboards", "stack")
+    }
+    order = TopologicalSorter(
+        {
+            module: {found for each in imports(path) if (found := owner(each, modules)) not in (None, module)}
+            for module, path in modules.items()
+        }
+    )
+    order.prepare()
+
+
+def owner(imported: str, modules: Mapping[str, Path]) -> str | None:
+    """Return the module of the project that an imported name is, or is of."""
+    inner = imported.removeprefix("shadowtime.")
+    return next((each for each in (inner, inner.rpartition(".")[0]) if each in modules), None)
 
 
 def test_product_imports_no_tests() -> None:

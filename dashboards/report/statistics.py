@@ -9,7 +9,7 @@ from numpy.typing import NDArray
 
 from shadowtime.dashboards.report.block_bootstrap import Floats, Integers, Interval, mean_of_blocks
 from shadowtime.replayer.run_record import Jobs
-from shadowtime.services.scoreboard.slowdown import RUN_TIME_FLOOR
+from shadowtime.shared.slowdown import bounded_slowdown
 
 DAY = 86_400
 MAX_MONTHS = 600
@@ -23,9 +23,10 @@ SHAPES = ("short narrow", "short wide", "long narrow", "long wide")
 
 def slowdowns(jobs: Jobs) -> Floats:
     """Return the bounded slowdown of each job, over its own run time and clamped at 1 (spec G7, G8)."""
-    response = jobs.end_time - jobs.submit_time
-    found: Floats = np.maximum(response / np.maximum(jobs.own_run_time, RUN_TIME_FLOOR), 1.0)
-    return found
+    run_times = jobs.own_run_time
+    waits = jobs.end_time - jobs.submit_time - run_times
+    found = map(bounded_slowdown, waits.tolist(), run_times.tolist())
+    return np.maximum(np.fromiter(found, np.float64, len(run_times)), 1.0)
 
 
 class Paired(NamedTuple):

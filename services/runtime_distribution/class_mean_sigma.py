@@ -2,7 +2,7 @@
 
 import math
 
-from shadowtime.services.runtime_distribution.owner_classes import MIN_ENDED, Key, OwnerClassKeys
+from shadowtime.services.runtime_distribution.owner_classes import MIN_ENDED, Key, OwnerClassSettings
 from shadowtime.services.runtime_distribution.remembered_jobs import (
     RememberedJob,
     Remembering,
@@ -27,7 +27,7 @@ class ClassMeanSigma(Remembering):
 
     Examples
     --------
-    >>> predictor = ClassMeanSigma(OwnerClassKeys())
+    >>> predictor = ClassMeanSigma(OwnerClassSettings())
     >>> job = JobSubmitted(time=0, job_number=1, requested_processors=1, requested_time=3600, user_id=7)
     >>> for run_time in (100, 300, 200):
     ...     predictor.learn_one(job, run_time)
@@ -41,11 +41,11 @@ class ClassMeanSigma(Remembering):
     """
 
     name = "class-mean-sigma"
-    Keys = OwnerClassKeys
+    Settings = OwnerClassSettings
 
-    def __init__(self, keys: OwnerClassKeys) -> None:
-        super().__init__(keys.history)
-        self._class_of = keys.class_of
+    def __init__(self, settings: OwnerClassSettings) -> None:
+        super().__init__(settings.history)
+        self._class_of = settings.class_of
         self._sums: dict[Key, Sums] = {}
 
     def predict_one(self, x: JobSubmitted) -> RunTimePrediction | None:

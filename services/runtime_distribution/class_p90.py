@@ -4,7 +4,7 @@ import math
 
 from sortedcontainers import SortedList
 
-from shadowtime.services.runtime_distribution.owner_classes import MIN_ENDED, Key, OwnerClassKeys
+from shadowtime.services.runtime_distribution.owner_classes import MIN_ENDED, Key, OwnerClassSettings
 from shadowtime.services.runtime_distribution.remembered_jobs import (
     RememberedJob,
     Remembering,
@@ -25,7 +25,7 @@ class ClassP90(Remembering):
 
     Examples
     --------
-    >>> predictor = ClassP90(OwnerClassKeys())
+    >>> predictor = ClassP90(OwnerClassSettings())
     >>> job = JobSubmitted(time=0, job_number=1, requested_processors=1, requested_time=3600, user_id=7)
     >>> for run_time in range(100, 1100, 100):
     ...     predictor.learn_one(job, run_time)
@@ -38,11 +38,11 @@ class ClassP90(Remembering):
     """
 
     name = "class-p90"
-    Keys = OwnerClassKeys
+    Settings = OwnerClassSettings
 
-    def __init__(self, keys: OwnerClassKeys) -> None:
-        super().__init__(keys.history)
-        self._class_of = keys.class_of
+    def __init__(self, settings: OwnerClassSettings) -> None:
+        super().__init__(settings.history)
+        self._class_of = settings.class_of
         self._run_times: dict[Key, SortedList] = {}
 
     def predict_one(self, x: JobSubmitted) -> RunTimePrediction | None:

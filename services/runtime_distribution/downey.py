@@ -10,7 +10,7 @@ import numpy.typing as npt
 from shadowtime.services.runtime_distribution.remembered_jobs import (
     RememberedJob,
     Remembering,
-    RememberingKeys,
+    RememberingSettings,
     as_predicted,
     remembered,
 )
@@ -105,12 +105,12 @@ class Downey(Remembering):
     some tens of microseconds.
     """
 
-    Keys = RememberingKeys
+    Settings = RememberingSettings
     omitted: ClassVar[float] = 0.1
     """Share of the jobs, shortest and longest, that is not fitted, as Downey has it."""
 
-    def __init__(self, keys: RememberingKeys) -> None:
-        super().__init__(keys.history)
+    def __init__(self, settings: RememberingSettings) -> None:
+        super().__init__(settings.history)
         self._logarithms: dict[int, Logarithms] = {}  # by queue
 
     @abstractmethod
@@ -151,7 +151,7 @@ class DowneyMean(Downey):
 
     Examples
     --------
-    >>> predictor = DowneyMean(RememberingKeys())
+    >>> predictor = DowneyMean(RememberingSettings())
     >>> job = JobSubmitted(time=0, job_number=1, requested_processors=1, queue_number=2)
     >>> for run_time in (60, 120, 600, 3600, 7200):
     ...     predictor.learn_one(job, run_time)
@@ -177,7 +177,7 @@ class DowneyMedian(Downey):
 
     Examples
     --------
-    >>> predictor = DowneyMedian(RememberingKeys())
+    >>> predictor = DowneyMedian(RememberingSettings())
     >>> job = JobSubmitted(time=0, job_number=1, requested_processors=1, queue_number=2)
     >>> for run_time in (60, 120, 600, 3600, 7200):
     ...     predictor.learn_one(job, run_time)

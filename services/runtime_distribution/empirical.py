@@ -3,10 +3,10 @@
 from pydantic import Field
 
 from shadowtime.services.runtime_distribution.similar_jobs import BEYOND, SimilarJobs, Weighting
-from shadowtime.shared.spec import SpecKeys
+from shadowtime.shared.spec import SpecSettings
 
 
-class EmpiricalKeys(SpecKeys):
+class EmpiricalSettings(SpecSettings):
     """Settings of `Empirical`."""
 
     window: int = Field(60, ge=1, le=1000, description="ended jobs that are remembered of each user")
@@ -29,7 +29,7 @@ class Empirical(SimilarJobs):
     --------
     >>> from shadowtime.shared.events import JobSubmitted
     >>> from shadowtime.shared.run_time_bins import bin_of
-    >>> predictor = Empirical(EmpiricalKeys(prior=0.5))
+    >>> predictor = Empirical(EmpiricalSettings(prior=0.5))
     >>> job = JobSubmitted(time=0, job_number=1, requested_processors=1, requested_time=3600, user_id=7)
     >>> for run_time in (5, 5, 500):
     ...     predictor.learn_one(job, run_time)
@@ -43,7 +43,7 @@ class Empirical(SimilarJobs):
     """
 
     name = "empirical"
-    Keys = EmpiricalKeys
+    Settings = EmpiricalSettings
 
-    def __init__(self, keys: EmpiricalKeys) -> None:
-        super().__init__(keys.window, [Weighting(keys.prior)], keys.forgetting, 1, keys.beyond)
+    def __init__(self, settings: EmpiricalSettings) -> None:
+        super().__init__(settings.window, [Weighting(settings.prior)], settings.forgetting, 1, settings.beyond)

@@ -3,12 +3,12 @@
 from pydantic import Field
 
 from shadowtime.services.runtime_distribution.similar_jobs import BEYOND, SimilarJobs, Weighting
-from shadowtime.shared.spec import SpecKeys
+from shadowtime.shared.spec import SpecSettings
 
 LIKE = "weight of a job with another {}, where one with the same weighs 1"
 
 
-class EmpiricalRequestKeys(SpecKeys):
+class EmpiricalRequestSettings(SpecSettings):
     """Settings of `EmpiricalRequest`."""
 
     window: int = Field(60, ge=1, le=1000, description="ended jobs that are remembered of each user")
@@ -39,7 +39,7 @@ class EmpiricalRequest(SimilarJobs):
     Examples
     --------
     >>> from shadowtime.shared.events import JobSubmitted
-    >>> predictor = EmpiricalRequest(EmpiricalRequestKeys())
+    >>> predictor = EmpiricalRequest(EmpiricalRequestSettings())
     >>> short = JobSubmitted(time=0, job_number=1, requested_processors=1, requested_time=600, user_id=7)
     >>> long = short.model_copy(update={"requested_time": 36000})
     >>> for _ in range(20):
@@ -56,10 +56,16 @@ class EmpiricalRequest(SimilarJobs):
     """
 
     name = "empirical-request"
-    Keys = EmpiricalRequestKeys
+    Settings = EmpiricalRequestSettings
 
-    def __init__(self, keys: EmpiricalRequestKeys) -> None:
+    def __init__(self, settings: EmpiricalRequestSettings) -> None:
         weighting = Weighting(
-            keys.prior, keys.recency, keys.request, keys.processors, keys.executable, keys.spread, keys.scaled
+            settings.prior,
+            settings.recency,
+            settings.request,
+            settings.processors,
+            settings.executable,
+            settings.spread,
+            settings.scaled,
         )
-        super().__init__(keys.window, [weighting], keys.forgetting, 3, keys.beyond)
+        super().__init__(settings.window, [weighting], settings.forgetting, 3, settings.beyond)

@@ -6,7 +6,7 @@ import numpy as np
 import numpy.typing as npt
 from pydantic import Field
 
-from shadowtime.services.runtime_distribution.hmm import Hmm, HmmKeys
+from shadowtime.services.runtime_distribution.hmm import Hmm, HmmSettings
 from shadowtime.services.runtime_distribution.renewed import renew
 from shadowtime.services.runtime_distribution.similar_jobs import BEYOND, SimilarJobs, Weighting
 from shadowtime.shared.events import Event, JobEnded, JobSubmitted
@@ -15,7 +15,7 @@ from shadowtime.shared.predictions import RunTimePrediction
 from shadowtime.shared.predictor import Predictor
 from shadowtime.shared.run_time_bins import Masses
 from shadowtime.shared.run_time_outcomes import outcome_masses, outcome_of
-from shadowtime.shared.spec import SpecKeys
+from shadowtime.shared.spec import SpecSettings
 
 Weights = npt.NDArray[np.float64]
 """Of each expert, adding up to 1; shape (experts,)."""
@@ -35,7 +35,7 @@ EXPERTS: Final = (
 )
 
 
-class ExpertsKeys(SpecKeys):
+class ExpertsSettings(SpecSettings):
     """Settings of `Experts`."""
 
     window: int = Field(60, ge=1, le=1000, description="ended jobs that are remembered of each user")
@@ -81,7 +81,7 @@ class Experts(Predictor[JobSubmitted, int, RunTimePrediction]):
 
     Examples
     --------
-    >>> experts = Experts(ExpertsKeys())
+    >>> experts = Experts(ExpertsSettings())
     >>> job = JobSubmitted(time=0, job_number=1, requested_processors=1, requested_time=3600, user_id=7)
     >>> for run_time in [5] * 40:
     ...     experts.observe(job)
@@ -96,14 +96,14 @@ class Experts(Predictor[JobSubmitted, int, RunTimePrediction]):
     """
 
     name = "experts"
-    Keys = ExpertsKeys
+    Settings = ExpertsSettings
 
-    def __init__(self, keys: ExpertsKeys) -> None:
-        self._keys = keys
-        self._similar = SimilarJobs(keys.window, EXPERTS, keys.forgetting, 3, keys.beyond)
+    def __init__(self, settings: ExpertsSettings) -> None:
+        self._settings = settings
+        self._similar = SimilarJobs(settings.window, EXPERTS, settings.forgetting, 3, settings.beyond)
         self._others: list[Predictor[JobSubmitted, int, RunTimePrediction]] = []
-        if keys.hmm:
-            self._others.append(Hmm(HmmKeys(state="posterior")))
+        if settings.hmm:
+            self._others.append(Hmm(HmmSettings(state="posterior")))
         experts = len(EXPERTS) + len(self._others)
         self._common = np.full(experts, 1 / experts)
         self._weights: dict[int, Weights] = {}
@@ -154,9 +154,9 @@ class Experts(Predictor[JobSubmitted, int, RunTimePrediction]):
         if said is not None:
             foretold = np.ascontiguousarray(said[:, outcome_of(y, limit(x))])
             if x.user_id is not None:
-                own = reweighted(self.weights(x), foretold, self._keys.rate)
-                renew(self._weights, x.user_id, (1 - self._keys.share) * own + self._keys.share * self._common)
-            self._common = reweighted(self._common, foretold, self._keys.global_rate)
+                own = reweighted(self.weights(x), foretold, self._settings.rate)
+                renew(self._weights, x.user_id, (1 - self._settings.share) * own + self._settings.share * self._common)
+            self._common = reweighted(self._common, foretold, self._settings.global_rate)
         for expert in (self._similar, *self._others):
             expert.learn_one(x, y)
 

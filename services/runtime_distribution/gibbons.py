@@ -9,7 +9,7 @@ from pydantic import Field
 from shadowtime.services.runtime_distribution.remembered_jobs import (
     RememberedJob,
     Remembering,
-    RememberingKeys,
+    RememberingSettings,
     as_predicted,
     remembered,
 )
@@ -26,7 +26,7 @@ Key = tuple[int, ...]
 Floats = npt.NDArray[np.float64]
 
 
-class GibbonsKeys(RememberingKeys):
+class GibbonsSettings(RememberingSettings):
     """Settings of `Gibbons`."""
 
     degree: int = Field(1, ge=1, le=2, description="of the regressions: 1 as Smith et al. have them, 2 as Gibbons has")
@@ -89,7 +89,7 @@ class Gibbons(Remembering):
 
     Examples
     --------
-    >>> predictor = Gibbons(GibbonsKeys())
+    >>> predictor = Gibbons(GibbonsSettings())
     >>> job = JobSubmitted(time=0, job_number=1, requested_processors=1, user_id=7, executable_number=3)
     >>> for processors, run_time in ((1, 100), (1, 120), (4, 60), (4, 80), (4, 70), (16, 40), (16, 50)):
     ...     predictor.learn_one(job.model_copy(update={"requested_processors": processors}), run_time)
@@ -105,11 +105,11 @@ class Gibbons(Remembering):
     """
 
     name = "gibbons"
-    Keys = GibbonsKeys
+    Settings = GibbonsSettings
 
-    def __init__(self, keys: GibbonsKeys) -> None:
-        super().__init__(keys.history)
-        self._degree = keys.degree
+    def __init__(self, settings: GibbonsSettings) -> None:
+        super().__init__(settings.history)
+        self._degree = settings.degree
         self._sums: dict[Key, dict[int, Sums]] = {}  # by what jobs have in common, and by range of processors
 
     def predict_one(self, x: JobSubmitted, elapsed: int = 0) -> RunTimePrediction | None:
@@ -119,7 +119,7 @@ class Gibbons(Remembering):
         """
         job = remembered(x)
         if elapsed:
-            among = Gibbons(GibbonsKeys(history=len(self.jobs) + 1, degree=self._degree))
+            among = Gibbons(GibbonsSettings(history=len(self.jobs) + 1, degree=self._degree))
             for each in self.jobs:
                 if each.run_time > elapsed:
                     among.add(each)

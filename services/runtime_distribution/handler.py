@@ -39,6 +39,7 @@ PREDICTORS: Registry[RunTimePredictor] = Registry(
         ClassP90,
         ClassMeanSigma,
     ],
+    of_policies=("fallback",),
 )
 
 

@@ -24,7 +24,7 @@ from shadowtime.shared.message import Count
 from shadowtime.shared.predictions import RunTimePrediction
 from shadowtime.shared.predictor import Predictor
 from shadowtime.shared.run_time_bins import BINS, bin_of
-from shadowtime.shared.spec import SpecKeys
+from shadowtime.shared.spec import SpecSettings
 
 SLICE: Final = 900
 """Seconds."""
@@ -40,7 +40,7 @@ MAX_LEARNED: Final = 20_480
 from 5 weeks, 16 from 80, 14 from 104."""
 
 
-class HmmKeys(SpecKeys):
+class HmmSettings(SpecSettings):
     """Settings of `Hmm`."""
 
     states: int = Field(16, ge=1, le=64, description="number of hidden states, each with a distribution of run times")
@@ -101,7 +101,7 @@ class Hmm(Predictor[JobSubmitted, int, RunTimePrediction]):
 
     Examples
     --------
-    >>> predictor = Hmm(HmmKeys(states=2))
+    >>> predictor = Hmm(HmmSettings(states=2))
     >>> for number in range(1000):  # half a day of short jobs, half a day of long ones
     ...     job = JobSubmitted(time=number * 1800, job_number=number, requested_processors=1, requested_time=36000)
     ...     if number in (0, 970, 990):
@@ -118,10 +118,10 @@ class Hmm(Predictor[JobSubmitted, int, RunTimePrediction]):
     """
 
     name = "hmm"
-    Keys = HmmKeys
+    Settings = HmmSettings
 
-    def __init__(self, keys: HmmKeys) -> None:
-        self._keys = keys
+    def __init__(self, settings: HmmSettings) -> None:
+        self._settings = settings
         self._first: int | None = None  # slices are numbered by time // SLICE
         self._now = 0
         self._ended = 0
@@ -130,10 +130,10 @@ class Hmm(Predictor[JobSubmitted, int, RunTimePrediction]):
         self._ended_at_learning = 0
         self._arrived: dict[int, int] = {}  # slice of arrival of each job in the system, by job number
         self._started: dict[int, int] = {}  # start of each running job, in seconds
-        self._counts = np.zeros((keys.history * WEEK, BINS), np.uint16)  # the row of a slice is its number modulo rows
-        self._model = unlearned(keys.states, BINS)
-        self._jobs = np.zeros(keys.states)  # behind each state
-        self._belief = start(keys.states)  # of the oldest open slice, before its evidence
+        self._counts = np.zeros((settings.history * WEEK, BINS), np.uint16)  # the row of a slice is its number % rows
+        self._model = unlearned(settings.states, BINS)
+        self._jobs = np.zeros(settings.states)  # behind each state
+        self._belief = start(settings.states)  # of the oldest open slice, before its evidence
 
     def predict_one(self, x: JobSubmitted) -> RunTimePrediction | None:
         """Return the distribution of the state at the arrival of `x`, or None before the first model."""
@@ -141,16 +141,16 @@ class Hmm(Predictor[JobSubmitted, int, RunTimePrediction]):
             return None
         belief = self.belief(x.time)
         likeliest = int(belief.argmax())
-        if self._keys.state == "argmax":
+        if self._settings.state == "argmax":
             belief = np.eye(len(belief))[likeliest]
         masses = (belief[:, None] * self._model.emission).sum(axis=0)
         return RunTimePrediction.of(masses, x.requested_time, round((belief * self._jobs).sum()), likeliest)
 
     def belief(self, time: int) -> Floats:
         """Return the probability of each state at `time` in seconds, which is now or later; shape (states,)."""
-        slices = self._slices(self._keys.open)
+        slices = self._slices(self._settings.open)
         likelihoods = log_likelihoods(self._counts[slices % len(self._counts)], self._model.emission)
-        if self._keys.evidence == "unfinished" and self._started:
+        if self._settings.evidence == "unfinished" and self._started:
             running = [
                 (self._arrived[number] - slices[0], max(time - begin, 0.0))
                 for number, begin in self._started.items()
@@ -175,7 +175,7 @@ class Hmm(Predictor[JobSubmitted, int, RunTimePrediction]):
         if not isinstance(event, JobSubmitted | JobStarted | JobEnded):
             return
         self._advance(event.time)
-        if self._keys.evidence == "ended":
+        if self._settings.evidence == "ended":
             return
         if isinstance(event, JobSubmitted):
             self._arrived[event.job_number] = event.time // SLICE
@@ -197,7 +197,7 @@ class Hmm(Predictor[JobSubmitted, int, RunTimePrediction]):
             self._first = self._now = now
         skipped = now - self._now - len(self._counts)
         to = min(now, self._now + len(self._counts))
-        closed = min(to, self._now + self._keys.open)  # of what comes later all slices that close have no jobs
+        closed = min(to, self._now + self._settings.open)  # of what comes later all slices that close have no jobs
         while self._now < closed:
             self._next_slice()
         self._idle(to)
@@ -209,7 +209,7 @@ class Hmm(Predictor[JobSubmitted, int, RunTimePrediction]):
         first = self._first or 0
         self._now += 1
         self._counts[self._now % len(self._counts)] = 0
-        closing = self._now - self._keys.open
+        closing = self._now - self._settings.open
         if self._rounds and closing >= first:
             row = closing % len(self._counts)
             likelihoods = log_likelihoods(self._counts[row : row + 1], self._model.emission)
@@ -236,8 +236,8 @@ class Hmm(Predictor[JobSubmitted, int, RunTimePrediction]):
 
     def _due(self) -> bool:
         if not self._rounds:
-            return self._ended >= self._keys.states
-        grown = self._distance * math.sqrt(self._ended) >= self._keys.threshold
+            return self._ended >= self._settings.states
+        grown = self._distance * math.sqrt(self._ended) >= self._settings.threshold
         return self._ended > self._ended_at_learning and (grown or self._ended >= 2 * self._ended_at_learning)
 
     def _learn(self) -> bool:
@@ -245,14 +245,14 @@ class Hmm(Predictor[JobSubmitted, int, RunTimePrediction]):
         counts = self._counts[self._slices(len(self._counts)) % len(self._counts)]
         if not counts.any():
             return False
-        chance = Generator(PCG64([self._keys.seed, self._rounds]))
+        chance = Generator(PCG64([self._settings.seed, self._rounds]))
         self._model, self._distance, self._jobs = learn(
-            counts, self._model, self._keys.learning, self._keys.threshold, self._ended, chance
+            counts, self._model, self._settings.learning, self._settings.threshold, self._ended, chance
         )
         self._rounds += 1
         self._ended_at_learning = self._ended
-        self._belief = start(self._keys.states)
-        closed = counts[: max(len(counts) - self._keys.open, 0)]
+        self._belief = start(self._settings.states)
+        closed = counts[: max(len(counts) - self._settings.open, 0)]
         if len(closed):
             filtered = forward(log_likelihoods(closed, self._model.emission), self._model.transition, self._belief)
             self._belief = propagate(filtered[-1], self._model.transition, 1)
@@ -278,7 +278,7 @@ class Hmm(Predictor[JobSubmitted, int, RunTimePrediction]):
 
     def restore(self, state: Any) -> None:
         """Take on what `snapshot` returned."""
-        states = self._keys.states
+        states = self._settings.states
         self._first = state["first"]
         self._now = state["now"]
         self._ended = state["ended"]

@@ -1,24 +1,12 @@
 """The mean of the user's last two run times."""
 
-from typing import Any, Literal
-
-from pydantic import Field
+from typing import Any
 
 from shadowtime.services.runtime_distribution.renewed import renew
 from shadowtime.shared.events import JobSubmitted
 from shadowtime.shared.predictions import RunTimePrediction
 from shadowtime.shared.predictor import Predictor
-from shadowtime.shared.spec import SpecKeys
-
-
-class LastTwoKeys(SpecKeys):
-    """Settings of `LastTwo`."""
-
-    fallback: Literal["request", "incremental"] = Field(
-        "request",
-        description="what the scheduler assumes of a job that has outlived its prediction: that it runs to its "
-        "request, or a little longer each time (EASY++)",
-    )
+from shadowtime.shared.spec import SpecSettings
 
 
 class LastTwo(Predictor[JobSubmitted, int, RunTimePrediction]):
@@ -28,7 +16,7 @@ class LastTwo(Predictor[JobSubmitted, int, RunTimePrediction]):
 
     Examples
     --------
-    >>> predictor = LastTwo(LastTwoKeys())
+    >>> predictor = LastTwo(SpecSettings())
     >>> job = JobSubmitted(time=0, job_number=1, requested_processors=1, requested_time=3600, user_id=7)
     >>> predictor.learn_one(job, 100)
     >>> predictor.learn_one(job, 301)
@@ -42,10 +30,10 @@ class LastTwo(Predictor[JobSubmitted, int, RunTimePrediction]):
     """
 
     name = "last-two"
-    Keys = LastTwoKeys
+    Settings = SpecSettings
 
-    def __init__(self, keys: LastTwoKeys) -> None:
-        del keys  # the fallback concerns the scheduler, which reads it in the log
+    def __init__(self, settings: SpecSettings) -> None:
+        del settings
         self._last: dict[int, tuple[int, ...]] = {}
 
     def predict_one(self, x: JobSubmitted) -> RunTimePrediction | None:

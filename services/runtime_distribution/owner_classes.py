@@ -4,7 +4,7 @@ from typing import Literal
 
 from pydantic import Field
 
-from shadowtime.services.runtime_distribution.remembered_jobs import UNKNOWN, RememberedJob, RememberingKeys
+from shadowtime.services.runtime_distribution.remembered_jobs import UNKNOWN, RememberedJob, RememberingSettings
 
 Key = tuple[int, ...]
 
@@ -12,7 +12,7 @@ MIN_ENDED = 2
 """Ended jobs without which nothing is said of a class."""
 
 
-class OwnerClassKeys(RememberingKeys):
+class OwnerClassSettings(RememberingSettings):
     """Settings of predictors that put jobs into such classes."""
 
     key: Literal["user", "user+processors", "user+executable", "user+executable+processors"] = Field(
@@ -23,7 +23,7 @@ class OwnerClassKeys(RememberingKeys):
         """Return the class of a job; None where that is not known of it.
 
         >>> job = RememberedJob(60, -1, 4, 7, -1, -1, -1, -1)
-        >>> OwnerClassKeys().class_of(job), OwnerClassKeys(key="user+executable").class_of(job)
+        >>> OwnerClassSettings().class_of(job), OwnerClassSettings(key="user+executable").class_of(job)
         ((7, 4), None)
         """
         values = {"user": job.user_id, "executable": job.executable_number, "processors": job.requested_processors}

@@ -7,7 +7,7 @@ from shadowtime.services.runtime_distribution.renewed import renew
 from shadowtime.shared.events import JobSubmitted
 from shadowtime.shared.predictions import RunTimePrediction
 from shadowtime.shared.predictor import Predictor
-from shadowtime.shared.spec import SpecKeys
+from shadowtime.shared.spec import SpecSettings
 
 
 class QueueMaximum(Predictor[JobSubmitted, int, RunTimePrediction]):
@@ -17,7 +17,7 @@ class QueueMaximum(Predictor[JobSubmitted, int, RunTimePrediction]):
 
     Examples
     --------
-    >>> predictor = QueueMaximum(SpecKeys())
+    >>> predictor = QueueMaximum(SpecSettings())
     >>> job = JobSubmitted(time=0, job_number=1, requested_processors=1, queue_number=2)
     >>> for run_time in (100, 3000, 200):
     ...     predictor.learn_one(job, run_time)
@@ -31,10 +31,10 @@ class QueueMaximum(Predictor[JobSubmitted, int, RunTimePrediction]):
     """
 
     name = "queue-maximum"
-    Keys = SpecKeys
+    Settings = SpecSettings
 
-    def __init__(self, keys: SpecKeys) -> None:
-        del keys
+    def __init__(self, settings: SpecSettings) -> None:
+        del settings
         self._longest: dict[int | None, tuple[int, int]] = {}  # by queue: run time and number of ended jobs
 
     def predict_one(self, x: JobSubmitted) -> RunTimePrediction | None:

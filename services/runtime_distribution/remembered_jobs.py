@@ -10,7 +10,7 @@ from shadowtime.shared.bounds import MAX_DURATION
 from shadowtime.shared.events import JobSubmitted
 from shadowtime.shared.predictions import RunTimePrediction
 from shadowtime.shared.predictor import Predictor
-from shadowtime.shared.spec import SpecKeys
+from shadowtime.shared.spec import SpecSettings
 
 UNKNOWN = -1
 
@@ -60,7 +60,7 @@ def as_predicted(run_time: float, job: JobSubmitted, elapsed: int = 0) -> float:
     return min(max(run_time, elapsed + 1.0), float(MAX_DURATION))
 
 
-class RememberingKeys(SpecKeys):
+class RememberingSettings(SpecSettings):
     """Settings of all predictors that remember jobs."""
 
     history: int = Field(20_000, ge=1, le=200_000, description="ended jobs that are remembered, the last ones")

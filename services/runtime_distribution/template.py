@@ -8,7 +8,7 @@ from typing import Annotated, Final, Literal, get_args
 from pydantic import AfterValidator, Field, ValidationError
 
 from shadowtime.shared.errors import SettingsError
-from shadowtime.shared.spec import Spec, SpecKeys, as_text, parse, wrong_key
+from shadowtime.shared.spec import Spec, SpecSettings, as_text, parse, wrong_key
 from shadowtime.shared.wording import quoted
 
 Prediction = Literal["mean", "linear", "inverse", "logarithmic"]
@@ -63,7 +63,7 @@ def known(key: str) -> str:
 PowerOfTwo = Annotated[int, AfterValidator(power_of_two)]
 
 
-class Template(SpecKeys):
+class Template(SpecSettings):
     """One way of putting jobs together into categories.
 
     >>> template = template_of("mean(key=request+user,processors=4)")

@@ -14,7 +14,7 @@ from shadowtime.services.runtime_distribution.prediction_interval import Quantil
 from shadowtime.services.runtime_distribution.remembered_jobs import UNKNOWN, RememberedJob
 from shadowtime.services.runtime_distribution.similar_jobs import Jobs
 from shadowtime.services.runtime_distribution.template import CHARACTERISTICS, Template
-from shadowtime.services.runtime_distribution.templates import DESCRIBED, TemplatesKeys
+from shadowtime.services.runtime_distribution.templates import DESCRIBED, TemplatesSettings
 from shadowtime.shared.kernel import kernel
 
 Floats = npt.NDArray[np.float64]
@@ -87,7 +87,7 @@ class TemplateErrors:
     >>> from shadowtime.services.runtime_distribution.template import templates_of
     >>> jobs = [RememberedJob(run_time, 100, 1, 7, -1, -1, -1, -1) for run_time in (40, 50, 45)]
     >>> events = [(SUBMITTED, 0), (SUBMITTED, 1), (ENDED, 0), (ENDED, 1), (SUBMITTED, 2), (ENDED, 2)]
-    >>> errors = TemplateErrors(jobs, events, TemplatesKeys())
+    >>> errors = TemplateErrors(jobs, events, TemplatesSettings())
     >>> errors([templates_of("mean(key=user)")])  # 60 and 50 seconds by the request, and nothing
     [0.8148148148148148]
     """
@@ -96,7 +96,7 @@ class TemplateErrors:
         self,
         jobs: Sequence[RememberedJob],
         events: Sequence[tuple[int, int]],
-        keys: TemplatesKeys,
+        settings: TemplatesSettings,
         map_: Callable[[Callable[[Template], Floats], Iterable[Template]], Iterable[Floats]] = map,
     ) -> None:
         table = np.array(jobs, np.int64)
@@ -104,8 +104,8 @@ class TemplateErrors:
         self._codes = {name: np.unique(column, return_inverse=True)[1] for name, column in self._columns.items()}
         self._jobs = np.array([DESCRIBED(job) for job in jobs], np.int64)
         self._events = np.array(events, np.int64)
-        self._history = keys.history
-        self._quantiles = t_quantiles(keys.confidence, keys.history)
+        self._history = settings.history
+        self._quantiles = t_quantiles(settings.confidence, settings.history)
         self._map = map_
         self._known: dict[Template, Floats] = {}
 

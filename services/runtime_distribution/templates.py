@@ -24,7 +24,7 @@ from shadowtime.services.runtime_distribution.remembered_jobs import (
     UNKNOWN,
     RememberedJob,
     Remembering,
-    RememberingKeys,
+    RememberingSettings,
     as_predicted,
     remembered,
 )
@@ -42,7 +42,7 @@ SHOWN = 60
 """Jobs of a category that its histogram tells of, the last ones."""
 
 
-class TemplatesKeys(RememberingKeys):
+class TemplatesSettings(RememberingSettings):
     """Settings of `Templates`."""
 
     files: ClassVar[Mapping[str, Callable[[str], str]]] = {"set": spelled_out}
@@ -102,7 +102,7 @@ class Templates(Remembering):
 
     Examples
     --------
-    >>> predictor = Templates(TemplatesKeys(set="mean(key=user);mean"))
+    >>> predictor = Templates(TemplatesSettings(set="mean(key=user);mean"))
     >>> job = JobSubmitted(time=0, job_number=1, requested_processors=1, requested_time=3600, user_id=7)
     >>> for user, run_time in ((7, 100), (7, 110), (8, 3000), (7, 120), (7, 130)):
     ...     predictor.learn_one(job.model_copy(update={"user_id": user}), run_time)
@@ -117,22 +117,22 @@ class Templates(Remembering):
     """
 
     name = "templates"
-    Keys = TemplatesKeys
+    Settings = TemplatesSettings
 
-    def __init__(self, keys: TemplatesKeys) -> None:
-        super().__init__(keys.history)
-        templates = templates_of(keys.set)
-        self._keys = [key_of(each) for each in templates]
+    def __init__(self, settings: TemplatesSettings) -> None:
+        super().__init__(settings.history)
+        templates = templates_of(settings.set)
+        self._settings = [key_of(each) for each in templates]
         self._categories: list[dict[Key | None, int]] = [{} for _ in templates]
         self._free: list[int] = []  # rows of `sums` without a category
-        self._rules = rules_of(templates, keys.history)
-        self._jobs = np.zeros((keys.history, 4), np.int64)
-        self._chains = np.empty((len(templates), 3, keys.history), np.int64)  # what no job fills takes no memory
+        self._rules = rules_of(templates, settings.history)
+        self._jobs = np.zeros((settings.history, 4), np.int64)
+        self._chains = np.empty((len(templates), 3, settings.history), np.int64)  # what no job fills takes no memory
         self._sums = np.empty((0, len(EMPTY)), np.int64)
-        self._confidence = keys.confidence
-        self._quantiles = t_quantiles(keys.confidence, 0)  # as many as there are jobs, made when they are needed
-        self._weightings = [np.array([Weighting(keys.prior, scaled=scaled)]) for scaled in (0.0, 1.0)]
-        self._beyond = keys.beyond
+        self._confidence = settings.confidence
+        self._quantiles = t_quantiles(settings.confidence, 0)  # as many as there are jobs, made when they are needed
+        self._weightings = [np.array([Weighting(settings.prior, scaled=scaled)]) for scaled in (0.0, 1.0)]
+        self._beyond = settings.beyond
         self._everybody = np.zeros(BINS)
         self._next = 0  # slot
 
@@ -144,7 +144,7 @@ class Templates(Remembering):
         if len(self._quantiles) <= len(self.jobs):
             self._quantiles = t_quantiles(self._confidence, min(2 * len(self.jobs), len(self._jobs)))
         job = remembered(x)
-        found = np.array([each.get(key(job), NONE) for each, key in zip(self._categories, self._keys, strict=True)])
+        found = np.array([each.get(key(job), NONE) for each, key in zip(self._categories, self._settings, strict=True)])
         like = np.array(DESCRIBED(job))
         best, behind, value, reach = surest(
             found, like, elapsed, self._rules, self._jobs, self._chains, self._sums, self._quantiles
@@ -175,7 +175,7 @@ class Templates(Remembering):
         self._everybody[bin_of(job.run_time)] -= 1.0
         if not remove(slot, self._rules, self._jobs, self._chains, self._sums):
             return
-        for categories, key in zip(self._categories, self._keys, strict=True):
+        for categories, key in zip(self._categories, self._settings, strict=True):
             category = categories.get(key(job), NONE)
             if category != NONE and self._sums[category, COUNT] == 0:
                 del categories[key(job)]
@@ -184,7 +184,7 @@ class Templates(Remembering):
     def _own(self, job: RememberedJob) -> Table:
         """Return the job's category by template, made where there is none yet; `NONE` where it has none."""
         found = []
-        for categories, key_of_job in zip(self._categories, self._keys, strict=True):
+        for categories, key_of_job in zip(self._categories, self._settings, strict=True):
             key = key_of_job(job)
             if key is None:
                 found.append(NONE)

@@ -2,10 +2,10 @@
 
 from shadowtime.services.scheduler.expected_end import Column
 from shadowtime.services.scheduler.forecast import Forecaster, PassByPass, Placed, Reserving, as_submitted
-from shadowtime.services.scheduler.forecast_keys import PlanKeys
 from shadowtime.services.scheduler.job_table import Queue, Running
 from shadowtime.services.scheduler.limits import MAX_STARTS, PLANNED
 from shadowtime.services.scheduler.policy import FITS_NOW, Policy, start
+from shadowtime.services.scheduler.policy_settings import PlanSettings
 from shadowtime.services.scheduler.reserve_pass import reserve_pass
 from shadowtime.shared.events import CutShort, Start
 from shadowtime.shared.reasons import Reserved
@@ -27,15 +27,15 @@ class AllReserve(Policy):
     """
 
     name = "all-reserve"
-    Keys = PlanKeys
+    Settings = PlanSettings
 
-    def __init__(self, keys: PlanKeys) -> None:
-        self.keys = keys
-        self.on_requests = keys.plan == "requested"
+    def __init__(self, settings: PlanSettings) -> None:
+        self.settings = settings
+        self.on_requests = settings.plan == "requested"
 
     def forecaster(self) -> Forecaster | None:
         """Return what runs this policy ahead, where the key `forecast` asks for it."""
-        if not self.keys.forecast:
+        if not self.settings.forecast:
             return None
         return Forecaster(Reserving(Placed(as_submitted, in_turn=False), PassByPass(self, reserve=True)))
 

@@ -11,6 +11,7 @@ from shadowtime.services.scheduler.recalibration import recalibrated
 from shadowtime.services.scheduler.release_walk import Floats, Table, walk
 from shadowtime.services.scheduler.terminations import ends_of, terminations
 from shadowtime.shared.kernel import kernel
+from shadowtime.shared.slowdown import RUN_TIME_FLOOR
 
 Flags = npt.NDArray[np.bool_]
 
@@ -31,9 +32,6 @@ GAIN = MEASURES.index("gain")
 
 STATED = len(MEASURES)
 """Where the recalibrated probability stands, behind them; without recalibration it is the exact one."""
-
-MIN_RUN_TIME = 10.0
-"""Seconds; a shorter run time counts as this, as in bounded slowdown."""
 
 
 @kernel("int64[::1](int64[::1], int64)")
@@ -186,8 +184,8 @@ def evaluate_candidates(
                 left = left_time = 0.0
             risks[row] = delays[row, kind] * left
             delay += delays[row, kind] * (left_time - left * at[row])
-        cost = max(delay, 0.0) * max(float(predicted[c]), MIN_RUN_TIME)
-        gain = max(until_ready, 1.0) * max(head_run_time, MIN_RUN_TIME)
+        cost = max(delay, 0.0) * max(float(predicted[c]), RUN_TIME_FLOOR)
+        gain = max(until_ready, 1.0) * max(head_run_time, RUN_TIME_FLOOR)
         measures[c] = np.round(exact, 6), np.round(bound, 6), np.round(cost / gain, 6), np.round(exact, 6)
         passes = measures[c, measure] < tau
         probability = measures[c, 0]

@@ -25,10 +25,10 @@ from shadowtime.services.scheduler.plan import (
     settled,
 )
 from shadowtime.services.scheduler.policy import Policy
+from shadowtime.services.scheduler.policy_settings import PolicySettings
 from shadowtime.services.scheduler.trials import Suspended, Trials
 from shadowtime.shared.chance import key_of
 from shadowtime.shared.events import CapacityChanged, ClusterOpened, CutShort, Event, JobEnded, JobStarted, Start
-from shadowtime.shared.spec import SpecKeys
 
 WHEN = ("no", "expected")
 
@@ -45,7 +45,7 @@ def _share(value: object) -> object:
     return share
 
 
-class ConservativeKeys(SpecKeys):
+class ConservativeSettings(PolicySettings):
     """Settings of `Conservative`."""
 
     order: Order = Field(
@@ -93,12 +93,12 @@ class Conservative(Policy):
     """
 
     name = "conservative"
-    Keys = ConservativeKeys
+    Settings = ConservativeSettings
 
-    def __init__(self, keys: ConservativeKeys) -> None:
-        self.keys = keys
-        self.on_requests = keys.plan == "requested"
-        self.starts_only = keys.shape == "requested"
+    def __init__(self, settings: ConservativeSettings) -> None:
+        self.settings = settings
+        self.on_requests = settings.plan == "requested"
+        self.starts_only = settings.shape == "requested"
         self.chance = 0
         self.reservations: Columns = np.empty((5, 0), dtype=np.int64)
         """Of the jobs that waited at the last pass."""
@@ -109,8 +109,8 @@ class Conservative(Policy):
         self.foreseen, self.waited = 0, 0
         """Seconds that jobs were to wait by their first plan, and did wait."""
         self.trials = Trials()
-        self.tries = keys.speculate != "no" or keys.test_runs
-        self.shapes = Shapes(keys.shape, widen=keys.widen)
+        self.tries = settings.speculate != "no" or settings.test_runs
+        self.shapes = Shapes(settings.shape, widen=settings.widen)
 
     def open(self, opened: ClusterOpened) -> None:
         """Take note of the run: draws of chance are its own."""
@@ -121,13 +121,13 @@ class Conservative(Policy):
         if not len(queue):
             self.freed = False
             return []
-        keep = self.keys.guarantees
+        keep = self.settings.guarantees
         if not keep and free <= 0:
             return []
         estimates, order_times = queue.predicted_time, queue.order_time
         if self.on_requests:
             estimates, order_times = queue.requested_time, queue.order_request
-        order = ranked(now, queue, order_times, self.keys.order, self.keys.weight, self.chance)
+        order = ranked(now, queue, order_times, self.settings.order, self.settings.weight, self.chance)
         processors, run_times = map(
             np.ascontiguousarray, self.shapes.columns(queue.job_number, queue.processors, estimates)
         )
@@ -143,9 +143,9 @@ class Conservative(Policy):
             free - held,
             self.shapes,
             self.trials,
-            self.keys.speculate,
+            self.settings.speculate,
             min(self.waited / self.foreseen, 1.0) if self.foreseen else 1.0,
-            test_runs=self.keys.test_runs,
+            test_runs=self.settings.test_runs,
         )
         trials = list(phases.tried(later, MAX_STARTS - min(len(rows), MAX_STARTS)))
         starts: list[Start | CutShort] = [phases.started(row) for row in rows[:MAX_STARTS].tolist()]
@@ -173,7 +173,7 @@ class Conservative(Policy):
         ends = expected_ends(now, running.start_time, estimates, running.adjusted_time, requested, running.corrections)
         ends = self.trials.cut_short(running, ends)
         starts, shapes = self.reservations[STARTS], self.reservations[SHAPE]
-        if not self.keys.guarantees:
+        if not self.settings.guarantees:
             starts = shapes = np.zeros(len(order), dtype=np.int64)
         elif self.trials.suspended:
             kept = np.array([place[:3] for place in self.trials.suspended.values()], dtype=np.int64).T
@@ -193,7 +193,7 @@ class Conservative(Policy):
                 shapes,
                 order,
                 self.freed,
-                self.keys.guarantees,
+                self.settings.guarantees,
                 PLANNED,
             )
         )

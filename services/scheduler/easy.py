@@ -9,17 +9,16 @@ from pydantic import Field
 from shadowtime.services.scheduler.easy_pass import easy_pass
 from shadowtime.services.scheduler.expected_end import Column
 from shadowtime.services.scheduler.forecast import Forecaster, PassByPass
-from shadowtime.services.scheduler.forecast_keys import PlanKeys
 from shadowtime.services.scheduler.job_table import Queue, Running
 from shadowtime.services.scheduler.limits import MAX_STARTS
 from shadowtime.services.scheduler.orders import CandidateWeight, Order, ranked
 from shadowtime.services.scheduler.policy import FITS_NOW, Policy, backfilled, start
+from shadowtime.services.scheduler.policy_settings import PlanSettings, PolicySettings
 from shadowtime.shared.chance import key_of
 from shadowtime.shared.events import ClusterOpened, CutShort, Start
-from shadowtime.shared.spec import SpecKeys
 
 
-class EasyKeys(PlanKeys):
+class EasySettings(PlanSettings):
     """Settings of `Easy`."""
 
     order: Order = Field(
@@ -43,12 +42,12 @@ class Easy(Policy):
     """
 
     name = "easy"
-    Keys: ClassVar[type[SpecKeys]] = EasyKeys
+    Settings: ClassVar[type[PolicySettings]] = EasySettings
 
-    def __init__(self, keys: Any) -> None:
-        self.keys = keys
-        self.on_requests = isinstance(keys, PlanKeys) and keys.plan == "requested"
-        self.steady = not isinstance(keys, EasyKeys) or (keys.order[0] != "R" and not keys.weight)
+    def __init__(self, settings: Any) -> None:
+        self.settings = settings
+        self.on_requests = isinstance(settings, PlanSettings) and settings.plan == "requested"
+        self.steady = not isinstance(settings, EasySettings) or (settings.order[0] != "R" and not settings.weight)
         """Whether candidates never change places as time passes."""
         self.chance = 0
 
@@ -58,15 +57,15 @@ class Easy(Policy):
 
     def forecaster(self) -> Forecaster | None:
         """Return what runs this policy ahead, pass by pass, where the key `forecast` asks for it."""
-        return Forecaster(PassByPass(self, steady=self.steady)) if self.keys.forecast else None
+        return Forecaster(PassByPass(self, steady=self.steady)) if self.settings.forecast else None
 
     def order(self, now: int, queue: Queue) -> Column:
         """Return the rank of each waiting job as a candidate."""
-        if self.keys.order == "BF":
+        if self.settings.order == "BF":
             return np.arange(len(queue))
         rank = np.empty(len(queue), dtype=np.int64)
         times = self.order_times(queue)
-        rank[ranked(now, queue, times, self.keys.order, self.keys.weight, self.chance)] = np.arange(len(queue))
+        rank[ranked(now, queue, times, self.settings.order, self.settings.weight, self.chance)] = np.arange(len(queue))
         return rank
 
     def order_times(self, queue: Queue) -> Column:
@@ -130,7 +129,7 @@ class EasySjbf(Easy):
     """
 
     name = "easy-sjbf"
-    Keys = PlanKeys
+    Settings = PlanSettings
 
     def order(self, now: int, queue: Queue) -> Column:
         """Return the run times that order the queue."""

@@ -1,10 +1,10 @@
 """First come, first served."""
 
 from shadowtime.services.scheduler.forecast import Forecaster, Placed, as_submitted
-from shadowtime.services.scheduler.forecast_keys import ForecastKeys
 from shadowtime.services.scheduler.job_table import Queue, Running
 from shadowtime.services.scheduler.limits import MAX_STARTS
 from shadowtime.services.scheduler.policy import FITS_NOW, Policy, start
+from shadowtime.services.scheduler.policy_settings import ForecastSettings
 from shadowtime.shared.events import CutShort, Start
 
 
@@ -12,14 +12,14 @@ class Fcfs(Policy):
     """Start jobs strictly in order of submission; the first that does not fit blocks all behind it. O(starts)."""
 
     name = "fcfs"
-    Keys = ForecastKeys
+    Settings = ForecastSettings
 
-    def __init__(self, keys: ForecastKeys) -> None:
-        self.keys = keys
+    def __init__(self, settings: ForecastSettings) -> None:
+        self.settings = settings
 
     def forecaster(self) -> Forecaster | None:
         """Return what runs this policy ahead, where the key `forecast` asks for it."""
-        return Forecaster(Placed(as_submitted, in_turn=True)) if self.keys.forecast else None
+        return Forecaster(Placed(as_submitted, in_turn=True)) if self.settings.forecast else None
 
     def schedule(self, now: int, queue: Queue, running: Running, free: int) -> list[Start | CutShort]:
         """Return the jobs at the head of the queue that fit together."""

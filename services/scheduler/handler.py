@@ -8,11 +8,10 @@ from typing import Any
 
 from shadowtime.services.scheduler.adaptation import shape_of
 from shadowtime.services.scheduler.adjusted_prior import reweighted
-from shadowtime.services.scheduler.adjusted_times import AdjustmentUse, planned_times
+from shadowtime.services.scheduler.adjusted_times import planned_times
 from shadowtime.services.scheduler.expected_end import CORRECTIONS
 from shadowtime.services.scheduler.job_table import NEVER, Histograms, Queue, Running
 from shadowtime.services.scheduler.policies import POLICIES
-from shadowtime.shared.errors import SettingsError
 from shadowtime.shared.events import (
     ClusterOpened,
     CutShort,
@@ -29,7 +28,6 @@ from shadowtime.shared.events import (
 from shadowtime.shared.jobs_in_system import RunningJob
 from shadowtime.shared.spec import parse
 from shadowtime.shared.stage_handler import StageHandler
-from shadowtime.shared.wording import quoted
 
 
 class Scheduler(StageHandler):
@@ -41,14 +39,9 @@ class Scheduler(StageHandler):
         self.policy.open(opened)
         self.forecaster = self.policy.forecaster()
         self.histograms = Histograms()
-        self.uses = AdjustmentUse.of(opened.adjustment)
-        self.queue = Queue(self.histograms, self.uses)
-        fallback = parse(opened.runtime).keys.get("fallback", "request")
-        if fallback not in CORRECTIONS:
-            raise SettingsError(
-                f"unknown fallback {quoted(fallback)} of {quoted(opened.runtime)}; known: {', '.join(CORRECTIONS)}"
-            )
-        self.running = Running(CORRECTIONS[fallback], self.histograms, self.uses)
+        settings = self.policy.settings
+        self.queue = Queue(self.histograms, settings)
+        self.running = Running(CORRECTIONS[settings.fallback], self.histograms, settings)
         self.reshaped: dict[int, tuple[int, ...]] = {}
         """Rows, as they were in the queue, of the jobs that run on other sizes than they requested."""
         self.used = 0
@@ -66,7 +59,7 @@ class Scheduler(StageHandler):
         requested_time = NEVER if job.requested_time is None else job.requested_time
         prediction, adjustment = envelope.run_time, envelope.adjustment
         histogram = () if prediction is None else prediction.histogram
-        if self.uses.distribution == "prior":
+        if self.policy.settings.distribution == "prior":
             histogram = reweighted(histogram, requested_time, adjustment)
         times = planned_times(requested_time, prediction, adjustment)
         slot = self.histograms.add(histogram)

@@ -6,8 +6,9 @@ from typing import Any, Literal
 import numpy as np
 import numpy.typing as npt
 
-from shadowtime.services.scheduler.adjusted_times import AdjustmentUse, PlannedTimes
+from shadowtime.services.scheduler.adjusted_times import PlannedTimes
 from shadowtime.services.scheduler.expected_end import Column
+from shadowtime.services.scheduler.policy_settings import PolicySettings
 from shadowtime.shared.kernel import kernel
 from shadowtime.shared.run_time_bins import BINS
 
@@ -97,24 +98,24 @@ class JobTable:
     Adding a job at the end costs O(1) amortised, anywhere else or removing one O(jobs) of a memory move. Columns are
     views: valid until the next change, and not to be written to. A row has the times of a job both as they are and as
     its adjusted request has them, so that it keeps them wherever it goes; `predicted_time` and `limit_time` are those
-    that the run's `AdjustmentUse` of adjusted requests choose for the jobs of this table.
+    that the policy's settings choose for the jobs of this table.
 
     Parameters
     ----------
     histograms
         Run-time distributions, by slot.
+    distribution
+        What adjusted requests are to run-time distributions.
     shorten
         Whether the predicted times of these jobs are at most their adjusted requests.
-    limit
-        Whether adjusted requests are the upper ends of their run-time distributions.
     """
 
     COLUMNS: tuple[str, ...] = ("job_number", "submit_time", "processors", *PlannedTimes._fields, "slot")
 
-    def __init__(self, histograms: Histograms | None, *, shorten: bool, limit: bool) -> None:
+    def __init__(self, histograms: Histograms | None, distribution: str, *, shorten: bool) -> None:
         self.histograms = Histograms() if histograms is None else histograms
         self._predicted = SHORTENED if shorten else PREDICTED
-        self._limit = ADJUSTED if limit else REQUESTED
+        self._limit = ADJUSTED if shorten and distribution == "limit" else REQUESTED
         self._table = np.zeros((len(self.COLUMNS), 64), dtype=np.int64)
         self._size = 0
         self._rows: dict[int, tuple[int, ...]] = {}
@@ -194,15 +195,15 @@ class Queue(JobTable):
 
     Parameters
     ----------
-    uses
-        What is made of adjusted requests.
+    settings
+        What the policy makes of adjusted requests.
     """
 
-    def __init__(self, histograms: Histograms | None = None, uses: AdjustmentUse | None = None) -> None:
-        uses = uses or AdjustmentUse()
-        super().__init__(histograms, shorten=uses.candidates, limit=uses.candidates and uses.distribution == "limit")
-        self._order_time = SHORTENED if uses.queue else PREDICTED
-        self._order_request = ADJUSTED if uses.queue else REQUESTED
+    def __init__(self, histograms: Histograms | None = None, settings: PolicySettings | None = None) -> None:
+        settings = settings or PolicySettings()
+        super().__init__(histograms, settings.distribution, shorten=settings.candidates)
+        self._order_time = SHORTENED if settings.queue else PREDICTED
+        self._order_request = ADJUSTED if settings.queue else REQUESTED
 
     @property
     def order_time(self) -> Column:
@@ -222,19 +223,22 @@ class Running(JobTable):
     ----------
     corrections
         Seconds by which each correction of an outlived prediction exceeds it, rising; see `expected_ends`.
-    uses
-        What is made of adjusted requests.
+    settings
+        What the policy makes of adjusted requests.
     """
 
     COLUMNS = (*JobTable.COLUMNS, "start_time")
 
     def __init__(
-        self, corrections: tuple[int, ...] = (), histograms: Histograms | None = None, uses: AdjustmentUse | None = None
+        self,
+        corrections: tuple[int, ...] = (),
+        histograms: Histograms | None = None,
+        settings: PolicySettings | None = None,
     ) -> None:
-        uses = uses or AdjustmentUse()
-        super().__init__(histograms, shorten=uses.running, limit=uses.running and uses.distribution == "limit")
+        settings = settings or PolicySettings()
+        super().__init__(histograms, settings.distribution, shorten=settings.running)
         self.corrections: Column = np.array(corrections, dtype=np.int64)
-        self._adjusted = ADJUSTED if uses.running else REQUESTED
+        self._adjusted = ADJUSTED if settings.running else REQUESTED
 
     @property
     def adjusted_time(self) -> Column:

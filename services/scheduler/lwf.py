@@ -6,10 +6,10 @@ import numpy as np
 
 from shadowtime.services.scheduler.expected_end import Column
 from shadowtime.services.scheduler.forecast import Forecaster, Placed
-from shadowtime.services.scheduler.forecast_keys import PlanKeys
 from shadowtime.services.scheduler.job_table import Queue, Running
 from shadowtime.services.scheduler.limits import MAX_STARTS
 from shadowtime.services.scheduler.policy import FITS_NOW, Policy, start
+from shadowtime.services.scheduler.policy_settings import PlanSettings
 from shadowtime.shared.events import CutShort, Start
 
 
@@ -40,16 +40,16 @@ class Lwf(Policy):
     """
 
     name = "lwf"
-    Keys = PlanKeys
+    Settings = PlanSettings
 
-    def __init__(self, keys: PlanKeys) -> None:
-        self.keys = keys
-        self.on_requests = keys.plan == "requested"
+    def __init__(self, settings: PlanSettings) -> None:
+        self.settings = settings
+        self.on_requests = settings.plan == "requested"
 
     def forecaster(self) -> Forecaster | None:
         """Return what runs this policy ahead, where the key `forecast` asks for it."""
         order = partial(by_work, on_requests=self.on_requests)
-        return Forecaster(Placed(order, in_turn=True)) if self.keys.forecast else None
+        return Forecaster(Placed(order, in_turn=True)) if self.settings.forecast else None
 
     def schedule(self, now: int, queue: Queue, running: Running, free: int) -> list[Start | CutShort]:
         """Return the jobs of least work that fit together."""

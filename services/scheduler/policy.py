@@ -5,10 +5,10 @@ from typing import Any, ClassVar, Protocol
 
 from shadowtime.services.scheduler.forecast import Forecaster
 from shadowtime.services.scheduler.job_table import NEVER, Queue, Running
+from shadowtime.services.scheduler.policy_settings import PolicySettings
 from shadowtime.shared.events import ClusterOpened, CutShort, Decision, Evaluated, Event, Start
 from shadowtime.shared.message import MAX_DURATION
 from shadowtime.shared.reasons import Backfilled, FitsNow, Reason
-from shadowtime.shared.spec import SpecKeys
 
 FITS_NOW = FitsNow()
 
@@ -22,11 +22,12 @@ class Policy(Protocol):
     """
 
     name: ClassVar[str]
-    Keys: ClassVar[type[SpecKeys]]
+    Settings: ClassVar[type[PolicySettings]]
+    settings: PolicySettings
     starts_only: bool = True
     """Whether its decisions are only starts on the requested processors: nothing fits, nothing is decided."""
 
-    def __init__(self, keys: Any) -> None: ...
+    def __init__(self, settings: Any) -> None: ...
 
     def open(self, opened: ClusterOpened) -> None:
         """Take note of the run, before anything else; most policies need not."""

@@ -13,7 +13,7 @@ from shadowtime.services.scheduler.job_table import NEVER, Queue, Running
 from shadowtime.services.scheduler.limits import MAX_STARTS, WALKED, WEIGHED
 from shadowtime.services.scheduler.orders import ranked
 from shadowtime.services.scheduler.policy import FITS_NOW, Answer, Policy, backfilled, start
-from shadowtime.services.scheduler.probabilistic_keys import ProbabilisticKeys
+from shadowtime.services.scheduler.probabilistic_settings import ProbabilisticSettings
 from shadowtime.services.scheduler.recalibration import NOTHING_LEARNED, Recalibration
 from shadowtime.services.scheduler.release_walk import Table
 from shadowtime.services.scheduler.terminations import refined_edges
@@ -61,10 +61,10 @@ class Probabilistic(Policy):
     """
 
     name = "probabilistic"
-    Keys = ProbabilisticKeys
+    Settings = ProbabilisticSettings
 
-    def __init__(self, keys: ProbabilisticKeys) -> None:
-        self.keys = keys
+    def __init__(self, settings: ProbabilisticSettings) -> None:
+        self.settings = settings
         self.spent: dict[int, float] = {}
         """Of each waiting job that was head: the probability, so far, that it has been delayed."""
         self.promises: dict[int, int] = {}
@@ -75,7 +75,7 @@ class Probabilistic(Policy):
         self.chance = 0
         self.obeyed = True
         """Whether what it decides is what happens."""
-        self.recalibration = None if keys.recalibrate == "no" else Recalibration()
+        self.recalibration = None if settings.recalibrate == "no" else Recalibration()
 
     def open(self, opened: ClusterOpened) -> None:
         """Take note of the run: draws of chance are its own."""
@@ -103,8 +103,8 @@ class Probabilistic(Policy):
         head, size = int(queue.job_number[heads]), int(processors[heads])
         deadline = math.inf
         aged = np.zeros(len(rows), dtype=np.bool_)
-        if self.keys.patience < math.inf:
-            limit = self.keys.patience * self.longest_wait
+        if self.settings.patience < math.inf:
+            limit = self.settings.patience * self.longest_wait
             promise, _ = shadow_of(size, free, busy.processors, busy.requested_ends())
             if self.promises.get(head, now + NEVER) - now >= NEVER:  # none yet, or none that could be kept
                 self.promises[head] = promise
@@ -119,8 +119,8 @@ class Probabilistic(Policy):
             if allowed < 0:
                 return decisions + self._as_easy(busy, rows, head, size, free)
             spent = self.spent.get(head, 0.0)
-            plain, shadow_time, extra = spent >= self.keys.budget, -BEYOND, -1  # nothing is safe by that
-            if plain or self.keys.accept_easy_safe or deadline < math.inf:
+            plain, shadow_time, extra = spent >= self.settings.budget, -BEYOND, -1  # nothing is safe by that
+            if plain or self.settings.accept_easy_safe or deadline < math.inf:
                 ends = busy.requested_ends()
                 shadow_time, extra = shadow_of(size, free, busy.processors, ends)
                 plain |= shadow_time > deadline
@@ -130,7 +130,7 @@ class Probabilistic(Policy):
             elif deadline < math.inf:  # at the deadline the head must find room, should all jobs run to their requests
                 room = free + int(busy.processors[ends <= deadline].sum()) - size
                 patient = safe | (now + requested[rows] <= deadline) | (processors[rows] <= room)
-                rows, safe = rows[patient], safe[patient] & self.keys.accept_easy_safe
+                rows, safe = rows[patient], safe[patient] & self.settings.accept_easy_safe
             if not len(rows):
                 break
             accepted = 0
@@ -207,7 +207,7 @@ class Probabilistic(Policy):
         """Have candidates followed; where decisions are advice only, those that no start of the pass came before."""
         if self.recalibration is not None and len(measures) and (self.obeyed or not busy.started):
             started = busy.numbers[len(busy.numbers) - busy.started :].tolist()
-            passes = measures[:, MEASURES.index(self.keys.criterion)] < self.keys.tau
+            passes = measures[:, MEASURES.index(self.settings.criterion)] < self.settings.tau
             told = evaluated.job_numbers, processors.tolist(), evaluated.probabilities, measures[:, STATED].tolist()
             candidates = list(zip(*told, passes.tolist(), strict=False))
             self.recalibration.outcomes.follow(busy.now, evaluated.needed, len(busy.numbers), started, candidates)
@@ -227,20 +227,20 @@ class Probabilistic(Policy):
 
     def _in_order(self, now: int, queue: Queue, rows: Column) -> Column:
         """Return the candidates in the order in which they are tried."""
-        if self.keys.order == "fcfs":
+        if self.settings.order == "fcfs":
             return rows
-        times = queue.order_request if self.keys.order == "sjbf" else queue.order_time
-        shortest = self.keys.order in ("sjbf", "expected")
-        if shortest and not self.keys.weight:
+        times = queue.order_request if self.settings.order == "sjbf" else queue.order_time
+        shortest = self.settings.order in ("sjbf", "expected")
+        if shortest and not self.settings.weight:
             return rows[np.argsort(times[rows], kind="stable")]
-        order = ranked(now, queue, times, "1/L" if shortest else self.keys.order, self.keys.weight, self.chance)
+        order = ranked(now, queue, times, "1/L" if shortest else self.settings.order, self.settings.weight, self.chance)
         return order[np.isin(order, rows)]
 
     def _try(
         self, busy: Busy, rows: Column, needed: int, head_run_time: float, safe: Flags, spent: float, allowed: int
     ) -> Evaluation:
         """Walk once for all candidates; what has been spent on the head bounds what may be spent on it still."""
-        queue, keys = busy.queue, self.keys
+        queue, settings = busy.queue, self.settings
         return Evaluation(
             *evaluate_candidates(
                 busy.now,
@@ -257,13 +257,13 @@ class Probabilistic(Policy):
                 queue.slot[rows],
                 safe,
                 queue.histograms.masses,
-                refined_edges(keys.points),
-                keys.mass == "censor",
-                MEASURES.index(keys.criterion),
-                keys.tau,
-                1.0 - (1.0 - keys.budget) / (1.0 - spent),
+                refined_edges(settings.points),
+                settings.mass == "censor",
+                MEASURES.index(settings.criterion),
+                settings.tau,
+                1.0 - (1.0 - settings.budget) / (1.0 - spent),
                 NOTHING_LEARNED if self.recalibration is None else self.recalibration.weights,
-                keys.recalibrate == "yes",
+                settings.recalibrate == "yes",
                 allowed,
             )
         )
@@ -271,17 +271,17 @@ class Probabilistic(Policy):
     def _risk(self, head: int, spent: float, tried: Evaluation, busy: Busy) -> ProbablyHarmless:
         """Put the head to the risk of the accepted candidate, and return it as a reason."""
         probability, bound, gain, stated = tried.measures[-1].tolist()
-        self.spent[head] = add_risk(spent, stated if self.keys.recalibrate == "yes" else probability)
+        self.spent[head] = add_risk(spent, stated if self.settings.recalibrate == "yes" else probability)
         riskiest = [k for k in np.argsort(-tried.risks, kind="stable")[:RISKIEST].tolist() if tried.risks[k] > ROUNDED]
         return ProbablyHarmless(
             head=head,
-            criterion=self.keys.criterion,
+            criterion=self.settings.criterion,
             probability=probability,
             bound=bound,
             recalibrated=stated if self.recalibration else None,
-            cost_of_gain=gain if self.keys.criterion == "gain" else None,
-            tau=self.keys.tau,
-            budget_left=max(round(self.keys.budget - self.spent[head], DIGITS), 0.0),
+            cost_of_gain=gain if self.settings.criterion == "gain" else None,
+            tau=self.settings.tau,
+            budget_left=max(round(self.settings.budget - self.spent[head], DIGITS), 0.0),
             riskiest=tuple(
                 Risk(
                     job_number=int(busy.numbers[tried.jobs[k]]),

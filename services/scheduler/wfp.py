@@ -5,8 +5,8 @@ import numpy as np
 from shadowtime.services.scheduler.easy import Easy
 from shadowtime.services.scheduler.expected_end import Column
 from shadowtime.services.scheduler.job_table import Queue
+from shadowtime.services.scheduler.policy_settings import PolicySettings
 from shadowtime.services.scheduler.release_walk import Floats
-from shadowtime.shared.spec import SpecKeys
 
 
 def scores(now: int, queue: Queue) -> Floats:
@@ -43,7 +43,7 @@ class Wfp(Easy):
     """
 
     name = "wfp"
-    Keys = SpecKeys
+    Settings = PolicySettings
 
     def forecaster(self) -> None:
         """Return None: its order changes as time passes, which running ahead does not follow."""

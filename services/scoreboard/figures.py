@@ -1,42 +1,40 @@
 """What the scoreboard knows of a run, as figures for a store of time series."""
 
-from __future__ import annotations
-
 from collections import Counter
 from collections.abc import Iterator
 from math import isfinite
-from typing import TYPE_CHECKING, get_args
+from typing import get_args
 
 import numpy as np
 
 from shadowtime.services.scoreboard.calibration import BINS as TENTHS
 from shadowtime.services.scoreboard.calibration import ReliabilityTable
 from shadowtime.services.scoreboard.sampling import ALL, FREE, MAX_QUEUES, OTHERS, Sampling
+from shadowtime.services.scoreboard.tally import Tally
 from shadowtime.shared import metric_names as names
+from shadowtime.shared.events import ClusterOpened
 from shadowtime.shared.metric_names import Metric
 from shadowtime.shared.run_time_bins import EDGES
 from shadowtime.shared.samples import Figure, label
+from shadowtime.shared.stage_handler import StageHandler
 from shadowtime.shared.walltime_accuracy import AdjustmentClass
-
-if TYPE_CHECKING:
-    from shadowtime.services.scoreboard.handler import Scoreboard
 
 QUANTILES = (0.05, 0.25, 0.5, 0.75, 0.95, 0.99)
 PREDICTED_QUANTILES = (0.1, 0.5, 0.9)
 
 
-def figures(board: Scoreboard, sampling: Sampling, time: int) -> Iterator[Figure]:
-    """Yield all figures as of `time`, seconds on the cluster's time line; the last event was at or before it."""
+def figures(run: StageHandler, tally: Tally, sampling: Sampling, time: int) -> Iterator[Figure]:
+    """Yield all figures of a run as of `time`, in seconds; the last event was at or before it."""
     for metric, labels, value in (
-        *_run(board),
-        *_machine(board, sampling, time),
-        *_outcomes(board, sampling),
-        *_decisions(board, sampling),
-        *_calibration(board),
-        *_run_times(board, sampling, time),
-        *_adjustments(board),
-        *_wait_bounds(board, sampling, time),
-        *_forecasts(board),
+        *_run(run.opened),
+        *_machine(run, sampling, time),
+        *_outcomes(tally, sampling),
+        *_decisions(tally, sampling),
+        *_calibration(tally),
+        *_run_times(tally, sampling, time),
+        *_adjustments(tally),
+        *_wait_bounds(tally, sampling, time),
+        *_forecasts(tally),
     ):
         if value is not None and isfinite(value):  # sums of absurd predictions are not
             yield metric.name, labels, float(value)
@@ -45,14 +43,13 @@ def figures(board: Scoreboard, sampling: Sampling, time: int) -> Iterator[Figure
 Told = Iterator[tuple[Metric, tuple[str, ...], float | None]]
 
 
-def _run(board: Scoreboard) -> Told:
-    opened = board.opened
+def _run(opened: ClusterOpened) -> Told:
     yield names.RUN_INFO, (label(opened.policy), label(opened.runtime), opened.mode), 1
 
 
-def _machine(board: Scoreboard, sampling: Sampling, time: int) -> Told:
-    waiting, running = board.jobs.waiting.values(), board.jobs.running
-    yield names.PROCESSORS, (), board.processors
+def _machine(run: StageHandler, sampling: Sampling, time: int) -> Told:
+    waiting, running = run.jobs.waiting.values(), run.jobs.running
+    yield names.PROCESSORS, (), run.processors
     yield names.PROCESSORS_BUSY, (), sum(job.started.processors for job in running.values())
     yield names.RUNNING_JOBS, (), len(running)
     queued = Counter(sampling.queue_of(job.queue_number) for job in waiting)
@@ -68,9 +65,9 @@ def _machine(board: Scoreboard, sampling: Sampling, time: int) -> Told:
     yield names.LANES_LEFT_OUT, (), len(running) - sum(job != FREE for job in sampling.lanes)
 
 
-def _outcomes(board: Scoreboard, sampling: Sampling) -> Told:
-    waits = board.waits
-    told = waits.summary(board.capacity.until(waits.last_end))
+def _outcomes(tally: Tally, sampling: Sampling) -> Told:
+    waits = tally.waits
+    told = waits.summary(tally.capacity.until(waits.last_end))
     yield names.JOBS, (), waits.jobs
     yield names.WAIT_SUM, (), waits.wait
     yield names.SLOWDOWN_SUM, (), waits.slowdown
@@ -88,23 +85,23 @@ def _outcomes(board: Scoreboard, sampling: Sampling) -> Told:
         yield metric, (), told[field]
     for share, wait in zip(QUANTILES, sampling.waits.quantiles(QUANTILES), strict=False):  # none before the first end
         yield names.WAIT_QUANTILE, (f"{share:g}",), wait
-    yield names.ENDED_AT_LIMIT, (), board.ended_at_limit
-    yield names.KILLED, (), board.killed
-    yield names.WASTED, (), board.wasted_processor_seconds
+    yield names.ENDED_AT_LIMIT, (), tally.ended_at_limit
+    yield names.KILLED, (), tally.killed
+    yield names.WASTED, (), tally.wasted_processor_seconds
 
 
-def _decisions(board: Scoreboard, sampling: Sampling) -> Told:
-    yield names.SCHEDULING_POINTS, (), board.scheduling_points
+def _decisions(tally: Tally, sampling: Sampling) -> Told:
+    yield names.SCHEDULING_POINTS, (), tally.scheduling_points
     for (kind, reason), count in sampling.decisions.items():
         yield names.DECISIONS, (kind, label(reason)), count
-    if board.calibration.next_attempt:
+    if tally.calibration.next_attempt:
         yield names.START_PROBABILITY, (), sampling.start_probability
 
 
-def _calibration(board: Scoreboard) -> Told:
+def _calibration(tally: Tally) -> Told:
     """Yield the reliability tables as of the outcomes found by now; the others follow in batches."""
     for measure in ("exact", "recalibrated", "bound"):
-        table: ReliabilityTable = getattr(board.calibration, measure)
+        table: ReliabilityTable = getattr(tally.calibration, measure)
         brier_score, calibration_error = table.errors()
         yield names.BRIER_SCORE, (measure,), brier_score
         yield names.CALIBRATION_ERROR, (measure,), calibration_error
@@ -119,8 +116,8 @@ def _calibration(board: Scoreboard) -> Told:
                     yield names.CANDIDATE_PROBABILITY, labels, float(table.probability[started, tenth])
 
 
-def _run_times(board: Scoreboard, sampling: Sampling, time: int) -> Told:
-    errors, distributions = board.run_times.scores(), board.distributions.summary()
+def _run_times(tally: Tally, sampling: Sampling, time: int) -> Told:
+    errors, distributions = tally.run_times.scores(), tally.distributions.summary()
     yield names.RUN_TIME_PREDICTIONS, (), errors.predictions
     yield names.RUN_TIME_ERROR, (), errors.mean_absolute_error
     yield names.RUN_TIME_MEAN, (), errors.mean_run_time
@@ -136,31 +133,31 @@ def _run_times(board: Scoreboard, sampling: Sampling, time: int) -> Told:
             yield names.PREDICTED_RUN_TIME, (f"{share:g}",), float(np.sqrt(max(EDGES[place], 1.0) * EDGES[place + 1]))
 
 
-def _adjustments(board: Scoreboard) -> Told:
-    told = board.accuracy.scores()
+def _adjustments(tally: Tally) -> Told:
+    told = tally.accuracy.scores()
     yield names.ACCURACY, ("adjusted",), told.mean_accuracy
     yield names.ACCURACY, ("requested",), told.mean_accuracy_requested
     yield names.MEDIAN_ACCURACY, (), told.median_accuracy
-    for outcome in get_args(AdjustmentClass) if board.accuracy.jobs else ():
-        yield names.ADJUSTMENTS, (outcome,), board.accuracy.classes[outcome]
+    for outcome in get_args(AdjustmentClass) if tally.accuracy.jobs else ():
+        yield names.ADJUSTMENTS, (outcome,), tally.accuracy.classes[outcome]
 
 
-def _forecasts(board: Scoreboard) -> Told:
-    if (told := board.forecasts.scores()) is not None:
+def _forecasts(tally: Tally) -> Told:
+    if (told := tally.forecasts.scores()) is not None:
         yield names.FORECASTS, (), told.forecasts
         yield names.FORECAST_ERROR, (), told.mean_absolute_error
         yield names.FORECAST_MEAN, (), told.mean_forecast
         yield names.FORECAST_WAIT, (), told.mean_wait
 
 
-def _wait_bounds(board: Scoreboard, sampling: Sampling, time: int) -> Told:
+def _wait_bounds(tally: Tally, sampling: Sampling, time: int) -> Told:
     """Yield how bounds fare; those of queues beyond the first `MAX_QUEUES` are left out."""
 
     def labels(grouping: str, queue: int | None, quantile: float) -> tuple[str, str, str]:
         return label(grouping), ALL if queue is None else str(queue), f"{quantile:g}"
 
     shown = {ALL, *sampling.queues}
-    for told in board.coverage.scores():
+    for told in tally.coverage.scores():
         scope = labels(told.grouping, told.queue, told.quantile)
         if scope[1] in shown:
             yield names.BOUNDED, scope, told.predictions

@@ -3,17 +3,10 @@
 from itertools import chain, islice
 from typing import Any
 
-from shadowtime.services.scoreboard.calibration import Calibration
-from shadowtime.services.scoreboard.capacity import Capacity
-from shadowtime.services.scoreboard.coverage import WaitBoundCoverage
 from shadowtime.services.scoreboard.figures import figures
-from shadowtime.services.scoreboard.run_time_distribution import RunTimeDistributionScores
-from shadowtime.services.scoreboard.run_time_errors import RunTimeErrors
 from shadowtime.services.scoreboard.sampling import Sampling
-from shadowtime.services.scoreboard.wait_forecasts import WaitForecastErrors
-from shadowtime.services.scoreboard.waits import WaitScores
-from shadowtime.services.scoreboard.walltime_accuracy import WalltimeAccuracy
-from shadowtime.shared.bounds import MAX_FIGURES, saturated, storable
+from shadowtime.services.scoreboard.tally import Tally
+from shadowtime.shared.bounds import MAX_FIGURES
 from shadowtime.shared.errors import RuleBroken
 from shadowtime.shared.events import (
     CapacityChanged,
@@ -29,7 +22,6 @@ from shadowtime.shared.events import (
 from shadowtime.shared.jobs_in_system import RunningJob
 from shadowtime.shared.predictions import RunTimePrediction
 from shadowtime.shared.samples import Sample, label, name_label
-from shadowtime.shared.scores import PolicyScores, Scores
 from shadowtime.shared.spec import parse
 from shadowtime.shared.stage_handler import StageHandler
 
@@ -39,20 +31,9 @@ class Scoreboard(StageHandler):
 
     def __init__(self, opened: ClusterOpened) -> None:
         super().__init__(opened)
-        self.waits = WaitScores()
-        self.run_times = RunTimeErrors()
-        self.distributions = RunTimeDistributionScores()
-        self.accuracy = WalltimeAccuracy()
-        self.calibration = Calibration()
-        self.coverage = WaitBoundCoverage()
-        self.forecasts = WaitForecastErrors()
+        self.tally = Tally()
         self.predictions: dict[int, RunTimePrediction] = {}
         self.adjusted_times: dict[int, int] = {}
-        self.scheduling_points = 0
-        self.ended_at_limit = 0
-        self.killed = 0
-        self.capacity = Capacity()
-        self.wasted_processor_seconds = 0
         self.sampling = Sampling(opened.sample_every, label(parse(opened.policy).name)) if opened.sample_every else None
 
     def handle(self, envelope: Envelope) -> Envelope:
@@ -71,33 +52,33 @@ class Scoreboard(StageHandler):
             time=self.opened.unix_start + time,
             cluster=name_label(self.opened.cluster),
             policy=sampling.policy,
-            figures=tuple(islice(figures(self, sampling, time), MAX_FIGURES)),
+            figures=tuple(islice(figures(self, self.tally, sampling, time), MAX_FIGURES)),
         )
 
     def on_submitted(self, envelope: Envelope, job: JobSubmitted) -> Envelope:
         """Keep the predictions until the job ends, bounds on its wait and its forecast until it starts."""
-        self.capacity.begin(job.time, self.processors)
+        self.tally.capacity.begin(job.time, self.processors)
         if envelope.run_time is not None:
             self.predictions[job.job_number] = envelope.run_time
         if envelope.adjustment is not None:
             self.adjusted_times[job.job_number] = envelope.adjustment.adjusted_time
-        self.coverage.submit(job.job_number, envelope.wait_bounds)
-        self.forecasts.submit(job.job_number, envelope.forecast)
+        self.tally.coverage.submit(job.job_number, envelope.wait_bounds)
+        self.tally.forecasts.submit(job.job_number, envelope.forecast)
         if self.sampling is not None:
             self.sampling.submit(envelope, job)
         return envelope
 
     def on_started(self, envelope: Envelope, started: JobStarted, job: JobSubmitted) -> Envelope:
         """Note that the job runs."""
-        self.calibration.start(started.job_number)
+        self.tally.calibration.start(started.job_number)
         if self.sampling is not None:
             self.sampling.start(started.job_number)
         return envelope
 
     def on_wait(self, envelope: Envelope, job: JobSubmitted, wait: int) -> Envelope:
         """Score what was said of the wait."""
-        self.coverage.reveal(job.job_number, wait)
-        self.forecasts.reveal(job.job_number, wait)
+        self.tally.coverage.reveal(job.job_number, wait)
+        self.tally.forecasts.reveal(job.job_number, wait)
         if self.sampling is not None:
             self.sampling.reveal(envelope, job, wait)
         return envelope
@@ -106,41 +87,41 @@ class Scoreboard(StageHandler):
         """Score the job, or count the work that its killing wasted."""
         submitted, started = job
         actual = None if ended.requeued else ended.run_time
-        self.calibration.end(ended.time, ended.job_number, started.processors, actual)
+        self.tally.calibration.end(ended.time, ended.job_number, started.processors, actual)
         if ended.outcome == "killed" or ended.requeued:
-            self.killed += 1
-            self.wasted_processor_seconds += started.processors * ended.run_time
+            self.tally.killed += 1
+            self.tally.wasted_processor_seconds += started.processors * ended.run_time
         if self.sampling is not None:
             self.sampling.end(ended.job_number)
         if ended.requeued:
             return envelope
-        self.ended_at_limit += ended.outcome == "limit"
+        self.tally.ended_at_limit += ended.outcome == "limit"
         prediction = self.predictions.pop(ended.job_number, None)
         adjusted_time = self.adjusted_times.pop(ended.job_number, submitted.requested_time)
         predicted_time = None if prediction is None else prediction.point
         run_time = ended.own_run_time
-        self.run_times.add(predicted_time, submitted.requested_time, run_time)
+        self.tally.run_times.add(predicted_time, submitted.requested_time, run_time)
         if prediction is not None and ended.outcome != "killed":  # a killing tells nothing of the job's own length
-            self.distributions.add(prediction.histogram, submitted.requested_time, run_time)
+            self.tally.distributions.add(prediction.histogram, submitted.requested_time, run_time)
         if submitted.requested_time is not None and adjusted_time is not None and ended.outcome != "killed":
-            self.accuracy.add(run_time, submitted.requested_time, adjusted_time)
+            self.tally.accuracy.add(run_time, submitted.requested_time, adjusted_time)
         requested_time = submitted.requested_time or max(run_time, 1)
-        self.waits.add(submitted.time, started.time, ended.time, started.processors, requested_time, run_time)
+        self.tally.waits.add(submitted.time, started.time, ended.time, started.processors, requested_time, run_time)
         if self.sampling is not None:
             self.sampling.waits.add(started.time - submitted.time)
         return envelope
 
     def on_capacity(self, envelope: Envelope, changed: CapacityChanged) -> Envelope:
         """Note how much the machine has from now on."""
-        self.capacity.change(changed.time, changed.processors)
+        self.tally.capacity.change(changed.time, changed.processors)
         return envelope
 
     def on_decided(self, envelope: Envelope, decided: Decided) -> Envelope:
         """Count the pass, and take in what it weighed."""
         if decided.evaluated or decided.starts:
             self._require_waiting(decided)
-            self.calibration.decide(decided, self.jobs.waiting, obeyed=self.opened.mode == "closed")
-        self.scheduling_points += 1
+            self.tally.calibration.decide(decided, self.jobs.waiting, obeyed=self.opened.mode == "closed")
+        self.tally.scheduling_points += 1
         if self.sampling is not None:
             self.sampling.decide(decided)
         return envelope
@@ -155,58 +136,25 @@ class Scoreboard(StageHandler):
 
     def on_closed(self, envelope: Envelope, closed: ClusterClosed) -> Envelope:
         """Add the scores."""
-        scores = Scores(
-            policy=PolicyScores(
-                **self.waits.summary(self.capacity.until(self.waits.last_end)),
-                ended_at_limit=self.ended_at_limit,
-                killed=self.killed,
-                wasted_processor_seconds=saturated(self.wasted_processor_seconds),
-                scheduling_points=self.scheduling_points,
-            ),
-            run_time=self.run_times.scores().model_copy(update=self.distributions.summary()),
-            adjustment=self.accuracy.scores(),
-            calibration=self.calibration.scores(),
-            wait_bounds=self.coverage.scores(),
-            wait_forecast=self.forecasts.scores(),
-        )
-        return envelope.model_copy(update={"scores": scores})
+        return envelope.model_copy(update={"scores": self.tally.scores()})
 
     def snapshot(self) -> dict[str, Any]:
         """Return the whole state as plain values."""
-        return super().snapshot() | {
-            "waits": self.waits.snapshot(),
-            "run_times": self.run_times.snapshot(),
-            "distributions": self.distributions.snapshot(),
-            "accuracy": self.accuracy.snapshot(),
-            "calibration": self.calibration.snapshot(),
-            "coverage": self.coverage.snapshot(),
-            "forecasts": self.forecasts.snapshot(),
-            "predictions": [[number, each.model_dump()] for number, each in self.predictions.items()],
-            "adjusted_times": list(self.adjusted_times.items()),
-            "scheduling_points": self.scheduling_points,
-            "ended_at_limit": self.ended_at_limit,
-            "killed": self.killed,
-            "capacity": self.capacity.snapshot(),
-            "sampling": None if self.sampling is None else self.sampling.snapshot(),
-            **storable({"wasted_processor_seconds": self.wasted_processor_seconds}),
-        }
+        return (
+            super().snapshot()
+            | self.tally.snapshot()
+            | {
+                "predictions": [[number, each.model_dump()] for number, each in self.predictions.items()],
+                "adjusted_times": list(self.adjusted_times.items()),
+                "sampling": None if self.sampling is None else self.sampling.snapshot(),
+            }
+        )
 
     def restore(self, state: dict[str, Any]) -> None:
         """Take on what `snapshot` returned."""
         super().restore(state)
-        self.waits.restore(state["waits"])
-        self.run_times.restore(state["run_times"])
-        self.distributions.restore(state["distributions"])
-        self.accuracy.restore(state["accuracy"])
-        self.calibration.restore(state["calibration"])
-        self.coverage.restore(state["coverage"])
-        self.forecasts.restore(state["forecasts"])
+        self.tally.restore(state)
         self.predictions = {number: RunTimePrediction.model_validate(each) for number, each in state["predictions"]}
         self.adjusted_times = dict(state["adjusted_times"])
-        self.scheduling_points = state["scheduling_points"]
-        self.ended_at_limit = state["ended_at_limit"]
-        self.killed = state["killed"]
-        self.capacity.restore(state["capacity"])
-        self.wasted_processor_seconds = int(state["wasted_processor_seconds"])
         if self.sampling is not None:
             self.sampling.restore(state["sampling"])

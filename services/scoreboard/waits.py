@@ -3,8 +3,8 @@
 from math import exp, log
 from typing import Any
 
-from shadowtime.services.scoreboard.slowdown import bounded_slowdown
 from shadowtime.shared.bounds import restored, storable
+from shadowtime.shared.slowdown import bounded_slowdown
 
 WAIT_FLOOR = 10
 """Seconds; shorter waits count as this in the geometric mean (P0, section 5)."""

@@ -2,7 +2,7 @@
 
 from typing import Any, ClassVar
 
-from shadowtime.services.wait_bound.bound_keys import BoundKeys
+from shadowtime.services.wait_bound.bound_settings import BoundSettings
 from shadowtime.services.wait_bound.bounder import Bounder, Updates
 from shadowtime.services.wait_bound.queue_bounds import ALL, Found, QueueBounds
 from shadowtime.shared.events import Event, JobSubmitted
@@ -23,7 +23,7 @@ class AllBounds(Bounder):
 
     Examples
     --------
-    >>> bounder = AllBounds(BoundKeys())
+    >>> bounder = AllBounds(BoundSettings())
     >>> for number in range(100):
     ...     job = JobSubmitted(time=number, job_number=number, requested_processors=1, requested_time=60)
     ...     bounder.observe(job)
@@ -37,18 +37,18 @@ class AllBounds(Bounder):
     """
 
     name: ClassVar[str] = "all"
-    Keys = BoundKeys
+    Settings = BoundSettings
     published: ClassVar[tuple[str, ...]] = ALL
 
-    def __init__(self, keys: BoundKeys) -> None:
-        self._keys = keys
-        self._cluster = QueueBounds(None, keys)
+    def __init__(self, settings: BoundSettings) -> None:
+        self._settings = settings
+        self._cluster = QueueBounds(None, settings)
         self._queues: dict[int, QueueBounds] = {}
         self._latest: tuple[JobSubmitted, Said] | None = None
 
     def predict_one(self, x: JobSubmitted) -> tuple[WaitBound, ...]:
         """Return the bounds at submission, those of the cluster first."""
-        return self._published(x, self._find(x), self._keys.quantile, self._keys.confidence)
+        return self._published(x, self._find(x), self._settings.quantile, self._settings.confidence)
 
     def answer(self, x: JobSubmitted, now: int, quantile: float, confidence: float) -> tuple[WaitBound, ...]:
         """Return the bounds that a job would have now, in seconds, at any quantile and confidence."""
@@ -82,9 +82,9 @@ class AllBounds(Bounder):
 
     def restore(self, state: Any) -> None:
         """Take on what `snapshot` returned."""
-        self._cluster = QueueBounds(None, self._keys)
+        self._cluster = QueueBounds(None, self._settings)
         self._cluster.restore(state["cluster"])
-        self._queues = {queue: QueueBounds(queue, self._keys) for queue, _ in state["queues"]}
+        self._queues = {queue: QueueBounds(queue, self._settings) for queue, _ in state["queues"]}
         for queue, saved in state["queues"]:
             self._queues[queue].restore(saved)
         self._latest = None
@@ -95,14 +95,14 @@ class AllBounds(Bounder):
             return [self._cluster]
         own = self._queues.get(x.queue_number)
         if own is None and len(self._queues) < MAX_QUEUES:
-            own = QueueBounds(x.queue_number, self._keys)
+            own = QueueBounds(x.queue_number, self._settings)
         return [self._cluster] if own is None else [self._cluster, own]
 
     def _find(self, x: JobSubmitted) -> Said:
         """Return what is found for a job in each scope; found once, though asked for at prediction and afterwards."""
         if self._latest is None or self._latest[0] is not x:
-            keys = self._keys
-            said = [(each, each.find(x, x.time, keys.quantile, keys.confidence)) for each in self._scopes(x)]
+            settings = self._settings
+            said = [(each, each.find(x, x.time, settings.quantile, settings.confidence)) for each in self._scopes(x)]
             self._latest = x, said
         return self._latest[1]
 

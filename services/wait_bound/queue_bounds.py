@@ -5,7 +5,7 @@ from typing import Any, NamedTuple
 import numpy as np
 
 from shadowtime.services.wait_bound.binomial import minimum_history
-from shadowtime.services.wait_bound.bound_keys import BoundKeys
+from shadowtime.services.wait_bound.bound_settings import BoundSettings
 from shadowtime.services.wait_bound.bounder import Updates
 from shadowtime.services.wait_bound.conformal import MIN_WAITS, Conformal
 from shadowtime.services.wait_bound.ensemble import Ensemble
@@ -50,14 +50,14 @@ class QueueBounds:
         None for all queues of a cluster together.
     """
 
-    def __init__(self, queue: int | None, keys: BoundKeys) -> None:
+    def __init__(self, queue: int | None, settings: BoundSettings) -> None:
         self.queue = queue
-        self._keys = keys
-        keep = max(minimum_history(keys.quantile, keys.confidence), minimum_history(DETECTING, DETECTING))
-        self._groupings = groupings(keys.history, keep)
-        self._ensemble = Ensemble(len(FIVE), keys.quantile)
-        self._conformal = Conformal(keys.quantile, keys.gamma, keys.history)
-        self._coverage = {name: LiveCoverage(keys.quantile) for name in ALL}
+        self._settings = settings
+        keep = max(minimum_history(settings.quantile, settings.confidence), minimum_history(DETECTING, DETECTING))
+        self._groupings = groupings(settings.history, keep)
+        self._ensemble = Ensemble(len(FIVE), settings.quantile)
+        self._conformal = Conformal(settings.quantile, settings.gamma, settings.history)
+        self._coverage = {name: LiveCoverage(settings.quantile) for name in ALL}
         self._open: dict[int, Issued] = {}
         self._submissions = 0
         self._revealed: list[tuple[int, int, int]] = []
@@ -67,7 +67,7 @@ class QueueBounds:
         """Return the bounds of the five, the ensemble and, at its own quantile, the conformal one, in this order."""
         found = [Found(*bound(each.groups, each.at(job), quantile, confidence)) for each in self._groupings]
         found.append(found[self._ensemble.chosen()])
-        if quantile == self._keys.quantile:
+        if quantile == self._settings.quantile:
             found.append(Found(self._conformal.bound(now), len(self._conformal.history)))
         return found
 
@@ -102,7 +102,7 @@ class QueueBounds:
         """Remember what was said of a job until it starts; cut the ranges anew when it is time."""
         bounds = tuple(each.bound for each in found)
         detecting = bounds[: len(FIVE)]
-        if (self._keys.quantile, self._keys.confidence) != (DETECTING, DETECTING):
+        if (self._settings.quantile, self._settings.confidence) != (DETECTING, DETECTING):
             detecting = tuple(bound(each.groups, each.at(job), DETECTING, DETECTING)[0] for each in self._groupings)
         self._open[job.job_number] = Issued(bounds, detecting)
         conformal = bounds[-1]
@@ -120,8 +120,8 @@ class QueueBounds:
             issued = Issued((None,) * len(ALL), (None,) * len(FIVE))
         self._ensemble.add(issued.bounds[: len(FIVE)], wait)
         self._revealed.append((nodes(job), rtime(job), wait))
-        if len(self._revealed) > 2 * self._keys.history:
-            del self._revealed[: -self._keys.history]
+        if len(self._revealed) > 2 * self._settings.history:
+            del self._revealed[: -self._settings.history]
         change_points = []
         for each, detecting in zip(self._groupings, issued.detecting, strict=True):
             at = each.at(job)
@@ -153,7 +153,7 @@ class QueueBounds:
                     Coverage(
                         grouping=name,
                         queue=self.queue,
-                        quantile=self._keys.quantile,
+                        quantile=self._settings.quantile,
                         revealed=live.revealed,
                         covered=live.share,
                         low=low,
@@ -176,7 +176,7 @@ class QueueBounds:
     def _recut(self) -> None:
         if not self._revealed:
             return
-        revealed = np.array(self._revealed[-self._keys.history :], dtype=np.int64)
+        revealed = np.array(self._revealed[-self._settings.history :], dtype=np.int64)
         processors, requests, waits = np.ascontiguousarray(revealed.T)
         values = {
             "nodes": processors,
@@ -196,7 +196,7 @@ class QueueBounds:
             "coverage": [live.snapshot() for live in self._coverage.values()],
             "open": [[number, issued.bounds, issued.detecting] for number, issued in self._open.items()],
             "submissions": self._submissions,
-            "revealed": self._revealed[-self._keys.history :],
+            "revealed": self._revealed[-self._settings.history :],
         }
 
     def restore(self, state: Any) -> None:

@@ -5,7 +5,7 @@ from typing import Any, NamedTuple
 import numpy as np
 from pydantic import Field
 
-from shadowtime.services.walltime_adjustment.adjustment_keys import AdjustmentKeys
+from shadowtime.services.walltime_adjustment.adjustment_settings import AdjustmentSettings
 from shadowtime.services.walltime_adjustment.keys import WINDOWS, Traits, coarser
 from shadowtime.services.walltime_adjustment.percentile import ratio
 from shadowtime.services.walltime_adjustment.rank import positions
@@ -17,7 +17,7 @@ from shadowtime.shared.predictor import Predictor
 from shadowtime.shared.run_time_bins import bin_of
 
 CHAINS = ("user", "user+request", "user+project+request", "project")
-"""Keys tried, each with its coarser ones where it has too little history."""
+"""Settings tried, each with its coarser ones where it has too little history."""
 
 SPANS = ("1m", "6m")
 PERCENTILES = (50, 70, 80, 85, 90, 95, 100)
@@ -44,7 +44,7 @@ SCHEMES = len(CHAINS) * len(SPANS) * len(PERCENTILES) + 1
 """The last adjusts nothing."""
 
 
-class AutoKeys(AdjustmentKeys):
+class AutoSettings(AdjustmentSettings):
     """Settings of `Auto`."""
 
     bad: float = Field(0.02, ge=0, le=1, description="the highest accepted share of jobs that run half an hour longer")
@@ -76,7 +76,7 @@ class Auto(Predictor[JobSubmitted, JobEnded, WalltimeAdjustment]):
 
     Examples
     --------
-    >>> adjuster = Auto(AutoKeys())
+    >>> adjuster = Auto(AutoSettings())
     >>> job = JobSubmitted(time=0, job_number=1, requested_processors=1, requested_time=3600, user_id=7)
     >>> for _ in range(100):
     ...     adjuster.observe(job)
@@ -90,12 +90,12 @@ class Auto(Predictor[JobSubmitted, JobEnded, WalltimeAdjustment]):
     """
 
     name = "auto"
-    Keys = AutoKeys
+    Settings = AutoSettings
 
-    def __init__(self, keys: AutoKeys) -> None:
-        self._keys = keys
+    def __init__(self, settings: AutoSettings) -> None:
+        self._settings = settings
         self._history = SlidingRatios(NAMES, [WINDOWS[span] for span in SPANS], MAX_ENDED)
-        self._scores = SchemeScores(SCHEMES, keys.bad)
+        self._scores = SchemeScores(SCHEMES, settings.bad)
         self._open: dict[int, Proposals] = {}
         self._said: dict[Traits, Said] = {}
         """What was said since the history last changed: users submit many alike jobs at once."""
@@ -180,7 +180,7 @@ class Auto(Predictor[JobSubmitted, JobEnded, WalltimeAdjustment]):
             else:
                 key, (count, shares[row]) = finest
                 behind.append((key, count))
-        times = adjusted_times(job.request, shares, self._keys.threshold).ravel()[:SCHEMES]
+        times = adjusted_times(job.request, shares, self._settings.threshold).ravel()[:SCHEMES]
         return times, behind
 
     def _look_up(self, name: str, job: Traits, now: int, coarser_ones: list[Record]) -> Record:
@@ -189,11 +189,11 @@ class Auto(Predictor[JobSubmitted, JobEnded, WalltimeAdjustment]):
         for span in range(len(SPANS)):
             sample = self._history.sample(name, span, job, now)
             count = len(sample)
-            if count < self._keys.minimum:
+            if count < self._settings.minimum:
                 found.append(None)
                 continue
             # Of two samples of which one holds the other, those of one size are the same.
             wider = [*found, *(each[span] for each in coarser_ones)]
             same = next((each for each in wider if each is not None and each[0] == count), None)
-            found.append(same or (count, sample.at(positions(count, PERCENTILES, self._keys.rank))))
+            found.append(same or (count, sample.at(positions(count, PERCENTILES, self._settings.rank))))
         return found

@@ -15,7 +15,11 @@ from shadowtime.shared.walltime_accuracy import adjustment_class
 
 Adjuster = Predictor[JobSubmitted, JobEnded, WalltimeAdjustment]
 
-ADJUSTERS: Registry[Adjuster] = Registry("walltime adjustment", [Unadjusted, Percentile, Auto])
+ADJUSTERS: Registry[Adjuster] = Registry(
+    "walltime adjustment",
+    [Unadjusted, Percentile, Auto],
+    of_policies=("queue", "candidates", "running", "distribution"),
+)
 
 
 class WalltimeAdjustments(PredictingStage):

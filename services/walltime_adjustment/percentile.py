@@ -5,7 +5,7 @@ from typing import Any, Literal
 
 from pydantic import Field
 
-from shadowtime.services.walltime_adjustment.adjustment_keys import AdjustmentKeys
+from shadowtime.services.walltime_adjustment.adjustment_settings import AdjustmentSettings
 from shadowtime.services.walltime_adjustment.keys import WINDOWS, Traits, coarser
 from shadowtime.services.walltime_adjustment.rank import positions
 from shadowtime.services.walltime_adjustment.sliding_ratios import SlidingRatios
@@ -14,7 +14,7 @@ from shadowtime.shared.predictions import WalltimeAdjustment
 from shadowtime.shared.predictor import Predictor
 
 
-class PercentileKeys(AdjustmentKeys):
+class PercentileSettings(AdjustmentSettings):
     """Settings of `Percentile`."""
 
     key: Literal["user", "project", "user+project", "user+request", "project+request", "user+project+request"] = Field(
@@ -55,7 +55,7 @@ class Percentile(Predictor[JobSubmitted, JobEnded, WalltimeAdjustment]):
 
     Examples
     --------
-    >>> adjuster = Percentile(PercentileKeys(percentile=80))
+    >>> adjuster = Percentile(PercentileSettings(percentile=80))
     >>> job = JobSubmitted(time=0, job_number=1, requested_processors=1, requested_time=1000, user_id=7)
     >>> for run_time in range(100, 1100, 100):
     ...     adjuster.learn_one(job, JobEnded(time=2000, job_number=1, run_time=run_time))
@@ -69,30 +69,30 @@ class Percentile(Predictor[JobSubmitted, JobEnded, WalltimeAdjustment]):
     """
 
     name = "percentile"
-    Keys = PercentileKeys
+    Settings = PercentileSettings
 
-    def __init__(self, keys: PercentileKeys) -> None:
-        self._keys = keys
-        self._names = coarser(keys.key) if keys.fallback == "coarser" else [keys.key]
-        self._history = SlidingRatios(self._names, [WINDOWS[keys.window]])
+    def __init__(self, settings: PercentileSettings) -> None:
+        self._settings = settings
+        self._names = coarser(settings.key) if settings.fallback == "coarser" else [settings.key]
+        self._history = SlidingRatios(self._names, [WINDOWS[settings.window]])
 
     def predict_one(self, x: JobSubmitted) -> WalltimeAdjustment | None:
         """Return the adjusted request in seconds, or None for a job without one."""
         if x.requested_time is None:
             return None
-        keys, most = self._keys, 0
+        settings, most = self._settings, 0
         job = Traits.of(x, x.requested_time)
         for name in self._names:
             sample = self._history.sample(name, 0, job, x.time)
             count = len(sample)
-            if count >= keys.minimum:
-                (share,) = sample.at(positions(count, (keys.percentile,), keys.rank))
+            if count >= settings.minimum:
+                (share,) = sample.at(positions(count, (settings.percentile,), settings.rank))
                 return WalltimeAdjustment(
-                    adjusted_time=adjusted(x.requested_time, share, keys.threshold),
+                    adjusted_time=adjusted(x.requested_time, share, settings.threshold),
                     observations=count,
                     key=name,
-                    window=keys.window,
-                    percentile=keys.percentile,
+                    window=settings.window,
+                    percentile=settings.percentile,
                 )
             most = max(most, count)
         return WalltimeAdjustment(adjusted_time=x.requested_time, observations=most)

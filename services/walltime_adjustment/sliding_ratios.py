@@ -99,7 +99,7 @@ class SlidingRatios:
     Parameters
     ----------
     names
-        Keys by which jobs are alike.
+        Settings by which jobs are alike.
     windows
         Seconds for which a ratio is kept, the shortest first; infinity: for ever.
     most

@@ -103,12 +103,14 @@ def months_of(workload: Workload) -> Iterator[Workload]:
 def schedules(trace: str, key: str, *, monthly: bool = False) -> Iterator[dict[str, Any]]:
     """Yield what EASY in order of submission and by WFP make of each level and use of adjusted requests."""
     name, workload = log(trace)
-    spec = "percentile(key={},fallback=coarser,percentile={},{})"
-    levels = {f"{use}, p{level}": spec.format(key, level, switch) for level in LEVELS for use, switch in USES.items()}
-    autos = {f"{use}, auto": f"auto({switch})" for use, switch in USES.items()}
+    spec = "percentile(key={},fallback=coarser,percentile={})"
+    schemes = {f"p{level}": spec.format(key, level) for level in LEVELS} | {"auto": "auto"}
+    pairs = {"none": ("", "none")} | {
+        f"{use}, {name}": (f":{switch}", scheme) for name, scheme in schemes.items() for use, switch in USES.items()
+    }
     for part in months_of(workload) if monthly else [workload]:
-        for policy, (label, adjustment) in product(("easy", "wfp"), ({"none": "none"} | levels | autos).items()):
-            scores = carry_out(Plan(label, name, part, configure(policy, adjustment=adjustment))).scores.policy
+        for policy, (label, (keys, adjustment)) in product(("easy", "wfp"), pairs.items()):
+            scores = carry_out(Plan(label, name, part, configure(policy + keys, adjustment=adjustment))).scores.policy
             yield {
                 "trace": part.name if monthly else name,
                 "policy": policy,

@@ -10,7 +10,7 @@ import numpy as np
 from shadowtime.services.scheduler.adjusted_times import planned_times
 from shadowtime.services.scheduler.job_table import Histograms, Queue, Running
 from shadowtime.services.scheduler.probabilistic import Probabilistic
-from shadowtime.services.scheduler.probabilistic_keys import ProbabilisticKeys
+from shadowtime.services.scheduler.probabilistic_settings import ProbabilisticSettings
 from shadowtime.services.scheduler.release_walk import UNBOUNDED, walk
 from shadowtime.services.scheduler.terminations import refined_edges, terminations
 from tests.benchmarks.scheduling_pass import NOW, median_microseconds
@@ -64,7 +64,7 @@ def tables(size: Size) -> tuple[Queue, Running, int]:
 
 def probabilistic_pass() -> dict[str, Any]:
     """Time passes of each size, and of each the walk, with the terminations that it goes over already in order."""
-    policy = Probabilistic(ProbabilisticKeys(tau=1e-9))
+    policy = Probabilistic(ProbabilisticSettings(tau=1e-9))
     rows = []
     for size in SIZES:
         queue, running, free = tables(size)

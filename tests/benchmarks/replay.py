@@ -12,8 +12,8 @@ from shadowtime.services.pipeline import STAGES
 from shadowtime.services.scheduler.handler import Scheduler
 from shadowtime.services.scheduler.job_table import Queue, Running
 from shadowtime.services.scheduler.policy import Answer, Policy
+from shadowtime.services.scheduler.policy_settings import PolicySettings
 from shadowtime.shared.events import ClusterOpened, Event
-from shadowtime.shared.spec import SpecKeys
 from tests.benchmarks.logs import log
 
 
@@ -21,10 +21,11 @@ class TimedPolicy(Policy):
     """Another policy, with a stop watch around its passes."""
 
     name = "timed"
-    Keys = SpecKeys
+    Settings = PolicySettings
 
     def __init__(self, policy: Policy) -> None:
         self.policy = policy
+        self.settings = policy.settings
         self.seconds = 0.0
         self.passes = 0
 

@@ -24,7 +24,7 @@ from shadowtime.services.runtime_distribution.handler import PREDICTORS
 from shadowtime.services.runtime_distribution.template import DEFAULT, templates_of
 from shadowtime.services.runtime_distribution.template_genes import Genes
 from shadowtime.services.runtime_distribution.template_search import search
-from shadowtime.services.runtime_distribution.templates import TemplatesKeys
+from shadowtime.services.runtime_distribution.templates import TemplatesSettings
 from shadowtime.services.scheduler.policies import BEST
 from shadowtime.services.scoreboard.run_time_errors import RunTimeErrors
 from shadowtime.shared.command_line import application, run_app
@@ -83,13 +83,13 @@ def searched(trace: str, generations: int = 30, seed: int = 0) -> dict[str, Any]
     seconds = {}
     for workers in (1, 2):
         with ThreadPoolExecutor(workers) as pool:
-            training = errors_on(log(trace, TRAINING)[1], pool, TemplatesKeys())
+            training = errors_on(log(trace, TRAINING)[1], pool, TemplatesSettings())
             began = time.perf_counter()
             *_, best = search(Genes(training.characteristics), training, 40, generations, seed)
             seconds[workers] = round(time.perf_counter() - began, 1)
     name, workload = log(trace)
     with ThreadPoolExecutor() as pool:
-        whole = errors_on(workload, pool, TemplatesKeys())
+        whole = errors_on(workload, pool, TemplatesSettings())
         run_times = workload.columns["run_time"]
         rest = {}
         for name, templates in (("found", best.templates), ("default", templates_of(DEFAULT))):

@@ -29,7 +29,7 @@ def extremes(option: str) -> list[str]:
     """
     found = []
     for name, listed in sorted(REGISTRIES[option].classes.items()):
-        for key, field in listed.Keys.model_fields.items() if name not in COSTLY else ():
+        for key, field in listed.Settings.model_fields.items() if name not in COSTLY else ():
             for rule in field.metadata if key not in COSTLY else ():
                 for side, off in BESIDE.items():
                     bound = getattr(rule, side, None)
@@ -49,6 +49,8 @@ OPENINGS = st.fixed_dictionaries(
             [
                 *specs("policy"),
                 *extremes("policy"),
+                "wfp:running=yes,queue=yes,candidates=yes,distribution=prior",
+                "probabilistic:running=yes,distribution=limit",
                 *(f"{name}:forecast=yes" for name in ("fcfs", "lwf", "easy", "easy-sjbf", "all-reserve")),
                 "conservative:guarantees=no,shape=greedy,widen=yes,speculate=expected,test_runs=yes",
                 "conservative:shape=quarter,speculate=0.1,widen=yes",
@@ -60,8 +62,7 @@ OPENINGS = st.fixed_dictionaries(
             [
                 *specs("adjustment"),
                 *extremes("adjustment"),
-                "percentile:running=yes,queue=yes,candidates=yes,distribution=prior,minimum=1",
-                "auto:running=yes,distribution=limit",
+                "percentile:minimum=1",
             ]
         ).map(lambda spec: canonical("adjustment", spec)),
         "wait_bound": st.sampled_from([*specs("wait-bound"), *extremes("wait-bound")]),

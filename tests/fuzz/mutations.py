@@ -350,7 +350,7 @@ def _specs(option: str) -> tuple[str, ...]:
     ]
     for name, listed in sorted(REGISTRIES[option].classes.items()):
         found += [name, f"{name}()", f"{name}:x=1", f"{name}({','.join(f'k{at}=1' for at in range(70))})"]
-        for key, field in listed.Keys.model_fields.items():
+        for key, field in listed.Settings.model_fields.items():
             values = [
                 as_text(field.default),
                 "",

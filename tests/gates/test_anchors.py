@@ -56,8 +56,8 @@ TABLE: dict[tuple[str, int], tuple[tuple[float, float, int], ...]] = {
 }
 WITHIN = 0.001
 
-INCREMENTAL = "easy-sjbf:runtime=last-two(fallback=incremental)"
-REQUEST = "easy-sjbf:runtime=last-two(fallback=request)"
+INCREMENTAL = "easy-sjbf:runtime=last-two,fallback=incremental"
+REQUEST = "easy-sjbf:runtime=last-two"
 SIZES = {"KTH": 100, "SDSC-SP2": 128, "CTC": 338}
 
 

@@ -137,10 +137,14 @@ def test_file_is_not_a_log_to_replay(replay: Replay, tmp_path: Path, contents: b
         ),
         (["--policy", "best:depth=1"], "has no key 'depth'"),
         (["--runtime", "nope"], "unknown run-time predictor 'nope'; known: (.*, )?last-two, (.*, )?requested"),
-        (["--runtime", "last-two:size=3"], "run-time predictor 'last-two' has no key 'size'; known keys: fallback"),
+        (["--runtime", "last-two:size=3"], "run-time predictor 'last-two' has no key 'size'; known keys: none"),
         (
-            ["--runtime", "last-two:fallback=hope"],
-            "run-time predictor 'last-two': fallback=hope: .*request.*incremental",
+            ["--runtime", "last-two:fallback=incremental"],
+            "run-time predictor 'last-two' has no key 'fallback': .* policies: --policy easy:fallback=incremental$",
+        ),
+        (
+            ["--policy", "easy-sjbf:fallback=hope"],
+            "policy 'easy-sjbf': fallback=hope: .*request.*incremental",
         ),
         (["--runtime", "last-two", "--runtime", "requested"], "--runtime is taken once in closed mode"),
         (["--adjustment", "nope"], "unknown walltime adjustment 'nope'; known: (.*, )?none"),
@@ -173,8 +177,8 @@ def test_file_is_not_a_log_to_replay(replay: Replay, tmp_path: Path, contents: b
             "--policy 'easy:order=BF' is given twice: 'easy' is the same",
         ),
         (
-            ["--mode", "recorded", "--runtime", "last-two", "--runtime", "last-two:fallback=request"],
-            "--runtime and --adjustment 'last-two:fallback=request, none' is given twice: 'last-two, none' is the same",
+            ["--mode", "recorded", "--runtime", "empirical", "--runtime", "empirical:prior=2"],
+            "--runtime and --adjustment 'empirical:prior=2, none' is given twice: 'empirical, none' is the same",
         ),
         (["--list"], "--list .*: there is no such name; see --list"),
         (["--processors", "99999999999999999999"], "99999999999999999999"),
@@ -331,7 +335,7 @@ def test_recorded_mode_scores_predictors_on_what_happened(replay: Replay, log: P
     assert row["mean_wait"] == (0 + 85 + 2 + 10) / 4
     assert [each["predictor"] for each in document["run_time_predictions"]] == [
         "requested",
-        "last-two(fallback=request)",
+        "last-two",
     ]
     assert {each["jobs"] for each in document["run_time_predictions"]} == {4}
     assert [each["predictions"] for each in document["run_time_predictions"]] == [0, 1]
@@ -366,9 +370,10 @@ def test_list_names_everything(replay: Replay) -> None:
 
 
 def test_list_tells_the_keys_of_what_is_named(replay: Replay) -> None:
-    finished = replay("--list", "last-two", "easy")
+    finished = replay("--list", "last-two", "empirical", "easy")
     assert finished.status == 0
     assert "fallback=request" in finished.out
+    assert "prior=2.0" in finished.out
     assert "order=BF" in finished.out
     assert "fcfs" not in finished.out
 

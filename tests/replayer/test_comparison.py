@@ -85,7 +85,7 @@ def test_rows_keep_the_order_of_the_command_line_and_repeat_the_spec() -> None:
     rows = as_json(results_of(*specs))["policies"]
     assert [row["policy"] for row in rows] == specs
     assert [row["runtime"] for row in rows] == [
-        "last-two(fallback=request)",
+        "last-two",
         "requested",
         configure("best").runtime,
         "requested",
@@ -172,7 +172,7 @@ def test_recorded_mode_gives_one_policy_row_and_scores_every_predictor() -> None
     document = as_json([carry_out(plan) for plan in plans])
     assert [row["policy"] for row in document["policies"]] == ["recorded"]
     assert document["policies"][0]["mean_wait"] == 5
-    assert [row["predictor"] for row in document["run_time_predictions"]] == ["requested", "last-two(fallback=request)"]
+    assert [row["predictor"] for row in document["run_time_predictions"]] == ["requested", "last-two"]
 
 
 def test_settings_of_a_run_are_in_its_opening() -> None:

@@ -21,8 +21,15 @@ from shadowtime.shared.paths import ROOT
 from shadowtime.shared.scores import Scores
 from tests.replayer.small_logs import generated, plan_of
 
-POLICIES = ("fcfs", "easy", "easy-sjbf", "probabilistic:budget=0.5,patience=1,points=2", "best")
-PREDICTORS = ("requested", "last-two(fallback=request)", "last-two(fallback=incremental)", "experts")
+POLICIES = (
+    "fcfs",
+    "easy",
+    "easy-sjbf",
+    "probabilistic:budget=0.5,patience=1,points=2",
+    "easy:fallback=incremental",
+    "best",
+)
+PREDICTORS = ("requested", "last-two", "experts")
 
 
 class Whole(NamedTuple):
@@ -105,10 +112,10 @@ def test_seeds_are_in_the_log() -> None:
     ("policy", "runtime", "seed", "share"),
     [
         ("easy", "requested", 1, 0.5),
-        ("easy-sjbf", "last-two(fallback=incremental)", 2, 0.25),
+        ("easy-sjbf:fallback=incremental", "last-two", 2, 0.25),
         ("best", "requested", 3, 0.9),
         ("probabilistic:tau=0.3", "hmm", 5, 0.6),
-        ("fcfs", "last-two(fallback=request)", 4, 0.02),
+        ("fcfs", "last-two", 4, 0.02),
     ],
 )
 def test_continued_in_a_new_process(tmp_path: Path, policy: str, runtime: str, seed: int, share: float) -> None:

@@ -22,7 +22,7 @@ from shadowtime.services.wait_bound.unbounded import Unbounded
 from shadowtime.shared.errors import SettingsError
 from shadowtime.shared.events import JobSubmitted
 from shadowtime.shared.predictions import WaitBound
-from shadowtime.shared.spec import SpecKeys
+from shadowtime.shared.spec import SpecSettings
 from tests.replayer.small_logs import job, workload_of, write_log
 
 # The design fixes these: tools outside the project read them.
@@ -48,7 +48,7 @@ class LongestSoFar(Unbounded):
 
     name = "longest"
 
-    def __init__(self, keys: SpecKeys) -> None:
+    def __init__(self, settings: SpecSettings) -> None:
         self.longest: int | None = None
 
     def predict_one(self, x: JobSubmitted) -> tuple[WaitBound, ...]:  # type: ignore[override]

@@ -8,10 +8,10 @@ from hypothesis import strategies as st
 from pydantic import Field
 
 from shadowtime.shared.errors import SettingsError
-from shadowtime.shared.spec import Registry, Spec, SpecKeys, parse
+from shadowtime.shared.spec import Registry, Spec, SpecSettings, parse
 
 
-class CrystalKeys(SpecKeys):
+class CrystalSettings(SpecSettings):
     """Settings of `Crystal`."""
 
     depth: int = Field(3, ge=1, le=9)
@@ -24,20 +24,20 @@ class Crystal:
     """A class that takes keys."""
 
     name = "crystal"
-    Keys = CrystalKeys
+    Settings = CrystalSettings
 
-    def __init__(self, keys: CrystalKeys) -> None:
-        self.keys = keys
+    def __init__(self, settings: CrystalSettings) -> None:
+        self.keys = settings
 
 
 class Bare:
     """A class that takes none."""
 
     name = "bare"
-    Keys = SpecKeys
+    Settings = SpecSettings
 
-    def __init__(self, keys: SpecKeys) -> None:
-        self.keys = keys
+    def __init__(self, settings: SpecSettings) -> None:
+        self.keys = settings
 
 
 REGISTRY: Registry[object] = Registry("ball", [Crystal, Bare])
@@ -83,8 +83,8 @@ def test_what_is_a_spec(text: str, spec: Spec) -> None:
 
 
 def test_a_nested_value_is_a_spec_itself() -> None:
-    inner = parse(parse("easy-sjbf:runtime=last-two(fallback=request)").keys["runtime"])
-    assert inner == Spec("last-two", {"fallback": "request"})
+    inner = parse(parse("easy-sjbf:runtime=empirical(prior=2)").keys["runtime"])
+    assert inner == Spec("empirical", {"prior": "2"})
 
 
 @pytest.mark.parametrize(
@@ -134,7 +134,7 @@ def test_any_text_is_a_spec_or_a_settings_error(text: str) -> None:
 def test_canonical_spells_every_key_out_in_the_order_of_the_class() -> None:
     canonical = REGISTRY.canonical(parse("crystal:clear=no"))
     assert str(canonical) == "crystal(depth=3,clear=no,colour=red,under=none)"
-    assert list(canonical.keys) == list(CrystalKeys.model_fields)
+    assert list(canonical.keys) == list(CrystalSettings.model_fields)
 
 
 @given(
@@ -158,7 +158,7 @@ def test_a_nested_spec_stays_one_value() -> None:
 def test_build_hands_the_keys_over() -> None:
     built = REGISTRY.build(parse("crystal:depth=5"))
     assert isinstance(built, Crystal)
-    assert built.keys == CrystalKeys(depth=5)
+    assert built.keys == CrystalSettings(depth=5)
     assert isinstance(REGISTRY.build(parse("bare")), Bare)
 
 

@@ -22,7 +22,7 @@ from shadowtime.shared.events import (
 )
 from shadowtime.shared.stage import SNAPSHOT_SCHEMA, Stage, StageRun, fingerprint
 
-OPENED = ClusterOpened(time=100, cluster="c", processors=10, runtime="last-two(fallback=request)")
+OPENED = ClusterOpened(time=100, cluster="c", processors=10, runtime="last-two")
 
 EVERY_STAGE = pytest.mark.parametrize("stage", STAGES, ids=lambda each: each.name)
 
@@ -171,10 +171,11 @@ def test_an_event_of_a_run_that_is_not_open_is_rejected(stage: Stage) -> None:
         (
             "scheduler",
             {"policy": "easy:depth=3"},
-            "policy 'easy' has no key 'depth'; known keys: forecast, plan, order, weight, runtime, adjustment",
+            "policy 'easy' has no key 'depth'; known keys: queue, candidates, running, distribution, fallback, "
+            "forecast, plan, order, weight, runtime, adjustment",
         ),
         ("scheduler", {"policy": "easy("}, "'easy(' is not a SPEC: a parenthesis is not closed"),
-        ("runtime_distribution", {"runtime": "last-two:fallback=no"}, "run-time predictor 'last-two': fallback=no: "),
+        ("runtime_distribution", {"runtime": "empirical:prior=no"}, "run-time predictor 'empirical': prior=no: "),
     ],
 )
 def test_settings_that_are_not_known_are_rejected(stage_name: str, settings: dict[str, str], reason: str) -> None:

@@ -14,7 +14,7 @@ from shadowtime.shared.events import Evaluated, Start
 from shadowtime.shared.reasons import Backfilled
 from shadowtime.shared.spec import Spec
 from tests.services.scheduler.instances import Instance, StartedJob, WaitingJob
-from tests.services.scheduler.told import REGULAR, SELECTIVE, Told
+from tests.services.scheduler.told import REGULAR, SELECTIVE, UNUSED, Told
 from tests.vectors.vector import vector
 
 CASES = ["cand_ends_exactly_at_shadow", "cand_ends_after", "cand_uses_extra"]
@@ -91,18 +91,18 @@ def test_risk_to_one_head_adds_up() -> None:
     assert [found[n] for n in example["decisions"]] == pytest.approx(example["prob_at_least_one_delay"], abs=1e-6)
 
 
-ADJUSTMENTS = {"baseline": "none", "regular": REGULAR, "selective": SELECTIVE}
+USES = {"baseline": UNUSED, "regular": REGULAR, "selective": SELECTIVE}
 
 
 @pytest.mark.parametrize("policy", ["easy", "easy-sjbf", "wfp", "probabilistic"])
 @pytest.mark.parametrize("candidate", ["", "2"])
-@pytest.mark.parametrize("scheme", ADJUSTMENTS)
+@pytest.mark.parametrize("scheme", USES)
 def test_regular_and_selective_adjustment(scheme: str, candidate: str, policy: str) -> None:
     example = vector("p4_selective_window")
     expected = example[scheme + candidate]
     held, head, waiting = example["running"], example["head"], example["cand" + candidate]
     now, head_request = held["elapsed"], 1000
-    told = Told(processors=example["machine"], policy=policy, adjustment=ADJUSTMENTS[scheme])
+    told = Told(processors=example["machine"], policy=policy, keys=USES[scheme])
     told.submit(1, held["n"], held["t_req"], adjusted=int(held["A"] * held["t_req"]))
     told.start(1, held["n"], limit=held["t_req"])
     told.submit(2, head["n"], head_request)

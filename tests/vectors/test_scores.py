@@ -4,9 +4,9 @@ from math import exp
 
 import pytest
 
-from shadowtime.services.scoreboard.slowdown import bounded_slowdown
 from shadowtime.services.scoreboard.waits import WAIT_FLOOR, WaitScores, geometric_term, wfp_priority
 from shadowtime.services.scoreboard.walltime_accuracy import WalltimeAccuracy
+from shadowtime.shared.slowdown import bounded_slowdown
 from shadowtime.shared.walltime_accuracy import accuracy, adjustment_class
 from tests.vectors.vector import vector
 

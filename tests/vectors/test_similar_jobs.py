@@ -13,11 +13,11 @@ from shadowtime.services.runtime_distribution.downey import (
     domain,
     fit,
 )
-from shadowtime.services.runtime_distribution.gibbons import Gibbons, GibbonsKeys, Sums, range_of, weighted_fit
+from shadowtime.services.runtime_distribution.gibbons import Gibbons, GibbonsSettings, Sums, range_of, weighted_fit
 from shadowtime.services.runtime_distribution.prediction_interval import t_quantiles
 from shadowtime.services.runtime_distribution.remembered_jobs import RememberedJob, remembered
 from shadowtime.services.runtime_distribution.template import template_of
-from shadowtime.services.runtime_distribution.templates import Templates, TemplatesKeys, key_of
+from shadowtime.services.runtime_distribution.templates import Templates, TemplatesSettings, key_of
 from shadowtime.shared.events import JobSubmitted
 from tests.vectors.vector import vector
 
@@ -35,7 +35,7 @@ def job(user_id: int, executable_number: int, processors: int = 1, requested_tim
 
 def test_the_narrowest_interval_wins() -> None:
     example = vector("p3_template_prediction")
-    predictor = Templates(TemplatesKeys(set="mean(key=executable);mean(key=user)", confidence=example["conf"]))
+    predictor = Templates(TemplatesSettings(set="mean(key=executable);mean(key=user)", confidence=example["conf"]))
     for run_time in example["catA"]:
         predictor.learn_one(job(7, 1), run_time)
     for run_time in example["catB"]:
@@ -56,7 +56,7 @@ def test_the_narrowest_interval_wins() -> None:
 
 def test_relative_run_times() -> None:
     example = vector("p3_template_prediction")["relative_example"]
-    predictor = Templates(TemplatesKeys(set="mean(relative=yes)"))
+    predictor = Templates(TemplatesSettings(set="mean(relative=yes)"))
     for ratio in example["ratios"]:
         predictor.learn_one(job(7, 1, requested_time=1000), round(1000 * ratio))
     prediction = predictor.predict_one(job(7, 1, requested_time=example["estimate"]))
@@ -101,7 +101,7 @@ def test_fit_of_the_logarithmic_distribution() -> None:
 
 def test_weighted_regression() -> None:
     example = vector("p3_gibbons_wls")
-    predictor = Gibbons(GibbonsKeys())
+    predictor = Gibbons(GibbonsSettings())
     points, weights = [], []
     for each in example["subcategories"]:
         sums = Sums()

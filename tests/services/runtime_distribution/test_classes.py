@@ -10,10 +10,10 @@ from hypothesis import strategies as st
 
 from shadowtime.services.runtime_distribution.class_mean_sigma import ClassMeanSigma
 from shadowtime.services.runtime_distribution.class_p90 import ClassP90
-from shadowtime.services.runtime_distribution.owner_classes import OwnerClassKeys
+from shadowtime.services.runtime_distribution.owner_classes import OwnerClassSettings
 from shadowtime.services.runtime_distribution.queue_maximum import QueueMaximum
 from shadowtime.shared.events import JobSubmitted
-from shadowtime.shared.spec import SpecKeys
+from shadowtime.shared.spec import SpecSettings
 from tests.services.runtime_distribution.ended_jobs import ENDED, Ended
 
 
@@ -35,7 +35,7 @@ def test_online_is_batch_at_every_prefix(
         values = {"user": job.user_id, "executable": job.executable_number, "processors": job.processors}
         return tuple(values[each] for each in key.split("+"))
 
-    online = predictor(OwnerClassKeys(key=key, history=history))
+    online = predictor(OwnerClassSettings(key=key, history=history))
     for prefix, asked in enumerate(log):
         like = [job.run_time for job in log[:prefix][-history:] if class_of(job) == class_of(asked)]
         found = online.predict_one(asked.submitted())
@@ -49,7 +49,7 @@ def test_online_is_batch_at_every_prefix(
 
 
 def test_zero_variance_is_the_mean() -> None:
-    predictor = ClassMeanSigma(OwnerClassKeys())
+    predictor = ClassMeanSigma(OwnerClassSettings())
     job = Ended(1, None, 1, 1, 500)
     for _ in range(3):
         predictor.learn_one(job.submitted(), job.run_time)
@@ -60,7 +60,7 @@ def test_zero_variance_is_the_mean() -> None:
 
 @given(st.lists(st.tuples(st.none() | st.integers(1, 3), st.integers(0, 9000)), max_size=30))
 def test_the_longest_of_a_queue(log: list[tuple[int | None, int]]) -> None:
-    predictor = QueueMaximum(SpecKeys())
+    predictor = QueueMaximum(SpecSettings())
 
     def job(queue: int | None) -> JobSubmitted:
         return JobSubmitted(time=0, job_number=1, requested_processors=1, requested_time=6000, queue_number=queue)

@@ -14,7 +14,7 @@ from shadowtime.services.runtime_distribution.downey import (
     conditional_median,
     fit,
 )
-from shadowtime.services.runtime_distribution.remembered_jobs import RememberingKeys
+from shadowtime.services.runtime_distribution.remembered_jobs import RememberingSettings
 from shadowtime.shared.events import JobSubmitted
 from shadowtime.shared.predictor import Predictor
 
@@ -68,7 +68,7 @@ def test_lifetimes_lie_between_the_age_and_the_longest(beta0: float, beta1: floa
 
 @given(RUN_TIMES, RUN_TIMES)
 def test_nothing_is_left_of_forgotten_jobs(before: list[int], after: list[int]) -> None:
-    keys = RememberingKeys(history=len(after))
+    keys = RememberingSettings(history=len(after))
     old, new = DowneyMean(keys), DowneyMean(keys)
     for run_time in before + after:
         old.learn_one(job(run_time % 2), run_time)
@@ -77,7 +77,7 @@ def test_nothing_is_left_of_forgotten_jobs(before: list[int], after: list[int]) 
     assert [old.predict_one(job(queue)) for queue in (0, 1, 2)] == [new.predict_one(job(queue)) for queue in (0, 1, 2)]
 
 
-@pytest.mark.parametrize("predictor", [DowneyMean(RememberingKeys()), DowneyMedian(RememberingKeys())])
+@pytest.mark.parametrize("predictor", [DowneyMean(RememberingSettings()), DowneyMedian(RememberingSettings())])
 def test_queues_are_apart_and_requests_bound(predictor: Predictor[JobSubmitted, int, object]) -> None:
     for run_time in (60, 120, 600, 3600, 7200):
         predictor.learn_one(job(1), run_time)

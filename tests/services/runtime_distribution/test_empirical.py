@@ -5,7 +5,7 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from shadowtime.services.runtime_distribution.empirical import Empirical, EmpiricalKeys
+from shadowtime.services.runtime_distribution.empirical import Empirical, EmpiricalSettings
 from shadowtime.shared.predictions import RunTimePrediction
 from shadowtime.shared.run_time_bins import BINS, Masses, bin_of
 from tests.services.runtime_distribution.ended_jobs import ENDED, Ended
@@ -25,15 +25,15 @@ def histogram(jobs: list[Ended], beyond: float, keep: float = 1.0) -> Masses:
     return counts
 
 
-def batch(log: list[Ended], asked: Ended, keys: EmpiricalKeys) -> RunTimePrediction | None:
+def batch(log: list[Ended], asked: Ended, settings: EmpiricalSettings) -> RunTimePrediction | None:
     """Return the prediction from the whole log."""
     if not log:
         return None
-    everybody = histogram(log, keys.beyond, 1 - keys.forgetting)
+    everybody = histogram(log, settings.beyond, 1 - settings.forgetting)
     reach = everybody.nonzero()[0][-1] + 1
     everybody[:reach] += 1 / reach
-    own = [job for job in log if asked.user_id is not None and job.user_id == asked.user_id][-keys.window :]
-    masses = histogram(own, keys.beyond) + keys.prior * everybody / everybody.sum()
+    own = [job for job in log if asked.user_id is not None and job.user_id == asked.user_id][-settings.window :]
+    masses = histogram(own, settings.beyond) + settings.prior * everybody / everybody.sum()
     return RunTimePrediction.of(masses / masses.sum(), asked.requested_time, len(own) or len(log))
 
 
@@ -41,7 +41,7 @@ def batch(log: list[Ended], asked: Ended, keys: EmpiricalKeys) -> RunTimePredict
     log=st.lists(ENDED, max_size=12),
     asked=ENDED,
     keys=st.builds(
-        EmpiricalKeys,
+        EmpiricalSettings,
         window=st.integers(1, 5),
         prior=st.floats(0.01, 10),
         forgetting=st.sampled_from([0.0, 0.1]),
@@ -49,10 +49,10 @@ def batch(log: list[Ended], asked: Ended, keys: EmpiricalKeys) -> RunTimePredict
     ),
 )
 @settings(max_examples=150, deadline=None)
-def test_online_is_batch_at_every_prefix(log: list[Ended], asked: Ended, keys: EmpiricalKeys) -> None:
-    predictor = Empirical(keys)
+def test_online_is_batch_at_every_prefix(log: list[Ended], asked: Ended, settings: EmpiricalSettings) -> None:
+    predictor = Empirical(settings)
     for prefix in range(len(log) + 1):
-        expected, got = batch(log[:prefix], asked, keys), predictor.predict_one(asked.submitted())
+        expected, got = batch(log[:prefix], asked, settings), predictor.predict_one(asked.submitted())
         if expected is None:
             assert got is None
         else:
@@ -65,7 +65,7 @@ def test_online_is_batch_at_every_prefix(log: list[Ended], asked: Ended, keys: E
 
 
 def learned(jobs: list[Ended], **keys: float) -> Empirical:
-    predictor = Empirical(EmpiricalKeys.model_validate(keys))
+    predictor = Empirical(EmpiricalSettings.model_validate(keys))
     for job in jobs:
         predictor.learn_one(job.submitted(), job.run_time)
     return predictor

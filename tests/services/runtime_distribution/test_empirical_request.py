@@ -5,7 +5,7 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from shadowtime.services.runtime_distribution.empirical_request import EmpiricalRequest, EmpiricalRequestKeys
+from shadowtime.services.runtime_distribution.empirical_request import EmpiricalRequest, EmpiricalRequestSettings
 from shadowtime.services.runtime_distribution.job_classes import BACKING, JobClasses, backed
 from shadowtime.services.runtime_distribution.similar_jobs import UserHistories, Weighting, described, weighted_masses
 from shadowtime.shared.predictions import RunTimePrediction
@@ -14,7 +14,7 @@ from tests.services.runtime_distribution.ended_jobs import ENDED, Ended
 from tests.services.runtime_distribution.test_empirical import histogram
 
 
-def class_masses(log: list[Ended], asked: Ended, keys: EmpiricalRequestKeys) -> Masses:
+def class_masses(log: list[Ended], asked: Ended, settings: EmpiricalRequestSettings) -> Masses:
     """Return what everybody's jobs say, by the definition."""
 
     def request_bin(job: Ended) -> int:
@@ -22,37 +22,37 @@ def class_masses(log: list[Ended], asked: Ended, keys: EmpiricalRequestKeys) -> 
 
     alike = [job for job in log if request_bin(job) == request_bin(asked)]
     same_size = [job for job in alike if np.floor(np.log2(job.processors)) == np.floor(np.log2(asked.processors))]
-    masses = histogram(log, keys.beyond, 1 - keys.forgetting)
+    masses = histogram(log, settings.beyond, 1 - settings.forgetting)
     reach = masses.nonzero()[0][-1] + 1
     masses[:reach] += 1 / reach
     masses /= masses.sum()
     for members in (alike, same_size):
-        masses = histogram(members, keys.beyond, 1 - keys.forgetting) + BACKING * masses
+        masses = histogram(members, settings.beyond, 1 - settings.forgetting) + BACKING * masses
         masses /= masses.sum()
     return masses
 
 
-def batch(log: list[Ended], asked: Ended, keys: EmpiricalRequestKeys) -> RunTimePrediction | None:
+def batch(log: list[Ended], asked: Ended, settings: EmpiricalRequestSettings) -> RunTimePrediction | None:
     """Return the prediction from the whole log."""
     if not log:
         return None
-    masses = keys.prior * class_masses(log, asked, keys)
-    own = [job for job in log if asked.user_id is not None and job.user_id == asked.user_id][-keys.window :]
+    masses = settings.prior * class_masses(log, asked, settings)
+    own = [job for job in log if asked.user_id is not None and job.user_id == asked.user_id][-settings.window :]
     for age, job in enumerate(reversed(own)):
-        weight = keys.recency**age
-        weight *= keys.request if job.requested_time != asked.requested_time else 1
-        weight *= keys.processors if job.processors != asked.processors else 1
-        weight *= keys.executable if job.executable_number != asked.executable_number else 1
+        weight = settings.recency**age
+        weight *= settings.request if job.requested_time != asked.requested_time else 1
+        weight *= settings.processors if job.processors != asked.processors else 1
+        weight *= settings.executable if job.executable_number != asked.executable_number else 1
         as_it_was = job
-        if keys.scaled and job.requested_time and asked.requested_time:
+        if settings.scaled and job.requested_time and asked.requested_time:
             run_time = min(job.run_time, job.requested_time) * asked.requested_time / job.requested_time
             job = job._replace(run_time=run_time, requested_time=asked.requested_time)  # type: ignore[arg-type]
-        counts = histogram([job], keys.beyond)
+        counts = histogram([job], settings.beyond)
         if not as_it_was.at_request:
             j = bin_of(job.run_time)
-            counts = (1 - 2 * keys.spread) * np.eye(BINS)[j]
-            counts[max(j - 1, 0)] += keys.spread
-            counts[j + 1] += keys.spread
+            counts = (1 - 2 * settings.spread) * np.eye(BINS)[j]
+            counts[max(j - 1, 0)] += settings.spread
+            counts[j + 1] += settings.spread
         masses += weight * counts
     return RunTimePrediction.of(masses / masses.sum(), asked.requested_time, len(own) or len(log))
 
@@ -61,7 +61,7 @@ def batch(log: list[Ended], asked: Ended, keys: EmpiricalRequestKeys) -> RunTime
     log=st.lists(ENDED, max_size=12),
     asked=ENDED,
     keys=st.builds(
-        EmpiricalRequestKeys,
+        EmpiricalRequestSettings,
         window=st.integers(1, 6),
         prior=st.floats(0.01, 10),
         request=st.floats(0, 1),
@@ -73,10 +73,10 @@ def batch(log: list[Ended], asked: Ended, keys: EmpiricalRequestKeys) -> RunTime
     ),
 )
 @settings(max_examples=200, deadline=None)
-def test_online_is_batch_at_every_prefix(log: list[Ended], asked: Ended, keys: EmpiricalRequestKeys) -> None:
-    predictor = EmpiricalRequest(keys)
+def test_online_is_batch_at_every_prefix(log: list[Ended], asked: Ended, settings: EmpiricalRequestSettings) -> None:
+    predictor = EmpiricalRequest(settings)
     for prefix in range(len(log) + 1):
-        expected, got = batch(log[:prefix], asked, keys), predictor.predict_one(asked.submitted())
+        expected, got = batch(log[:prefix], asked, settings), predictor.predict_one(asked.submitted())
         if expected is None:
             assert got is None
         else:
@@ -108,7 +108,7 @@ def test_kernels_equal_their_plain_twins(log: list[Ended], asked: Ended, beyond:
 
 
 def learned(*jobs: Ended, scaled: bool = True) -> EmpiricalRequest:
-    predictor = EmpiricalRequest(EmpiricalRequestKeys(scaled=scaled))
+    predictor = EmpiricalRequest(EmpiricalRequestSettings(scaled=scaled))
     for job in jobs:
         predictor.learn_one(job.submitted(), job.run_time)
     return predictor

@@ -9,7 +9,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from shadowtime.services.runtime_distribution import experts as module
-from shadowtime.services.runtime_distribution.experts import EXPERTS, Experts, ExpertsKeys, reweighted
+from shadowtime.services.runtime_distribution.experts import EXPERTS, Experts, ExpertsSettings, reweighted
 from shadowtime.services.runtime_distribution.similar_jobs import Weighting
 from shadowtime.shared.events import JobEnded, JobStarted
 from shadowtime.shared.run_time_bins import BINS, bin_of
@@ -52,7 +52,7 @@ def test_weights_stay_weights(before: list[float], said: list[float], rate: floa
 def test_weights_go_to_the_better_expert(monkeypatch: pytest.MonkeyPatch) -> None:
     by_request, by_user = Weighting(1.0, request=0.0), Weighting(1.0, 0.9)
     monkeypatch.setattr(module, "EXPERTS", (by_request, by_user))
-    experts = Experts(ExpertsKeys())
+    experts = Experts(ExpertsSettings())
     for number in range(300):
         run(experts, alternating(1, 300)[number], 2 * number)
         run(experts, monotonous(2, 300)[number], 2 * number + 1)
@@ -61,7 +61,7 @@ def test_weights_go_to_the_better_expert(monkeypatch: pytest.MonkeyPatch) -> Non
 
 
 def test_a_new_user_begins_with_the_common_weights() -> None:
-    experts = Experts(ExpertsKeys())
+    experts = Experts(ExpertsSettings())
     new = Ended(9, 600, 4, 1, 10).submitted()
     assert experts.weights(new).tolist() == [1 / len(EXPERTS)] * len(EXPERTS)
     for number, job in enumerate(alternating(1, 100)):
@@ -73,7 +73,7 @@ def test_a_new_user_begins_with_the_common_weights() -> None:
 
 
 def test_the_mixture_is_the_weighted_sum() -> None:
-    experts = Experts(ExpertsKeys())
+    experts = Experts(ExpertsSettings())
     for number, job in enumerate(alternating(1, 40)):
         run(experts, job, number)
     asked = Ended(1, 600, 4, 1, 10).submitted()
@@ -86,7 +86,7 @@ def test_the_mixture_is_the_weighted_sum() -> None:
 
 
 def test_experts_are_judged_by_what_they_said_at_submission() -> None:
-    early, late = Experts(ExpertsKeys()), Experts(ExpertsKeys())
+    early, late = Experts(ExpertsSettings()), Experts(ExpertsSettings())
     judged = Ended(1, 36_000, 4, 1, 5000).submitted(1000)
     for experts in (early, late):
         run(experts, Ended(2, 600, 1, 1, 5), 0)
@@ -106,7 +106,7 @@ def said(experts: Experts) -> list[int]:
 
 
 def test_words_are_kept_until_the_job_is_gone() -> None:
-    experts = Experts(ExpertsKeys())
+    experts = Experts(ExpertsSettings())
     run(experts, Ended(1, 600, 1, 1, 5), 0)
     for number in (1, 2, 3):
         experts.observe(Ended(1, 600, 1, 1, 5).submitted(number))
@@ -120,7 +120,7 @@ def test_words_are_kept_until_the_job_is_gone() -> None:
 
 
 def test_a_job_of_which_nothing_was_said_moves_no_weights() -> None:
-    experts = Experts(ExpertsKeys())
+    experts = Experts(ExpertsSettings())
     first = Ended(1, 600, 1, 1, 5)
     experts.observe(first.submitted())  # before any job has ended there is nothing to say
     experts.learn_one(first.submitted(), 5)
@@ -129,7 +129,7 @@ def test_a_job_of_which_nothing_was_said_moves_no_weights() -> None:
 
 @pytest.mark.parametrize("hmm", [False, True])
 def test_a_restored_mixture_judges_the_jobs_in_the_system(hmm: bool) -> None:
-    whole, again = Experts(ExpertsKeys(hmm=hmm)), Experts(ExpertsKeys(hmm=hmm))
+    whole, again = Experts(ExpertsSettings(hmm=hmm)), Experts(ExpertsSettings(hmm=hmm))
     jobs = alternating(1, 60)
     for number, job in enumerate(jobs):
         run(whole, job, number)
@@ -144,7 +144,7 @@ def test_a_restored_mixture_judges_the_jobs_in_the_system(hmm: bool) -> None:
 
 
 def test_another_predictor_is_one_more_expert() -> None:
-    experts = Experts(ExpertsKeys(hmm=True))
+    experts = Experts(ExpertsSettings(hmm=True))
     jobs = [Ended(number % 5, 36_000, 4, 1, 600) for number in range(800)]
     rows: Any = None
     for number, job in enumerate(jobs):  # an hour apart: the model is learned after a week

@@ -7,13 +7,13 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from shadowtime.services.runtime_distribution.gibbons import MIN_ENDED, MIN_VARIANCE, Gibbons, GibbonsKeys, range_of
+from shadowtime.services.runtime_distribution.gibbons import MIN_ENDED, MIN_VARIANCE, Gibbons, GibbonsSettings, range_of
 from shadowtime.shared.predictions import RunTimePrediction
 from tests.services.runtime_distribution.ended_jobs import ENDED, Ended
 
 
 def learned(jobs: list[Ended], degree: int = 1, history: int = 1000) -> Gibbons:
-    predictor = Gibbons(GibbonsKeys(degree=degree, history=history))
+    predictor = Gibbons(GibbonsSettings(degree=degree, history=history))
     for job in jobs:
         predictor.learn_one(job.submitted(), job.run_time)
     return predictor
@@ -56,7 +56,7 @@ def batch(log: list[Ended], asked: Ended, elapsed: int, degree: int) -> RunTimeP
 @given(st.lists(ENDED, max_size=30), st.sampled_from([0, 500]), st.sampled_from([1, 2]), st.sampled_from([7, 1000]))
 @settings(deadline=None)
 def test_online_is_batch_at_every_prefix(log: list[Ended], elapsed: int, degree: int, history: int) -> None:
-    predictor = Gibbons(GibbonsKeys(degree=degree, history=history))
+    predictor = Gibbons(GibbonsSettings(degree=degree, history=history))
     for prefix, asked in enumerate(log):
         found = predictor.predict_one(asked.submitted(), elapsed)
         expected = batch(log[:prefix][-history:], asked, elapsed, degree)

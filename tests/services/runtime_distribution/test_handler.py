@@ -8,7 +8,7 @@ from shadowtime.shared.predictions import RunTimePrediction
 
 
 def opened_stage() -> RuntimeDistribution:
-    return RuntimeDistribution(ClusterOpened(time=0, cluster="c", processors=8, runtime="last-two(fallback=request)"))
+    return RuntimeDistribution(ClusterOpened(time=0, cluster="c", processors=8, runtime="last-two"))
 
 
 def handle(stage: RuntimeDistribution, event: Event) -> Envelope:

@@ -15,7 +15,7 @@ from hypothesis import strategies as st
 from pydantic import ValidationError
 
 from shadowtime.services.runtime_distribution.handler import PREDICTORS
-from shadowtime.services.runtime_distribution.hmm import DAY, MAX_LEARNED, SLICE, WEEK, Hmm, HmmKeys
+from shadowtime.services.runtime_distribution.hmm import DAY, MAX_LEARNED, SLICE, WEEK, Hmm, HmmSettings
 from shadowtime.services.runtime_distribution.hmm_filter import Floats, Model, add_unfinished, forward, log_likelihoods
 from shadowtime.services.runtime_distribution.hmm_learning import start
 from shadowtime.services.runtime_distribution.packed_table import unpacked
@@ -94,7 +94,7 @@ def test_online_is_batch_late_ends_included(
     seed: int, jobs: int, unfinished: bool, learning: Any, data: st.DataObject
 ) -> None:
     evidence: Any = "unfinished" if unfinished else "ended"
-    predictor = Hmm(HmmKeys(states=3, open=HORIZON, evidence=evidence, learning=learning, history=2))
+    predictor = Hmm(HmmSettings(states=3, open=HORIZON, evidence=evidence, learning=learning, history=2))
     events = log(seed, jobs)
     told = 0
     for cut in sorted(data.draw(st.lists(st.integers(len(events) // 2, len(events)), min_size=3, max_size=3))):
@@ -107,7 +107,7 @@ def test_online_is_batch_late_ends_included(
 
 
 def test_only_the_open_slices_are_corrected() -> None:
-    predictors = [Hmm(HmmKeys(states=3, open=slices, threshold=1e9, evidence="ended")) for slices in (8, 9)]
+    predictors = [Hmm(HmmSettings(states=3, open=slices, threshold=1e9, evidence="ended")) for slices in (8, 9)]
     events = log(7, 900)
     for predictor in predictors:
         play(predictor, events)
@@ -124,7 +124,7 @@ def test_only_the_open_slices_are_corrected() -> None:
 
 
 def test_it_says_nothing_before_a_week() -> None:
-    predictor = Hmm(HmmKeys())
+    predictor = Hmm(HmmSettings())
     events = log(1, 1000)
     week = next(place for place, event in enumerate(events) if event.time // SLICE - events[0].time // SLICE >= WEEK)
     play(predictor, events[:week])
@@ -134,7 +134,7 @@ def test_it_says_nothing_before_a_week() -> None:
 
 
 def test_a_week_without_as_many_jobs_as_states_is_not_enough() -> None:
-    predictor = Hmm(HmmKeys(states=4))
+    predictor = Hmm(HmmSettings(states=4))
     for number in range(3):
         predictor.learn_one(submitted(0, number), 60)
     predictor.observe(submitted(WEEK * SLICE))
@@ -150,7 +150,7 @@ def test_a_week_without_as_many_jobs_as_states_is_not_enough() -> None:
 
 @pytest.mark.parametrize("threshold", [0.0, 0.3, 1e9])
 def test_it_learns_again_on_the_day_on_which_distance_times_root_reaches_the_threshold(threshold: float) -> None:
-    predictor = Hmm(HmmKeys(states=3, threshold=threshold))
+    predictor = Hmm(HmmSettings(states=3, threshold=threshold))
     events = log(3, 6000, 4 * WEEK)
     first = events[0].time // SLICE
     starts = [  # of days
@@ -183,7 +183,7 @@ def test_running_long_is_evidence_of_a_long_state() -> None:
     now = (events[-1].time // SLICE + 1) * SLICE
     points = {}
     for evidence in ("ended", "unfinished"):
-        predictor = Hmm(HmmKeys.model_validate({"states": 2, "evidence": evidence}))
+        predictor = Hmm(HmmSettings.model_validate({"states": 2, "evidence": evidence}))
         play(predictor, events)
         for number in range(5000, 5005):
             predictor.observe(submitted(now, number))
@@ -202,7 +202,7 @@ def test_running_long_is_evidence_of_a_long_state() -> None:
 def test_argmax_is_a_state_and_posterior_the_mixture() -> None:
     answers = {}
     for state in ("argmax", "posterior"):
-        predictor = Hmm(HmmKeys.model_validate({"states": 3, "state": state}))
+        predictor = Hmm(HmmSettings.model_validate({"states": 3, "state": state}))
         events = log(11, 1500)
         play(predictor, events)
         belief, model = predictor.belief(events[-1].time), model_of(predictor)
@@ -217,7 +217,7 @@ def test_argmax_is_a_state_and_posterior_the_mixture() -> None:
 
 
 def test_a_requeued_job_still_belongs_to_the_slice_of_its_arrival() -> None:
-    predictor = Hmm(HmmKeys())
+    predictor = Hmm(HmmSettings())
     predictor.observe(submitted(0, 1))
     predictor.observe(JobStarted(time=10_000, job_number=1, processors=1))
     predictor.observe(JobEnded(time=20_000, job_number=1, run_time=10_000, outcome="killed", requeued=True))
@@ -227,7 +227,7 @@ def test_a_requeued_job_still_belongs_to_the_slice_of_its_arrival() -> None:
 
 @pytest.mark.parametrize("gap", [1, 2 * WEEK - 1, 2 * WEEK, 2 * WEEK + 1, 5 * WEEK])
 def test_a_long_silence_is_the_same_told_at_once_or_bit_by_bit(gap: int) -> None:
-    at_once, bit_by_bit = (Hmm(HmmKeys(states=3, history=2, threshold=1e9)) for _ in range(2))
+    at_once, bit_by_bit = (Hmm(HmmSettings(states=3, history=2, threshold=1e9)) for _ in range(2))
     events = log(13, 900)
     now = events[-1].time
     for predictor in (at_once, bit_by_bit):
@@ -242,7 +242,7 @@ def test_a_long_silence_is_the_same_told_at_once_or_bit_by_bit(gap: int) -> None
 
 
 def test_the_longest_silence_of_all_takes_no_time() -> None:
-    predictor = Hmm(HmmKeys(states=3))
+    predictor = Hmm(HmmSettings(states=3))
     play(predictor, log(13, 900))
     predictor.observe(submitted(MAX_TIME))
     assert predictor.belief(MAX_TIME).sum() == pytest.approx(1.0)
@@ -251,7 +251,7 @@ def test_the_longest_silence_of_all_takes_no_time() -> None:
 
 
 def test_a_slice_holds_as_many_jobs_as_it_can_count() -> None:
-    predictor = Hmm(HmmKeys())
+    predictor = Hmm(HmmSettings())
     for _ in range(66_000):
         predictor.learn_one(submitted(0), 60)
     table = np.frombuffer(unpacked(predictor.snapshot()["counts"]), "<u2")
@@ -259,15 +259,15 @@ def test_a_slice_holds_as_many_jobs_as_it_can_count() -> None:
 
 
 def test_a_snapshot_serves_another_process() -> None:
-    predictor = Hmm(HmmKeys(states=3))
+    predictor = Hmm(HmmSettings(states=3))
     events = log(17, 1200)
     told = len(events) - 300
     play(predictor, events[:told])
     program = (
         "import sys, orjson\n"
-        "from services.runtime_distribution.hmm import Hmm, HmmKeys\n"
+        "from services.runtime_distribution.hmm import Hmm, HmmSettings\n"
         "from tests.services.runtime_distribution.test_hmm import log, play\n"
-        "predictor = Hmm(HmmKeys(states=3))\n"
+        "predictor = Hmm(HmmSettings(states=3))\n"
         "predictor.restore(orjson.loads(sys.stdin.buffer.read()))\n"
         "play(predictor, log(17, 1200), TOLD)\n"
         "sys.stdout.buffer.write(orjson.dumps(predictor.snapshot()))\n"
@@ -278,16 +278,16 @@ def test_a_snapshot_serves_another_process() -> None:
         capture_output=True,
         check=True,
     )
-    whole = Hmm(HmmKeys(states=3))
+    whole = Hmm(HmmSettings(states=3))
     play(whole, events)
     assert orjson.loads(done.stdout) == whole.snapshot()
 
 
 def test_the_snapshot_is_as_large_after_a_day_as_after_two_weeks() -> None:
-    predictor = Hmm(HmmKeys())
+    predictor = Hmm(HmmSettings())
     play(predictor, log(19, 100, DAY))
     day = len(orjson.dumps(predictor.snapshot()))
-    predictor = Hmm(HmmKeys())
+    predictor = Hmm(HmmSettings())
     play(predictor, log(19, 4000))
     assert predictor.snapshot()["rounds"]
     assert len(orjson.dumps(predictor.snapshot())) < day + predictor._counts.nbytes // 10
@@ -295,10 +295,10 @@ def test_the_snapshot_is_as_large_after_a_day_as_after_two_weeks() -> None:
 
 @pytest.mark.parametrize("key", ["counts", "emission", "transition", "jobs", "belief"])
 def test_a_damaged_snapshot_is_refused(key: str) -> None:
-    damaged = Hmm(HmmKeys()).snapshot()
+    damaged = Hmm(HmmSettings()).snapshot()
     damaged[key] = damaged[key][:-4]
     with pytest.raises(ValueError, match=r"reshape|shape|buffer"):
-        Hmm(HmmKeys()).restore(damaged)
+        Hmm(HmmSettings()).restore(damaged)
 
 
 @pytest.mark.parametrize(
@@ -329,15 +329,15 @@ def test_finding_10_the_largest_keys_are_bounded_together() -> None:
     """64 states and 104 weeks took 7.1 s for one submission."""
     for states in (1, 14, 16, 64):
         weeks = min(MAX_LEARNED // states**2, 104)
-        assert HmmKeys(states=states, history=weeks).history == weeks
+        assert HmmSettings(states=states, history=weeks).history == weeks
         if weeks < 104:
             with pytest.raises(ValidationError, match=f"at most {weeks} weeks"):
-                HmmKeys(states=states, history=weeks + 1)
+                HmmSettings(states=states, history=weeks + 1)
 
 
 def test_finding_10_a_jump_over_the_whole_table_learns_once(monkeypatch: pytest.MonkeyPatch) -> None:
     """It went on day by day, and looked through the whole table each day: 1.9 s."""
-    predictor = Hmm(HmmKeys(states=2, history=104, open=16, threshold=0))
+    predictor = Hmm(HmmSettings(states=2, history=104, open=16, threshold=0))
     for number in range(50):
         predictor.learn_one(submitted(0, number), 60)
     learning, stepping = Mock(wraps=predictor._learn), Mock(wraps=predictor._next_slice)
@@ -350,11 +350,11 @@ def test_finding_10_a_jump_over_the_whole_table_learns_once(monkeypatch: pytest.
 
 
 def test_finding_10_a_snapshot_of_two_years_is_small() -> None:
-    predictor = Hmm(HmmKeys(states=2, history=104))
+    predictor = Hmm(HmmSettings(states=2, history=104))
     for number in range(200):
         predictor.learn_one(submitted(0, number), number)
     assert len(predictor.snapshot()["counts"]) < 50_000  # 8.8 MB before
-    again = Hmm(HmmKeys(states=2, history=104))
+    again = Hmm(HmmSettings(states=2, history=104))
     again.restore(predictor.snapshot())
     assert again.snapshot() == predictor.snapshot()
     unpacked_before = predictor.snapshot() | {"counts": b64encode(predictor._counts.astype("<u2").tobytes()).decode()}

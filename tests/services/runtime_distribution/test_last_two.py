@@ -1,16 +1,13 @@
 """The mean of the user's last two run times, against the whole log at every prefix."""
 
-from typing import Literal
-
-import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
 from shadowtime.services.runtime_distribution.handler import PREDICTORS
-from shadowtime.services.runtime_distribution.last_two import LastTwo, LastTwoKeys
+from shadowtime.services.runtime_distribution.last_two import LastTwo
 from shadowtime.shared.events import JobSubmitted
 from shadowtime.shared.predictions import RunTimePrediction
-from shadowtime.shared.spec import parse
+from shadowtime.shared.spec import SpecSettings, parse
 
 
 def job(user_id: int | None, requested_time: int | None = 1000) -> JobSubmitted:
@@ -31,7 +28,7 @@ def batch(log: list[tuple[int | None, int]], asked: JobSubmitted) -> RunTimePred
     st.none() | st.integers(1, 1500),
 )
 def test_online_is_batch_at_every_prefix(log: list[tuple[int | None, int]], requested_time: int | None) -> None:
-    predictor = LastTwo(LastTwoKeys())
+    predictor = LastTwo(SpecSettings())
     for prefix, (user, run_time) in enumerate(log):
         for asking in (None, 1, 2, 3):
             asked = job(asking, requested_time)
@@ -40,17 +37,9 @@ def test_online_is_batch_at_every_prefix(log: list[tuple[int | None, int]], requ
 
 
 def test_one_job_is_not_enough() -> None:
-    predictor = LastTwo(LastTwoKeys())
+    predictor = LastTwo(SpecSettings())
     predictor.learn_one(job(1), 60)
     assert predictor.predict_one(job(1)) is None
-
-
-@pytest.mark.parametrize("fallback", ["request", "incremental"])
-def test_the_fallback_does_not_change_the_prediction(fallback: Literal["request", "incremental"]) -> None:
-    predictor = PREDICTORS.build(parse(f"last-two:fallback={fallback}"))
-    for run_time in (10, 60, 121):
-        predictor.learn_one(job(1), run_time)
-    assert predictor.predict_one(job(1)) == RunTimePrediction(point=90.5, observations=2)
 
 
 def test_requested_says_nothing() -> None:

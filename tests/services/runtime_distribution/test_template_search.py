@@ -25,7 +25,7 @@ from shadowtime.services.runtime_distribution.template import (
 from shadowtime.services.runtime_distribution.template_errors import TemplateErrors
 from shadowtime.services.runtime_distribution.template_genes import Genes, crossover, cut, mutated
 from shadowtime.services.runtime_distribution.template_search import ELITE, Generation, search
-from shadowtime.services.runtime_distribution.templates import Templates, TemplatesKeys
+from shadowtime.services.runtime_distribution.templates import Templates, TemplatesSettings
 from shadowtime.shared.events import JobEnded, JobSubmitted
 
 GENES = Genes(list(CHARACTERISTICS))
@@ -113,7 +113,7 @@ def test_two_survive_unmutated() -> None:
     [(DEFAULT, 20_000), (DEFAULT, 50), ("linear(key=user);inverse(history=8);mean(relative=yes,processors=4)", 120)],
 )
 def test_errors_are_those_of_the_predictor(text: str, history: int) -> None:
-    keys = TemplatesKeys(set=text, history=history)
+    keys = TemplatesSettings(set=text, history=history)
     predictor, submitted = Templates(keys), dict[int, JobSubmitted]()
     points: dict[int, float] = {}
     for events in iter(Recorded(WORKLOAD).next_instant, ()):
@@ -138,6 +138,6 @@ def test_threads_change_nothing() -> None:
     events, results = list(told(WORKLOAD)), []
     with ThreadPoolExecutor(3) as pool:
         for map_ in (map, pool.map):
-            errors = TemplateErrors(jobs, events, TemplatesKeys(), map_)
+            errors = TemplateErrors(jobs, events, TemplatesSettings(), map_)
             results.append(list(search(Genes(errors.characteristics), errors, 8, 4, seed=2)))
     assert results[0] == results[1]

@@ -24,7 +24,7 @@ from shadowtime.services.runtime_distribution.template import (
     template_of,
 )
 from shadowtime.services.runtime_distribution.template_file import spelled_out
-from shadowtime.services.runtime_distribution.templates import Templates, TemplatesKeys
+from shadowtime.services.runtime_distribution.templates import Templates, TemplatesSettings
 from shadowtime.shared.errors import SettingsError
 from shadowtime.shared.events import JobSubmitted
 from shadowtime.shared.predictions import RunTimePrediction
@@ -91,7 +91,7 @@ def batch(template: Template, log: list[Ended], asked: Ended, elapsed: int, hist
 @given(st.lists(ENDED, min_size=1, max_size=40), SETS, st.sampled_from([5, 1000]), st.sampled_from([0, 70, 700]))
 @settings(deadline=None)
 def test_online_is_batch_at_every_prefix(log: list[Ended], text: str, history: int, elapsed: int) -> None:
-    predictor = Templates(TemplatesKeys(set=text, history=history))
+    predictor = Templates(TemplatesSettings(set=text, history=history))
     for prefix, asked in enumerate(log):
         found = predictor.predict_one(asked.submitted(), elapsed)
         estimates = [batch(template_of(each), log[:prefix], asked, elapsed, history) for each in text.split(";")]
@@ -122,7 +122,7 @@ def test_the_kernel_is_its_plain_twin(points: list[tuple[int, int]], fitted: boo
 
 
 def learned(text: str, *jobs: Ended) -> Templates:
-    predictor = Templates(TemplatesKeys(set=text))
+    predictor = Templates(TemplatesSettings(set=text))
     for job in jobs:
         predictor.learn_one(job.submitted(), job.run_time)
     return predictor
@@ -136,7 +136,9 @@ def predicted(predictor: Templates, job: Ended, elapsed: int = 0) -> RunTimePred
 
 def test_what_no_job_fills_takes_no_memory() -> None:
     """An opening of 500 bytes took 50 MB, and a worker holds a thousand runs."""
-    keys = TemplatesKeys(set=";".join(f"mean(key=user,processors={2**power})" for power in range(10)), history=200_000)
+    keys = TemplatesSettings(
+        set=";".join(f"mean(key=user,processors={2**power})" for power in range(10)), history=200_000
+    )
     held = [Templates(keys)]
     before = resident()
     held += [Templates(keys) for _ in range(20)]
@@ -151,7 +153,7 @@ def resident() -> int:
 def test_nothing_is_left_of_forgotten_jobs() -> None:
     """What a predictor knows does not depend on what it has seen before the jobs that it remembers."""
     jobs = [Ended(n % 3, 1000 * (1 + n % 4), 1 + n % 5, n % 2, n * 37 % 900) for n in range(60)]
-    old, new = Templates(TemplatesKeys(history=20)), Templates(TemplatesKeys(history=20))
+    old, new = Templates(TemplatesSettings(history=20)), Templates(TemplatesSettings(history=20))
     for job in jobs:
         old.learn_one(job.submitted(), job.run_time)
     for job in jobs[-20:]:
@@ -313,7 +315,7 @@ def test_the_default_set_spells_itself() -> None:
 
 def test_a_log_without_any_owner() -> None:
     job = JobSubmitted(time=0, job_number=1, requested_processors=1)
-    predictor = Templates(TemplatesKeys())
+    predictor = Templates(TemplatesSettings())
     for run_time in (5, 6, 7):
         predictor.learn_one(job, run_time)
     assert predictor.predict_one(job) is None  # without requests either, no template of the default set applies

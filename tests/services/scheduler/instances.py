@@ -5,8 +5,9 @@ from typing import NamedTuple
 import numpy as np
 from hypothesis import strategies as st
 
-from shadowtime.services.scheduler.adjusted_times import AdjustmentUse, PlannedTimes
+from shadowtime.services.scheduler.adjusted_times import PlannedTimes
 from shadowtime.services.scheduler.job_table import NEVER, Histograms, Queue, Running
+from shadowtime.services.scheduler.policy_settings import PolicySettings
 
 
 class WaitingJob(NamedTuple):
@@ -41,6 +42,10 @@ def times_of(job: WaitingJob | StartedJob) -> PlannedTimes:
     return PlannedTimes(job.requested_time, adjusted_time, predicted_time, min(predicted_time, adjusted_time))
 
 
+UNUSED = PolicySettings(queue=False, candidates=False, distribution="ignore")
+"""Nothing is made of adjusted requests."""
+
+
 class Instance(NamedTuple):
     """What a policy is asked: the waiting and running jobs in order of (submit time, job number)."""
 
@@ -49,7 +54,7 @@ class Instance(NamedTuple):
     queue: list[WaitingJob]
     running: list[StartedJob]
     corrections: tuple[int, ...]
-    uses: AdjustmentUse = AdjustmentUse()
+    uses: PolicySettings = UNUSED
 
     def tables(self) -> tuple[Queue, Running]:
         """Return the same as tables."""
@@ -66,7 +71,7 @@ class Instance(NamedTuple):
         return self._replace(
             queue=[each._replace(predicted_time=each.requested_time) for each in self.queue],
             running=[each._replace(predicted_time=each.requested_time) for each in self.running],
-            uses=AdjustmentUse(),
+            uses=UNUSED,
         )
 
 
@@ -93,9 +98,9 @@ HISTOGRAMS = st.one_of(
 """Distributions of run times up to a minute; often none."""
 
 USES = st.one_of(
-    st.just(AdjustmentUse()),
+    st.just(UNUSED),
     st.builds(
-        AdjustmentUse,
+        PolicySettings,
         queue=st.booleans(),
         candidates=st.booleans(),
         running=st.booleans(),

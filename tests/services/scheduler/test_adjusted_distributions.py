@@ -18,7 +18,7 @@ def weighed(distribution: str, time: int = 0, **switches: str) -> float:
 
     Job 1 holds 6. It and job 3 end after either time, adjusted to 15 s.
     """
-    told = Told(policy="probabilistic:tau=1", adjustment=uses(distribution=distribution, **switches))
+    told = Told(policy="probabilistic:tau=1", keys=uses(distribution=distribution, **switches))
     told.submit(1, 6, 1000, point=25.0, adjusted=15, histogram=EITHER)
     told.start(1, 6, limit=1000)
     told.submit(2, 8, 50)
@@ -62,7 +62,7 @@ LONG = (0.0,) * 12 + (1.0,)
 def test_candidates_end_within_the_grace_of_a_running_job(
     histogram: tuple[float, ...], seconds: int, expected: list[int]
 ) -> None:
-    told = Told(policy="probabilistic", adjustment=REGULAR)
+    told = Told(policy="probabilistic", keys=REGULAR)
     told.submit(1, 6, 1000, point=1000.0, adjusted=500, histogram=histogram)
     told.start(1, 6, limit=1000)
     told.submit(2, 8, 50)
@@ -75,7 +75,7 @@ def test_candidates_end_within_the_grace_of_a_running_job(
 def test_what_a_pass_starts_ends_by_its_adjusted_request(
     histogram: tuple[float, ...], seconds: int, expected: list[int]
 ) -> None:
-    told = Told(policy="probabilistic", adjustment=SELECTIVE)
+    told = Told(policy="probabilistic", keys=SELECTIVE)
     told.submit(1, 6, 1000, point=1000.0, adjusted=500, histogram=histogram)
     told.submit(2, 8, 50)
     told.submit(3, 4, seconds)
@@ -92,7 +92,7 @@ def test_adjusted_requests_reweigh_distributions(switch: str) -> None:
 
 
 def test_a_prior_is_weighed_once_and_kept_until_the_job_ends() -> None:
-    told = Told(policy="probabilistic", adjustment=uses(distribution="prior"))
+    told = Told(policy="probabilistic", keys=uses(distribution="prior"))
     told.submit(1, 4, 1000, adjusted=500)
     told.submit(2, 4, 1000, adjusted=1000)
     told.submit(3, 4, 1000)

@@ -6,35 +6,24 @@ from hypothesis import strategies as st
 
 from shadowtime.replayer.machine import Machine
 from shadowtime.replayer.swf import Workload
-from shadowtime.services.pipeline import STAGES
-from shadowtime.shared.events import ClusterOpened, Envelope, JobSubmitted, Rejected, SchedulingPoint, Start
+from shadowtime.shared.events import ClusterOpened, JobSubmitted, SchedulingPoint, Start
 from shadowtime.shared.predictions import WalltimeAdjustment
 from shadowtime.shared.reasons import Backfilled, FitsNow
 from shadowtime.shared.stage import StageRun
 from tests.checks.chain import Chain
 from tests.checks.workloads import workloads
-from tests.services.scheduler.told import REGULAR, SELECTIVE, UNUSED, Told, uses
-
-
-def test_an_unknown_use_is_rejected_by_name() -> None:
-    run = StageRun(next(stage for stage in STAGES if stage.name == "scheduler"))
-    opened = ClusterOpened(time=0, cluster="c", processors=4, adjustment=uses(distribution="some"))
-    answer = run.push(Envelope(run="r", sequence=0, event=opened))
-    assert answer is not None
-    assert isinstance(answer.event, Rejected)
-    assert "distribution=some" in answer.event.reason
-    assert run.handler is None
+from tests.services.scheduler.told import REGULAR, SELECTIVE, UNUSED, Told, uses, with_keys
 
 
 @pytest.mark.parametrize("policy", ["fcfs", "easy", "easy-sjbf", "wfp", "probabilistic"])
 def test_the_limit_is_the_request_whatever_is_adjusted(policy: str) -> None:
-    told = Told(policy=policy, adjustment=REGULAR)
+    told = Told(policy=policy, keys=REGULAR)
     told.submit(1, 6, 1000, adjusted=500)
     assert told.starts(0) == (Start(job_number=1, processors=6, limit=1000, reason=FitsNow()),)
 
 
 def test_a_backfilled_job_keeps_its_request_as_limit() -> None:
-    told = Told(adjustment=SELECTIVE)
+    told = Told(keys=SELECTIVE)
     told.submit(1, 6, 100)
     told.start(1, 6, limit=100)
     told.submit(2, 8, 50)
@@ -50,9 +39,9 @@ def test_a_backfilled_job_keeps_its_request_as_limit() -> None:
 # A running job past its adjusted end
 
 
-def outlived(adjustment: str, runtime: str = "requested", point: float | None = None) -> Told:
+def outlived(keys: str, point: float | None = None) -> Told:
     """Return a machine of 10 on which job 1 holds 6: it requests 1000 s, adjusted to 500."""
-    told = Told(adjustment=adjustment, runtime=runtime)
+    told = Told(keys=keys)
     told.submit(1, 6, 1000, adjusted=500, point=point)
     told.start(1, 6, limit=1000)
     told.submit(2, 8, 50)
@@ -73,25 +62,25 @@ def test_past_its_request_too_it_ends_in_a_second() -> None:
 
 
 @pytest.mark.parametrize(
-    ("runtime", "point", "expected"),
+    ("fallback", "point", "expected"),
     [
-        ("last-two(fallback=request)", 300.0, {0: 300, 300: 500, 500: 800, 700: 1000}),
-        ("last-two(fallback=incremental)", 300.0, {0: 300, 300: 360, 360: 600, 600: 1000}),
-        ("last-two(fallback=request)", 800.0, {0: 500, 500: 800}),
-        ("last-two(fallback=incremental)", 800.0, {0: 500, 500: 560}),
+        ("request", 300.0, {0: 300, 300: 500, 500: 800, 700: 1000}),
+        ("incremental", 300.0, {0: 300, 300: 360, 360: 600, 600: 1000}),
+        ("request", 800.0, {0: 500, 500: 800}),
+        ("incremental", 800.0, {0: 500, 500: 560}),
     ],
 )
-def test_a_prediction_still_counts(runtime: str, point: float, expected: dict[int, int]) -> None:
+def test_a_prediction_still_counts(fallback: str, point: float, expected: dict[int, int]) -> None:
     for time, shadow in expected.items():
-        assert outlived(REGULAR, runtime, point).shadow_time(time) == shadow
+        assert outlived(f"{REGULAR},fallback={fallback}", point).shadow_time(time) == shadow
 
 
 # Rows keep their times
 
 
-@pytest.mark.parametrize("adjustment", [UNUSED, SELECTIVE, REGULAR])
-def test_a_requeued_job_has_all_its_times_again(adjustment: str) -> None:
-    told = Told(adjustment=adjustment)
+@pytest.mark.parametrize("keys", [UNUSED, SELECTIVE, REGULAR])
+def test_a_requeued_job_has_all_its_times_again(keys: str) -> None:
+    told = Told(keys=keys)
     told.submit(1, 4, 1000, point=700.0, adjusted=600)
     told.submit(2, 4, None, point=50.0)
     queued = told.scheduler.queue.snapshot()
@@ -102,12 +91,12 @@ def test_a_requeued_job_has_all_its_times_again(adjustment: str) -> None:
         told.end(job_number, 30, requeued=True)
     assert told.scheduler.queue.snapshot() == queued
     assert queued[0][3:7] == [1000, 600, 700, 600]
-    assert told.scheduler.queue.predicted_time.tolist() == [700 if adjustment == UNUSED else 600, 50]
+    assert told.scheduler.queue.predicted_time.tolist() == [700 if keys == UNUSED else 600, 50]
 
 
-@pytest.mark.parametrize("adjustment", [uses(distribution="prior"), REGULAR])
-def test_times_and_distributions_survive_a_restart(adjustment: str) -> None:
-    told = Told(policy="probabilistic:tau=0.5", adjustment=adjustment)
+@pytest.mark.parametrize("keys", [uses(distribution="prior"), REGULAR])
+def test_times_and_distributions_survive_a_restart(keys: str) -> None:
+    told = Told(policy="probabilistic:tau=0.5", keys=keys)
     shaped = (0.0,) * 5 + (0.5, 0.5)
     told.submit(1, 6, 1000, point=30.0, adjusted=15, histogram=shaped)
     told.start(1, 6, limit=1000)
@@ -135,7 +124,7 @@ def test_times_and_distributions_survive_a_restart(adjustment: str) -> None:
     ],
 )
 def test_adjusted_requests_order_candidates(policy: str, queue: str, expected: int) -> None:
-    told = Told(policy=policy, adjustment=uses(queue=queue))
+    told = Told(policy=policy, keys=uses(queue=queue))
     told.submit(1, 6, 1000)
     told.start(1, 6, limit=1000)
     told.submit(2, 8, 50)
@@ -146,7 +135,7 @@ def test_adjusted_requests_order_candidates(policy: str, queue: str, expected: i
 
 @pytest.mark.parametrize(("queue", "expected"), [("no", [2, 3]), ("yes", [3, 2])])
 def test_adjusted_requests_order_the_queue_of_wfp(queue: str, expected: list[int]) -> None:
-    told = Told(policy="wfp", adjustment=uses(queue=queue))
+    told = Told(policy="wfp", keys=uses(queue=queue))
     told.submit(2, 4, 300)
     told.submit(3, 4, 400, adjusted=200)
     assert told.numbers(10) == expected
@@ -169,7 +158,7 @@ def test_adjustments_without_use_change_no_decision(policy: str, jobs: Workload,
     for envelope, expected in zip(chain.read["scheduler"], answers, strict=True):
         event, adjustment = envelope.event, None
         if isinstance(event, ClusterOpened):
-            event = expected = event.model_copy(update={"adjustment": UNUSED})
+            event = expected = event.model_copy(update={"policy": with_keys(policy, UNUSED)})
         elif isinstance(event, JobSubmitted) and event.requested_time is not None:
             adjusted_time = data.draw(st.integers(1, event.requested_time))
             adjustment = WalltimeAdjustment(adjusted_time=adjusted_time, observations=10, percentile=85)

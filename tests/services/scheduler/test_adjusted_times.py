@@ -6,33 +6,44 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from shadowtime.services.scheduler.adjusted_times import AdjustmentUse, planned_times
+from shadowtime.services.catalogue import canonical
+from shadowtime.services.scheduler.adjusted_times import planned_times
 from shadowtime.services.scheduler.job_table import NEVER, UNKNOWN, Queue, Running
+from shadowtime.services.scheduler.policies import POLICIES
+from shadowtime.services.scheduler.policy_settings import PolicySettings
 from shadowtime.shared.errors import SettingsError
 from shadowtime.shared.predictions import RunTimePrediction, WalltimeAdjustment
+from shadowtime.shared.spec import parse
 
-REGULAR = "percentile(key=user,percentile=85,queue=yes,candidates=yes,running=yes,distribution=ignore,threshold=0.5)"
+
+@pytest.mark.parametrize("wrong", ["queue=perhaps", "candidates=2", "distribution=posterior", "fallback=hope"])
+@pytest.mark.parametrize("name", POLICIES.classes)
+def test_a_use_that_is_none_is_named(name: str, wrong: str) -> None:
+    with pytest.raises(SettingsError, match=f"policy '{name}': {wrong}"):
+        POLICIES.build(parse(f"{name}:{wrong}"))
 
 
 @pytest.mark.parametrize(
-    ("adjustment", "uses"),
+    ("option", "spec"),
     [
-        ("none", AdjustmentUse()),
-        (REGULAR, AdjustmentUse(queue=True, candidates=True, running=True)),
-        (REGULAR.replace("running=yes", "running=no"), AdjustmentUse(queue=True, candidates=True)),
-        ("auto:queue=yes,distribution=prior", AdjustmentUse(queue=True, distribution="prior")),
-        ("percentile(running=yes,distribution=limit)", AdjustmentUse(running=True, distribution="limit")),
-        ("percentile(key=user)", AdjustmentUse()),
+        ("runtime", "last-two:fallback=incremental"),
+        ("adjustment", "percentile(queue=no)"),
+        ("adjustment", "auto:candidates=no"),
+        ("adjustment", "percentile(key=user,running=yes)"),
+        ("adjustment", "auto:distribution=prior"),
     ],
 )
-def test_uses_are_read_from_the_spec(adjustment: str, uses: AdjustmentUse) -> None:
-    assert AdjustmentUse.of(adjustment) == uses
+def test_a_key_that_policies_have_now_is_named(option: str, spec: str) -> None:
+    key = spec.rpartition(",")[2].rpartition(":")[2].rpartition("(")[2].rstrip(")")
+    with pytest.raises(SettingsError, match=f"it is a key of policies: --policy easy:{key}$"):
+        canonical(option, spec)
 
 
-@pytest.mark.parametrize("wrong", ["queue=perhaps", "candidates=2", "distribution=posterior"])
-def test_a_use_that_is_none_is_named(wrong: str) -> None:
-    with pytest.raises(SettingsError, match=f"percentile.*{wrong}"):
-        AdjustmentUse.of(f"percentile({wrong})")
+def test_uses_are_spelled_out_where_they_are_not_the_default() -> None:
+    assert canonical("policy", "wfp") == "wfp"
+    assert (
+        canonical("policy", "wfp:running=yes,queue=yes,fallback=incremental") == "wfp(running=yes,fallback=incremental)"
+    )
 
 
 @given(
@@ -53,14 +64,14 @@ def test_planned_times(requested: int, point: float | None, adjusted: int | None
 # A job that requests 100 s, adjusted to 60; 80 are predicted.
 ROW = (7, 0, 1, 100, 60, 80, 60, UNKNOWN)
 EVERY_USE = [
-    AdjustmentUse(queue=queue, candidates=candidates, running=running, distribution=distribution)
+    PolicySettings(queue=queue, candidates=candidates, running=running, distribution=distribution)
     for queue, candidates, running in product([False, True], repeat=3)
     for distribution in ("ignore", "limit", "prior")
 ]
 
 
 @pytest.mark.parametrize("uses", EVERY_USE, ids=str)
-def test_a_table_has_the_times_that_its_jobs_are_planned_with(uses: AdjustmentUse) -> None:
+def test_a_table_has_the_times_that_its_jobs_are_planned_with(uses: PolicySettings) -> None:
     queue, running = Queue(None, uses), Running((), None, uses)
     queue.add(ROW)
     running.add((*ROW, 5))

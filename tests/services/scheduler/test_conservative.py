@@ -36,7 +36,7 @@ from tests.replayer.small_logs import generated
 
 ORDERS = ["BF", "P", "R", "1/L", "P/L", "R/L"]
 COMBINATIONS = st.builds(
-    "conservative:order={},guarantees={},speculate={},test_runs={},weight={},shape={},widen={},runtime={}".format,
+    "conservative:order={},guarantees={},speculate={},test_runs={},weight={},shape={},widen={},{}".format,
     st.sampled_from(ORDERS),
     st.sampled_from(["yes", "no"]),
     st.sampled_from(["no", "expected", 0.2, 0.8, 1]),
@@ -44,7 +44,7 @@ COMBINATIONS = st.builds(
     st.sampled_from([0, 0.001]),
     st.sampled_from(["requested", "half", "quarter", "greedy", "greedy-narrow"]),
     st.sampled_from(["yes", "no"]),
-    st.sampled_from(["requested", "empirical", "last-two(fallback=incremental)"]),
+    st.sampled_from(["runtime=requested", "runtime=empirical", "runtime=last-two,fallback=incremental"]),
 )
 MARKS = st.builds(
     JobTraits,

@@ -103,16 +103,24 @@ CHECKED = [Stage(each.name, each.reads, each.writes, Checked) if each.name == "s
 @EVERY_FORECAST
 @given(
     jobs=workloads(processors=PROCESSORS, waits=True),
-    runtime=st.sampled_from(["requested", "last-two", "last-two(fallback=incremental)"]),
-    adjustment=st.sampled_from(["none", "percentile:minimum=1", "percentile:minimum=1,running=yes,queue=no"]),
+    keys=st.sampled_from(["", ",fallback=incremental", ",running=yes,queue=no"]),
+    runtime=st.sampled_from(["requested", "last-two"]),
+    adjustment=st.sampled_from(["none", "percentile:minimum=1"]),
     changes=CHANGES,
     recorded=st.booleans(),
 )
 @settings(max_examples=150, deadline=None)
 def test_what_is_kept_changes_no_forecast(
-    policy: str, jobs: Workload, runtime: str, adjustment: str, changes: list[CapacityChanged], *, recorded: bool
+    policy: str,
+    jobs: Workload,
+    keys: str,
+    runtime: str,
+    adjustment: str,
+    changes: list[CapacityChanged],
+    *,
+    recorded: bool,
 ) -> None:
-    spec = configure(policy, runtime, adjustment)
+    spec = configure(policy + keys, runtime, adjustment)
     opened = ClusterOpened(time=0, cluster="c", processors=PROCESSORS, **spec._asdict())
     source = Recorded(jobs, changes) if recorded else Machine(jobs, changes)
     EmbeddedReplay(opened, source, stages=CHECKED).run_to_end()
@@ -162,7 +170,7 @@ def test_what_is_kept_ends_with_the_first_end_that_was_forecast(policy: str) -> 
 @pytest.mark.parametrize("policy", ["easy:forecast=yes", "all-reserve:forecast=yes"])
 def test_what_is_kept_ends_when_a_running_job_is_expected_to_end_later(policy: str) -> None:
     """Job 1 outlives its first correction at 160: job 3 may start before job 2 from then on, and holds it up."""
-    asked = Asked(policy, runtime="last-two(fallback=incremental)")
+    asked = Asked(f"{policy},fallback=incremental", runtime="last-two")
     asked.forecast(1, 6, 10_000, point=100)
     asked.start(1, 6)
     asked.forecast(2, 10, 100, time=150, point=100)
@@ -172,11 +180,10 @@ def test_what_is_kept_ends_when_a_running_job_is_expected_to_end_later(policy: s
 
 @EVERY_FORECAST
 @pytest.mark.parametrize(
-    ("runtime", "adjustment"),
-    [("last-two(fallback=incremental)", "none"), ("last-two", "percentile:minimum=1,running=yes")],
+    ("key", "adjustment"), [("fallback=incremental", "none"), ("running=yes", "percentile:minimum=1")]
 )
-def test_what_is_kept_changes_no_forecast_of_the_bundled_log(policy: str, runtime: str, adjustment: str) -> None:
-    jobs, spec = prepare(read_swf(BUNDLED), limit=1_500), configure(policy, runtime, adjustment)
+def test_what_is_kept_changes_no_forecast_of_the_bundled_log(policy: str, key: str, adjustment: str) -> None:
+    jobs, spec = prepare(read_swf(BUNDLED), limit=1_500), configure(f"{policy},{key}", "last-two", adjustment)
     opened = ClusterOpened(time=0, cluster="c", processors=jobs.processors, **spec._asdict())
     EmbeddedReplay(opened, Machine(jobs), stages=CHECKED).run_to_end()
 

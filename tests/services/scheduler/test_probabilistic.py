@@ -19,7 +19,7 @@ from shadowtime.services.scheduler.job_table import NEVER, Queue, Running
 from shadowtime.services.scheduler.policies import POLICIES
 from shadowtime.services.scheduler.policy import Policy
 from shadowtime.services.scheduler.probabilistic import Probabilistic
-from shadowtime.services.scheduler.probabilistic_keys import ProbabilisticKeys
+from shadowtime.services.scheduler.probabilistic_settings import ProbabilisticSettings
 from shadowtime.services.scheduler.recalibration import BINS
 from shadowtime.services.scheduler.terminations import refined_edges
 from shadowtime.shared.errors import SettingsError
@@ -44,7 +44,7 @@ Ends = dict[float, float]
 
 
 def policy_of(**keys: Any) -> Probabilistic:
-    return Probabilistic(ProbabilisticKeys(**keys))
+    return Probabilistic(ProbabilisticSettings(**keys))
 
 
 def decide(policy: Policy, instance: Instance) -> tuple[list[Start], list[Evaluated]]:
@@ -69,18 +69,18 @@ def ends_of(
     return dict(zip((start_time + times).tolist(), left.tolist(), strict=True))
 
 
-def twin(instance: Instance, keys: ProbabilisticKeys) -> list[tuple[int, float]]:
+def twin(instance: Instance, settings: ProbabilisticSettings) -> list[tuple[int, float]]:
     """Return the starts with their probabilities; those of heads are -1."""
     now, free, uses = instance.now, instance.free, instance.uses
     limit, shortened = uses.distribution == "limit", uses.candidates
     running = [
-        (job.processors, ends_of(job, job.start_time, now, end, keys.mass, limited=limit and uses.running))
+        (job.processors, ends_of(job, job.start_time, now, end, settings.mass, limited=limit and uses.running))
         for job, (end, _) in zip(instance.running, expected_ends_of(instance), strict=True)
     ]
 
     def started(job: WaitingJob) -> tuple[int, Ends]:
         end = now + run_time(job, shortened=shortened)
-        return job.processors, ends_of(job, now, now, end, keys.mass, limited=limit and shortened)
+        return job.processors, ends_of(job, now, now, end, settings.mass, limited=limit and shortened)
 
     waiting, starts = list(instance.queue), []
     while waiting and waiting[0].processors <= free:
@@ -91,21 +91,23 @@ def twin(instance: Instance, keys: ProbabilisticKeys) -> list[tuple[int, float]]
     if not waiting:
         return starts
     head, *candidates = waiting
-    if keys.order != "fcfs":
-        base = [job._replace(predicted_time=job.requested_time) if keys.order == "sjbf" else job for job in candidates]
+    if settings.order != "fcfs":
+        base = [
+            job._replace(predicted_time=job.requested_time) if settings.order == "sjbf" else job for job in candidates
+        ]
         order = {job.job_number: run_time(job, shortened=uses.queue) for job in base}
-        candidates.sort(key=lambda job: -(1 / order[job.job_number] + keys.weight * (now - job.submit_time)))
+        candidates.sort(key=lambda job: -(1 / order[job.job_number] + settings.weight * (now - job.submit_time)))
     spent = 0.0
     for job in candidates:
-        if spent >= keys.budget:  # plain EASY from here on, which is not the twin's business
+        if spent >= settings.budget:  # plain EASY from here on, which is not the twin's business
             break
         if job.processors > free:
             continue
         case = head.processors - free, running, started(job)
         exact = round(delay_probability(*case), 6)
-        weighed = exact if keys.criterion == "exact" else round(delay_bound(*case), 6)
+        weighed = exact if settings.criterion == "exact" else round(delay_bound(*case), 6)
         risk = 1 - (1 - spent) * (1 - exact)
-        if weighed < keys.tau and risk <= keys.budget + 1e-12:
+        if weighed < settings.tau and risk <= settings.budget + 1e-12:
             spent = risk
             starts.append((job.job_number, exact))
             free -= job.processors
@@ -127,7 +129,7 @@ def test_is_its_plain_twin(instance: Instance, **keys: Any) -> None:
     if instance.free <= 0:
         return
     starts, _ = decide(policy_of(**keys), instance)
-    expected = twin(instance, ProbabilisticKeys(**keys))
+    expected = twin(instance, ProbabilisticSettings(**keys))
     if keys["budget"] < 1 and len(starts) > len(expected):
         starts = starts[: len(expected)]
     assert [each.job_number for each in starts] == [number for number, _ in expected]

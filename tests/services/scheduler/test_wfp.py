@@ -3,14 +3,14 @@
 import pytest
 from hypothesis import given, settings
 
-from shadowtime.services.scheduler.adjusted_times import AdjustmentUse
 from shadowtime.services.scheduler.job_table import NEVER
 from shadowtime.services.scheduler.policies import POLICIES
+from shadowtime.services.scheduler.policy_settings import PolicySettings
 from shadowtime.services.scheduler.wfp import by_score, scores
 from shadowtime.shared.events import Start
 from shadowtime.shared.reasons import Backfilled, FitsNow
 from shadowtime.shared.spec import Spec
-from tests.services.scheduler.instances import Instance, StartedJob, WaitingJob, instances
+from tests.services.scheduler.instances import UNUSED, Instance, StartedJob, WaitingJob, instances
 from tests.services.scheduler.textbook_easy import easy, wfp
 
 WFP = POLICIES.build(Spec("wfp"))
@@ -35,8 +35,8 @@ def test_where_nobody_has_waited_it_is_easy(instance: Instance) -> None:
     assert decide(fresh) == easy(fresh)
 
 
-def order(now: int, *queue: WaitingJob, uses: AdjustmentUse | None = None) -> list[int]:
-    table, _ = Instance(now, 0, list(queue), [], (), uses or AdjustmentUse()).tables()
+def order(now: int, *queue: WaitingJob, uses: PolicySettings | None = None) -> list[int]:
+    table, _ = Instance(now, 0, list(queue), [], (), uses or UNUSED).tables()
     numbers: list[int] = table.job_number[by_score(now, table)].tolist()
     return numbers
 
@@ -75,7 +75,7 @@ def test_long_waits_do_not_overflow() -> None:
 @pytest.mark.parametrize(("on", "expected"), [(False, [1, 2]), (True, [2, 1])])
 def test_adjusted_requests_count_where_they_order_the_queue(on: bool, expected: list[int]) -> None:
     jobs = WaitingJob(1, 0, 2, 100, 100), WaitingJob(2, 0, 2, 120, 120, adjusted_time=60)
-    assert order(50, *jobs, uses=AdjustmentUse(queue=on)) == expected
+    assert order(50, *jobs, uses=PolicySettings(queue=on)) == expected
 
 
 def test_the_head_and_the_candidates_are_those_by_score() -> None:

@@ -22,9 +22,14 @@ from shadowtime.shared.stage import StageRun
 
 
 def uses(**switches: str) -> str:
-    """Return the SPEC of an adjustment with these uses, and no others."""
+    """Return the keys of a policy that makes these uses of adjusted requests, and no others."""
     off = {"queue": "no", "candidates": "no", "running": "no", "distribution": "ignore"}
-    return f"percentile({','.join(f'{key}={value}' for key, value in (off | switches).items())})"
+    return ",".join(f"{key}={value}" for key, value in (off | switches).items())
+
+
+def with_keys(policy: str, keys: str) -> str:
+    """Return the SPEC of a policy with more keys."""
+    return f"{policy}{',' if ':' in policy else ':'}{keys}" if keys else policy
 
 
 UNUSED = uses()
@@ -36,14 +41,9 @@ SELECTIVE = uses(queue="yes", candidates="yes", distribution="limit")
 class Told:
     """A scheduler that is told events one by one."""
 
-    def __init__(
-        self, processors: int = 10, policy: str = "easy", runtime: str = "requested", adjustment: str = "none"
-    ) -> None:
+    def __init__(self, processors: int = 10, policy: str = "easy", keys: str = "") -> None:
         self.run = StageRun(next(stage for stage in STAGES if stage.name == "scheduler"))
-        opened = ClusterOpened(
-            time=0, cluster="c", processors=processors, policy=policy, runtime=runtime, adjustment=adjustment
-        )
-        self.tell(opened)
+        self.tell(ClusterOpened(time=0, cluster="c", processors=processors, policy=with_keys(policy, keys)))
 
     @property
     def scheduler(self) -> Scheduler:

@@ -173,7 +173,7 @@ def test_nothing_is_left_of_jobs_that_have_ended(policy: str) -> None:
     scoreboard = Scoreboard(opened)
     for envelope in seen[1:]:
         scoreboard.handle(envelope.model_copy(update={"scores": None}))
-    state = scoreboard.calibration.snapshot()
+    state = scoreboard.tally.calibration.snapshot()
     left = ("attempts", "candidates", "new_candidates", "seen_by", "run_times")
     assert {name: len(state[name]) for name in left} == dict.fromkeys(left, 0)
 

@@ -140,5 +140,5 @@ def test_a_job_that_still_waits_is_not_scored_but_its_bounds_have_a_row() -> Non
 def test_without_bounds_there_is_nothing_to_keep() -> None:
     board = Scoreboard(ClusterOpened(time=0, cluster="c", processors=8))
     told_to(board, JobSubmitted(time=5, job_number=1, requested_processors=1))
-    assert not board.coverage.waiting
+    assert not board.tally.coverage.waiting
     assert scores_at(board, 5) == ()

@@ -8,9 +8,9 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from shadowtime.services.scoreboard.slowdown import bounded_slowdown
 from shadowtime.services.scoreboard.waits import geometric_term
 from shadowtime.services.scoreboard.walltime_accuracy import STEPS, WalltimeAccuracy
+from shadowtime.shared.slowdown import bounded_slowdown
 from shadowtime.shared.walltime_accuracy import accuracy, adjustment_class
 
 SECONDS = st.integers(1, 200_000)

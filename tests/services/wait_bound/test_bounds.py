@@ -9,7 +9,7 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from shadowtime.services.wait_bound import queue_bounds
-from shadowtime.services.wait_bound.bound_keys import BoundKeys
+from shadowtime.services.wait_bound.bound_settings import BoundSettings
 from shadowtime.services.wait_bound.bounder import Updates
 from shadowtime.services.wait_bound.bounds import MAX_QUEUES, AllBounds
 from shadowtime.services.wait_bound.handler import BOUNDERS
@@ -42,7 +42,7 @@ def saved(bounder: AllBounds) -> Any:
 
 
 def filled(count: int = 400, queues: int = 2) -> AllBounds:
-    bounder = AllBounds(BoundKeys())
+    bounder = AllBounds(BoundSettings())
     run(bounder, happenings(made(count, queues=queues)))
     return bounder
 
@@ -71,7 +71,7 @@ def test_of_a_new_queue_nothing_is_known_but_the_reason() -> None:
 
 
 def test_before_any_job_there_is_no_bound_but_a_reason() -> None:
-    for each in AllBounds(BoundKeys()).predict_one(job(queue_number=1)):
+    for each in AllBounds(BoundSettings()).predict_one(job(queue_number=1)):
         assert (each.bound, each.observations, each.starts_within) == (None, 0, ())
         assert each.reason is not None
         assert each.reason.startswith("not enough history: 0 of ")
@@ -81,7 +81,7 @@ def test_before_any_job_there_is_no_bound_but_a_reason() -> None:
 def test_a_queue_is_bounded_as_if_it_were_a_cluster_of_its_own(monkeypatch: pytest.MonkeyPatch, queue: int) -> None:
     monkeypatch.setattr(queue_bounds, "RECUT", 100)
     jobs = made(600, queues=2)
-    together, alone = AllBounds(BoundKeys()), AllBounds(BoundKeys())
+    together, alone = AllBounds(BoundSettings()), AllBounds(BoundSettings())
     happen = happenings(jobs)
     results = dict(enumerate(run(together, happen)))
     for place, each in enumerate(happen):
@@ -103,7 +103,7 @@ def test_a_queue_is_bounded_as_if_it_were_a_cluster_of_its_own(monkeypatch: pyte
 def test_predictions_leave_no_trace(monkeypatch: pytest.MonkeyPatch) -> None:
     """Whether and how often anything is asked, the answers and the state are the same."""
     monkeypatch.setattr(queue_bounds, "RECUT", 50)
-    asked, quiet = AllBounds(BoundKeys()), AllBounds(BoundKeys())
+    asked, quiet = AllBounds(BoundSettings()), AllBounds(BoundSettings())
     for place, each in enumerate(happenings(made(300, queues=2))):
         if each.wait is not None:
             quiet.learn_one(each.job, each.wait)
@@ -125,7 +125,7 @@ def test_a_restored_one_goes_on(cut: int) -> None:
     with pytest.MonkeyPatch.context() as patch:
         patch.setattr(queue_bounds, "RECUT", 40)
         happen = happenings(made(200, queues=2))
-        bounder, again = AllBounds(BoundKeys()), filled(100, queues=3)  # to be forgotten
+        bounder, again = AllBounds(BoundSettings()), filled(100, queues=3)  # to be forgotten
         run(bounder, happen[:cut])
         again.restore(saved(bounder))
         assert saved(again) == saved(bounder)
@@ -134,7 +134,7 @@ def test_a_restored_one_goes_on(cut: int) -> None:
 
 
 def test_restored_between_a_prediction_and_its_submission() -> None:
-    bounder, again = filled(), AllBounds(BoundKeys())
+    bounder, again = filled(), AllBounds(BoundSettings())
     said = bounder.predict_one(job(queue_number=1))
     again.restore(saved(bounder))
     assert again.predict_one(job(queue_number=1)) == said
@@ -148,7 +148,7 @@ def test_each_name_publishes_its_own_of_the_same_bounds(name: str) -> None:
     happen = happenings(made(150, queues=1))
     chosen = BOUNDERS.build(parse(name))
     assert isinstance(chosen, AllBounds)
-    everything, found = run(AllBounds(BoundKeys()), happen), run(chosen, happen)
+    everything, found = run(AllBounds(BoundSettings()), happen), run(chosen, happen)
     names = ALL if name == "all" else (name,)
     for every, some in zip(everything, found, strict=True):
         if not isinstance(every, Updates):
@@ -174,8 +174,8 @@ def test_at_another_quantile_and_confidence() -> None:
 
 def test_a_run_at_another_quantile_has_lower_bounds() -> None:
     happen = happenings(made(300))
-    usual = run(AllBounds(BoundKeys()), happen)
-    median = run(AllBounds(BoundKeys(quantile=0.5)), happen)
+    usual = run(AllBounds(BoundSettings()), happen)
+    median = run(AllBounds(BoundSettings(quantile=0.5)), happen)
     for low, high in zip(median, usual, strict=True):
         if isinstance(low, Updates) or isinstance(high, Updates):
             continue
@@ -252,7 +252,7 @@ def test_a_history_too_short_for_its_quantile_is_refused() -> None:
 
 def test_finding_11_queues_without_end_share_the_bounds_of_the_cluster() -> None:
     """A queue for each job took 25 kB a queue, and each event as long as there were queues."""
-    bounder = AllBounds(BoundKeys())
+    bounder = AllBounds(BoundSettings())
     for number in range(3 * MAX_QUEUES):
         job = JobSubmitted(time=number, job_number=number, requested_processors=1, queue_number=number)
         told = bounder.predict_one(job)
@@ -265,14 +265,14 @@ def test_finding_11_queues_without_end_share_the_bounds_of_the_cluster() -> None
         bounder.observe(job)
         bounder.learn_one(job, 5)
     assert len(bounder._queues) == MAX_QUEUES
-    again = AllBounds(BoundKeys())
+    again = AllBounds(BoundSettings())
     again.restore(orjson.loads(orjson.dumps(bounder.snapshot())))
     late = JobSubmitted(time=10**6, job_number=10**6, requested_processors=1, queue_number=10**6)
     assert again.predict_one(late) == bounder.predict_one(late)
 
 
 def test_finding_11_an_event_looks_at_its_own_queue_alone(monkeypatch: pytest.MonkeyPatch) -> None:
-    bounder, advanced = AllBounds(BoundKeys()), []
+    bounder, advanced = AllBounds(BoundSettings()), []
     for number in range(20):
         bounder.observe(JobSubmitted(time=0, job_number=number, requested_processors=1, queue_number=number))
     monkeypatch.setattr(QueueBounds, "advance", lambda self, now: advanced.append(self.queue))

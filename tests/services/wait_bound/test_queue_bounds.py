@@ -11,7 +11,7 @@ from hypothesis import strategies as st
 from numpy.random import PCG64, Generator
 
 from shadowtime.services.wait_bound import queue_bounds
-from shadowtime.services.wait_bound.bound_keys import BoundKeys
+from shadowtime.services.wait_bound.bound_settings import BoundSettings
 from shadowtime.services.wait_bound.bounder import Updates
 from shadowtime.services.wait_bound.clusters import cut
 from shadowtime.services.wait_bound.group import Group, bound
@@ -21,7 +21,7 @@ from shadowtime.services.wait_bound.queue_bounds import ALL, FIVE, RECUT, TABLE,
 from shadowtime.shared.events import JobSubmitted
 from shadowtime.shared.predictions import ChangePoint, WaitBound
 
-KEYS = BoundKeys()
+KEYS = BoundSettings()
 
 
 class Happening(NamedTuple):
@@ -77,21 +77,21 @@ def alike(waits: Sequence[int], processors: int = 1, requested_time: int | None 
     ]
 
 
-def happens(to: QueueBounds, each: Happening, keys: BoundKeys = KEYS) -> list[Found] | Updates:
+def happens(to: QueueBounds, each: Happening, settings: BoundSettings = KEYS) -> list[Found] | Updates:
     """Return what was found at a submission, or the news of a start."""
     to.advance(each.time)
     if each.wait is not None:
         return to.reveal(each.job, each.wait)
-    found = to.find(each.job, each.time, keys.quantile, keys.confidence)
+    found = to.find(each.job, each.time, settings.quantile, settings.confidence)
     to.submit(each.job, found)
     return found
 
 
 def run(
-    jobs: Sequence[tuple[JobSubmitted, int]], keys: BoundKeys = KEYS
+    jobs: Sequence[tuple[JobSubmitted, int]], settings: BoundSettings = KEYS
 ) -> tuple[QueueBounds, list[list[Found] | Updates]]:
-    bounds = QueueBounds(None, keys)
-    return bounds, [happens(bounds, each, keys) for each in happenings(jobs)]
+    bounds = QueueBounds(None, settings)
+    return bounds, [happens(bounds, each, settings) for each in happenings(jobs)]
 
 
 def finds(results: Sequence[list[Found] | Updates]) -> Iterator[list[Found]]:
@@ -186,22 +186,22 @@ def test_nothing_is_cut_where_nothing_was_revealed(monkeypatch: pytest.MonkeyPat
     assert [grouping.ends for grouping in bounds._groupings] == [[], [4, 16, 64], [], [], []]
 
 
-@pytest.mark.parametrize("keys", [KEYS, BoundKeys(quantile=0.5, confidence=0.8, history=150)])
+@pytest.mark.parametrize("keys", [KEYS, BoundSettings(quantile=0.5, confidence=0.8, history=150)])
 @pytest.mark.parametrize("at_submission", [1, 99, 100, 101, 250, 300])
-def test_a_restored_one_goes_on(monkeypatch: pytest.MonkeyPatch, keys: BoundKeys, at_submission: int) -> None:
+def test_a_restored_one_goes_on(monkeypatch: pytest.MonkeyPatch, settings: BoundSettings, at_submission: int) -> None:
     """Also right before and after the ranges are cut anew, at each hundred."""
     monkeypatch.setattr(queue_bounds, "RECUT", 100)
     jobs = made(420)
-    bounds, again = QueueBounds(3, keys), QueueBounds(3, keys)
+    bounds, again = QueueBounds(3, settings), QueueBounds(3, settings)
     for job, wait in made(150, seed=9):  # to be forgotten
-        again.submit(job, again.find(job, job.time, keys.quantile, keys.confidence))
+        again.submit(job, again.find(job, job.time, settings.quantile, settings.confidence))
         again.reveal(job, wait)
     submissions, restored = 0, False
     for each in happenings(jobs):
         submissions += each.wait is None
-        results = [happens(bounds, each, keys)]
+        results = [happens(bounds, each, settings)]
         if restored:
-            results.append(happens(again, each, keys))
+            results.append(happens(again, each, settings))
             assert results[0] == results[1]
         elif submissions == at_submission:
             again.restore(saved(bounds))
@@ -238,7 +238,7 @@ def test_a_snapshot_stays() -> None:
 def test_bounds_at_another_quantile_detect_the_same_changes() -> None:
     jobs = made(1500)
     _, usual = run(jobs)
-    _, median = run(jobs, BoundKeys(quantile=0.5, confidence=0.8))
+    _, median = run(jobs, BoundSettings(quantile=0.5, confidence=0.8))
     assert change_points(median) == change_points(usual) != []
     for low, high in zip(finds(median), finds(usual), strict=True):
         assert all((a.bound or 0) <= b.bound for a, b in zip(low[:2], high[:2], strict=True) if b.bound is not None)
@@ -349,7 +349,7 @@ def test_a_job_of_which_nothing_was_known_teaches_its_wait_and_is_not_scored() -
 
 
 def test_no_more_is_remembered_than_said() -> None:
-    keys = BoundKeys(history=100)
+    keys = BoundSettings(history=100)
     bounds, _ = run(made(700), keys)
     state = saved(bounds)
     assert len(state["revealed"]) == 100

@@ -4,7 +4,7 @@ import numpy as np
 import pytest
 from numpy.random import PCG64, Generator
 
-from shadowtime.services.walltime_adjustment.auto import PERCENTILES, SCHEMES, Auto, AutoKeys, adjusted_times
+from shadowtime.services.walltime_adjustment.auto import PERCENTILES, SCHEMES, Auto, AutoSettings, adjusted_times
 from shadowtime.services.walltime_adjustment.percentile import adjusted
 from shadowtime.services.walltime_adjustment.scheme_scores import EVERY, SchemeScores
 from shadowtime.shared.events import JobEnded, JobSubmitted
@@ -43,19 +43,19 @@ def shares(seed: int, count: int = 3000) -> np.ndarray:
 
 @pytest.mark.parametrize("bad", [0.0, 0.02, 0.05])
 def test_long_requests_keep_the_bound(bad: float) -> None:
-    _, rate = played(Auto(AutoKeys(bad=bad)), shares(1), requested_time=36_000)
+    _, rate = played(Auto(AutoSettings(bad=bad)), shares(1), requested_time=36_000)
     assert rate <= bad
 
 
 def test_short_requests_are_cut_as_accuracy_says() -> None:
-    careful, _ = played(Auto(AutoKeys(bad=0.0)), shares(1), requested_time=36_000)
-    short, rate = played(Auto(AutoKeys(bad=0.0)), shares(1), requested_time=3000)
+    careful, _ = played(Auto(AutoSettings(bad=0.0)), shares(1), requested_time=36_000)
+    short, rate = played(Auto(AutoSettings(bad=0.0)), shares(1), requested_time=3000)
     assert rate == 0.0  # nothing can run half an hour longer than half of its request
     assert short > careful + 0.2
 
 
 def test_nothing_is_adjusted_before_enough_is_known() -> None:
-    adjuster = Auto(AutoKeys())
+    adjuster = Auto(AutoSettings())
     job = JobSubmitted(time=0, job_number=1, requested_processors=1, requested_time=3600, user_id=7)
     answer = adjuster.predict_one(job)
     assert answer is not None
@@ -64,7 +64,7 @@ def test_nothing_is_adjusted_before_enough_is_known() -> None:
 
 
 def test_every_scheme_is_scored_by_what_it_said_at_submission() -> None:
-    adjuster = Auto(AutoKeys())
+    adjuster = Auto(AutoSettings())
     like = JobSubmitted(time=0, job_number=1, requested_processors=1, requested_time=10_000, user_id=7)
     adjuster.observe(like)
     for _ in range(30):  # these ended after it was submitted: they must not help what was said of it

@@ -386,7 +386,7 @@ def test_runs_without_a_snapshot_count_by_what_they_have_said(monkeypatch: pytes
 
 
 def test_a_key_that_no_run_has_is_not_remembered() -> None:
-    """Keys of a megabyte, a hundred thousand to a partition, were kept for ever."""
+    """Settings of a megabyte, a hundred thousand to a partition, were kept for ever."""
     log = PartitionLog()
     for offset, key in enumerate((b"k" * 1_000_000, b"k" * 801, b"k" * 800)):
         log.receive(offset, key, b"ClusterOpened")

@@ -3,10 +3,10 @@
 from pydantic import Field, ValidationInfo, field_validator
 
 from shadowtime.services.wait_bound.binomial import minimum_history
-from shadowtime.shared.spec import SpecKeys
+from shadowtime.shared.spec import SpecSettings
 
 
-class BoundKeys(SpecKeys):
+class BoundSettings(SpecSettings):
     """Settings that every bound has."""
 
     quantile: float = Field(

@@ -6,13 +6,13 @@ from typing import Annotated, Literal
 from pydantic import BeforeValidator, Field
 
 from shadowtime.services.scheduler.orders import CandidateWeight
-from shadowtime.shared.spec import SpecKeys
+from shadowtime.services.scheduler.policy_settings import PolicySettings
 
 SYNONYMS = {"BF": "fcfs", "1/L": "expected"}
 """What other policies call orders of ours."""
 
 
-class ProbabilisticKeys(SpecKeys):
+class ProbabilisticSettings(PolicySettings):
     """Settings of `Probabilistic`."""
 
     tau: float = Field(0.05, gt=0, le=1, description="a candidate starts if it delays the head with less than this")

@@ -1,0 +1,66 @@
+"""Settings that policies share: what they make of predictions and adjusted requests, and whether they are run ahead.
+
+They are left out of a SPEC where they are at their defaults, so that runs from before they existed go on.
+"""
+
+from typing import Any, Literal
+
+from pydantic import Field
+
+from shadowtime.shared.spec import SpecSettings
+
+
+def unless_default(default: Any, description: str) -> Any:
+    """Return the field of a key that a SPEC spells out only where it has another value than its default."""
+    return Field(default, description=description, exclude_if=lambda value: value == default)
+
+
+class PolicySettings(SpecSettings):
+    """Settings of every policy: the uses of adjusted requests, and of outlived predictions.
+
+    The regular scheme of Tang et al. (P4, section 4.4) has all three switches on, the selective one all but `running`.
+    Where nothing is adjusted or predicted they change nothing.
+
+    Parameters
+    ----------
+    queue
+        Whether adjusted requests order queue and candidates, where run times do.
+    candidates
+        Whether a waiting job is planned to run for its adjusted request at most; so is one that starts, until the
+        next pass.
+    running
+        Whether a running one is; past it, see `expected_end`.
+    distribution
+        To a policy that weighs distributions adjusted requests are nothing, the upper end of distributions in the place
+        of the request (where the switch for such a job is on), or what reweighs distributions (`adjusted_prior`).
+    fallback
+        The corrections of an outlived prediction, see `expected_end`.
+    """
+
+    queue: bool = unless_default(True, "the queue is ordered by adjusted requests, where run times order it")
+    candidates: bool = unless_default(True, "a candidate for backfilling is taken to run for its adjusted request")
+    running: bool = unless_default(False, "and so is a running job; past it, for five minutes more each time")
+    distribution: Literal["limit", "prior", "ignore"] = unless_default(
+        "limit",
+        "to a policy that weighs distributions an adjusted request is their upper end, reweighs them, or is nothing",
+    )
+    fallback: Literal["request", "incremental"] = unless_default(
+        "request",
+        "a job that has outlived its prediction is taken to run to its request, or a little longer each time (EASY++)",
+    )
+
+
+class ForecastSettings(PolicySettings):
+    """Settings of a policy whose waits can be forecast."""
+
+    forecast: bool = unless_default(
+        False, "tell at each submission how long the job will wait: the policy, run ahead on predictions"
+    )
+
+
+class PlanSettings(ForecastSettings):
+    """Settings of a policy that decides by run times."""
+
+    plan: Literal["predicted", "requested"] = unless_default(
+        "predicted", "run times that it decides by; forecasts let jobs run as predicted either way"
+    )

@@ -1,0 +1,81 @@
+"""What has been counted of a run so far, all that its scores are made of."""
+
+from typing import Any
+
+from shadowtime.services.scoreboard.calibration import Calibration
+from shadowtime.services.scoreboard.capacity import Capacity
+from shadowtime.services.scoreboard.coverage import WaitBoundCoverage
+from shadowtime.services.scoreboard.run_time_distribution import RunTimeDistributionScores
+from shadowtime.services.scoreboard.run_time_errors import RunTimeErrors
+from shadowtime.services.scoreboard.wait_forecasts import WaitForecastErrors
+from shadowtime.services.scoreboard.waits import WaitScores
+from shadowtime.services.scoreboard.walltime_accuracy import WalltimeAccuracy
+from shadowtime.shared.bounds import saturated, storable
+from shadowtime.shared.scores import PolicyScores, Scores
+
+
+class Tally:
+    """The parts that count, each of one kind of score; the stage feeds them."""
+
+    def __init__(self) -> None:
+        self.waits = WaitScores()
+        self.run_times = RunTimeErrors()
+        self.distributions = RunTimeDistributionScores()
+        self.accuracy = WalltimeAccuracy()
+        self.calibration = Calibration()
+        self.coverage = WaitBoundCoverage()
+        self.forecasts = WaitForecastErrors()
+        self.capacity = Capacity()
+        self.scheduling_points = 0
+        self.ended_at_limit = 0
+        self.killed = 0
+        self.wasted_processor_seconds = 0
+
+    def scores(self) -> Scores:
+        """Return the scores as of now."""
+        return Scores(
+            policy=PolicyScores(
+                **self.waits.summary(self.capacity.until(self.waits.last_end)),
+                ended_at_limit=self.ended_at_limit,
+                killed=self.killed,
+                wasted_processor_seconds=saturated(self.wasted_processor_seconds),
+                scheduling_points=self.scheduling_points,
+            ),
+            run_time=self.run_times.scores().model_copy(update=self.distributions.summary()),
+            adjustment=self.accuracy.scores(),
+            calibration=self.calibration.scores(),
+            wait_bounds=self.coverage.scores(),
+            wait_forecast=self.forecasts.scores(),
+        )
+
+    def snapshot(self) -> dict[str, Any]:
+        """Return the whole state as plain values."""
+        return {
+            "waits": self.waits.snapshot(),
+            "run_times": self.run_times.snapshot(),
+            "distributions": self.distributions.snapshot(),
+            "accuracy": self.accuracy.snapshot(),
+            "calibration": self.calibration.snapshot(),
+            "coverage": self.coverage.snapshot(),
+            "forecasts": self.forecasts.snapshot(),
+            "capacity": self.capacity.snapshot(),
+            "scheduling_points": self.scheduling_points,
+            "ended_at_limit": self.ended_at_limit,
+            "killed": self.killed,
+            **storable({"wasted_processor_seconds": self.wasted_processor_seconds}),
+        }
+
+    def restore(self, state: dict[str, Any]) -> None:
+        """Take on what `snapshot` returned."""
+        self.waits.restore(state["waits"])
+        self.run_times.restore(state["run_times"])
+        self.distributions.restore(state["distributions"])
+        self.accuracy.restore(state["accuracy"])
+        self.calibration.restore(state["calibration"])
+        self.coverage.restore(state["coverage"])
+        self.forecasts.restore(state["forecasts"])
+        self.capacity.restore(state["capacity"])
+        self.scheduling_points = state["scheduling_points"]
+        self.ended_at_limit = state["ended_at_limit"]
+        self.killed = state["killed"]
+        self.wasted_processor_seconds = int(state["wasted_processor_seconds"])

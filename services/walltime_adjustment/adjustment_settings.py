@@ -1,0 +1,17 @@
+"""Settings that every scheme has."""
+
+from typing import Literal
+
+from pydantic import Field
+
+from shadowtime.shared.spec import SpecSettings
+
+
+class AdjustmentSettings(SpecSettings):
+    """Settings of every scheme that adjusts."""
+
+    threshold: float = Field(0.5, gt=0, le=1, description="no request is cut below this share of itself")
+    minimum: int = Field(10, ge=1, le=10_000, description="ended jobs that a key needs")
+    rank: Literal["nearest", "cobalt"] = Field(
+        "nearest", description="the percentile of n ratios: the nearest rank, or the index of the Cobalt scheduler"
+    )
