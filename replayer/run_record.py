@@ -6,13 +6,11 @@ from functools import cached_property
 from hashlib import sha256
 
 import numpy as np
-from numpy.typing import NDArray
 
 from shadowtime.replayer.comparison import Plan
 from shadowtime.replayer.records import DecisionLog, Schedule
+from shadowtime.shared.arrays import Integers
 from shadowtime.shared.events import Envelope, JobEnded, JobStarted, JobSubmitted
-
-Integers = NDArray[np.int64]
 
 NO_BOUND = -1
 

@@ -5,9 +5,7 @@ from hashlib import blake2b
 import numpy as np
 import numpy.typing as npt
 
-Integers = npt.NDArray[np.int64]
-Floats = npt.NDArray[np.float64]
-
+from shadowtime.shared.arrays import Floats, Integers
 
 Bits = npt.NDArray[np.uint64]
 

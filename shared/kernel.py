@@ -4,9 +4,10 @@ import os
 from collections.abc import Callable, Iterator
 from contextlib import contextmanager
 from pathlib import Path
-from typing import Any, TypeVar, cast
+from typing import Any, TypeVar, cast, get_args, get_origin, get_type_hints
 
 import numba
+from numba import types
 from numba.core.caching import UserProvidedCacheLocator
 
 Function = TypeVar("Function", bound=Callable[..., object])
@@ -30,18 +31,40 @@ class CompiledBefore(UserProvidedCacheLocator):
         os.makedirs(self.get_cache_path(), exist_ok=True)  # type: ignore[no-untyped-call]
 
 
-def kernel(signature: str) -> Callable[[Function], Function]:
-    """Return a decorator that compiles a pure function over arrays for one explicit `signature`.
+def kernel(function: Function) -> Function:
+    """Compile a pure function over arrays, for the one signature that its annotations say.
 
-    Compilation happens at import and is cached, so importing `shadowtime.services.pipeline` warms every kernel.
-    The uncompiled function stays reachable as `.py_func`, for tests.
+    They are numbers, arrays of `shared.arrays`, and tuples of these, named ones too. Compilation happens at import and
+    is cached, so importing `shadowtime.services.pipeline` warms every kernel. The uncompiled function stays reachable
+    as `.py_func`, for tests.
     """
+    told = get_type_hints(function, include_extras=True)
+    returned = _compiled_as(told.pop("return"))
+    with _cached_by_the_user():
+        compiled = numba.njit(returned(*map(_compiled_as, told.values())), cache=True, nogil=True)(function)
+    return cast("Function", compiled)
 
-    def compile_function(function: Function) -> Function:
-        with _cached_by_the_user():
-            return cast("Function", numba.njit(signature, cache=True, nogil=True)(function))
 
-    return compile_function
+NUMBERS: dict[object, Any] = {int: types.int64, float: types.float64, bool: types.boolean, type(None): types.void}
+
+
+def _compiled_as(annotation: Any) -> Any:
+    """Return numba's type for an annotation.
+
+    >>> from shadowtime.shared.arrays import Integers
+    >>> _compiled_as(tuple[int, Integers])
+    Tuple(int64, array(int64, 1d, C))
+    """
+    tuple_of: Any = types.BaseTuple.from_types
+    if annotation in NUMBERS:
+        return NUMBERS[annotation]
+    if hasattr(annotation, "_fields"):  # a NamedTuple
+        parts = get_type_hints(annotation, include_extras=True).values()
+        return tuple_of([*map(_compiled_as, parts)], annotation)
+    if get_origin(annotation) is tuple:
+        return tuple_of([*map(_compiled_as, get_args(annotation))])
+    (array,) = annotation.__metadata__
+    return eval(array, {}, vars(types))  # noqa: S307 - one of ours, from shared.arrays
 
 
 @contextmanager

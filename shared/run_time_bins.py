@@ -7,8 +7,8 @@ import math
 from typing import Final
 
 import numpy as np
-import numpy.typing as npt
 
+from shadowtime.shared.arrays import Floats
 from shadowtime.shared.kernel import kernel
 from shadowtime.shared.message import MAX_DURATION
 
@@ -17,11 +17,11 @@ BINS: Final = 1 + math.ceil(math.log(MAX_DURATION) / math.log(RATIO))
 EDGES: Final = np.array([0.0, *(RATIO**j for j in range(BINS))])
 """Seconds, shape (BINS + 1,); reaches past the longest time that a message can carry (P0, section 4.1)."""
 
-Masses = npt.NDArray[np.float64]
+Masses = Floats
 """Probability of each bin from bin 0 on; shape (bins,), bins at most BINS."""
 
 
-@kernel("int64(float64)")
+@kernel
 def bin_of(run_time: float) -> int:
     """Return the bin that holds `run_time`, in seconds.
 
@@ -38,8 +38,8 @@ def bin_of(run_time: float) -> int:
     return low
 
 
-@kernel("float64(float64[::1], float64)")
-def mean_run_time(masses: Masses, limit: float) -> float:
+@kernel
+def mean_run_time(masses: Floats, limit: float) -> float:
     """Return the mean run time in seconds of jobs that are ended at `limit`; infinity bounds nothing.
 
     The masses need not add up to 1. O(bins).

@@ -9,11 +9,12 @@ import math
 
 import numpy as np
 
+from shadowtime.shared.arrays import Floats
 from shadowtime.shared.kernel import kernel
-from shadowtime.shared.run_time_bins import EDGES, Masses, bin_of
+from shadowtime.shared.run_time_bins import EDGES, bin_of
 
 
-@kernel("float64(float64, float64)")
+@kernel
 def occupied_time(run_time: float, limit: float) -> float:
     """Return how long a job takes up the machine, in seconds.
 
@@ -23,7 +24,7 @@ def occupied_time(run_time: float, limit: float) -> float:
     return max(min(run_time, limit), 1.0)
 
 
-@kernel("int64(float64, float64)")
+@kernel
 def outcome_of(run_time: float, limit: float) -> int:
     """Return which outcome this run time was.
 
@@ -34,8 +35,8 @@ def outcome_of(run_time: float, limit: float) -> int:
     return bin_of(limit) + 1 if time >= limit else bin_of(time)
 
 
-@kernel("float64[::1](float64[::1], float64)")
-def outcome_masses(masses: Masses, limit: float) -> Masses:
+@kernel
+def outcome_masses(masses: Floats, limit: float) -> Floats:
     """Return the mass of each outcome; shape (bin of the limit + 2,). Their sum is that of the masses.
 
     >>> outcome_masses(np.array([0.0, 0.0, 0.0, 0.5, 0.25, 0.25]), 1.8**3.5).round(9).tolist()

@@ -3,12 +3,9 @@
 from typing import NamedTuple
 
 import numpy as np
-from numpy.typing import NDArray
 
+from shadowtime.shared.arrays import Floats, Integers
 from shadowtime.shared.chance import uniform
-
-Integers = NDArray[np.int64]
-Floats = NDArray[np.float64]
 
 WEEK = 604_800
 MIN_BLOCKS = 10

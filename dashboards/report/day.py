@@ -6,11 +6,11 @@ from typing import NamedTuple
 
 import numpy as np
 
-from shadowtime.dashboards.report.block_bootstrap import Integers
 from shadowtime.dashboards.report.charts import Axis, Chart, cell, figure, legend, linear, round_marks, table
 from shadowtime.dashboards.report.markup import escape
 from shadowtime.dashboards.report.statistics import DAY, clock_of
 from shadowtime.replayer.run_record import Jobs, RunRecord
+from shadowtime.shared.arrays import Integers
 from shadowtime.shared.formatting import duration
 
 MAX_BARS = 2_000

@@ -31,7 +31,8 @@ from shadowtime.dashboards.report.statistics import (
     slowdowns,
     undominated,
 )
-from shadowtime.replayer.run_record import Integers, RunRecord
+from shadowtime.replayer.run_record import RunRecord
+from shadowtime.shared.arrays import Integers
 from shadowtime.shared.formatting import duration
 
 QUANTILES = (0.05, 0.25, 0.5, 0.75, 0.9, 0.95, 0.99, 1.0)

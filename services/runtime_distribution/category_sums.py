@@ -16,14 +16,11 @@ import math
 from collections.abc import Sequence
 
 import numpy as np
-import numpy.typing as npt
 
-from shadowtime.services.runtime_distribution.prediction_interval import Quantiles, estimate
-from shadowtime.services.runtime_distribution.similar_jobs import Jobs
+from shadowtime.services.runtime_distribution.prediction_interval import estimate
 from shadowtime.services.runtime_distribution.template import PREDICTIONS, Template
+from shadowtime.shared.arrays import Floats, IntegerCube, Integers, IntegerTable
 from shadowtime.shared.kernel import kernel
-
-Table = npt.NDArray[np.int64]
 
 NONE = -1
 
@@ -37,7 +34,7 @@ UNIT = 1 << 20
 """What 1 counts as, of a share of the request or of 1 / processors."""
 
 
-def rules_of(templates: Sequence[Template], history: int) -> Table:
+def rules_of(templates: Sequence[Template], history: int) -> IntegerTable:
     """Return what the templates ask, where so many jobs are remembered in all; shape (templates, 6)."""
     rows = []
     for each in templates:
@@ -48,8 +45,8 @@ def rules_of(templates: Sequence[Template], history: int) -> Table:
     return np.array(rows, np.int64)
 
 
-@kernel("UniTuple(int64, 2)(int64[::1], int64[::1])")
-def values(rule: Table, job: Jobs) -> tuple[int, int]:
+@kernel
+def values(rule: Integers, job: Integers) -> tuple[int, int]:
     """Return what a job counts as: its run time in seconds, or share of the request in units, and what it is fitted on.
 
     >>> from shadowtime.services.runtime_distribution.template import template_of
@@ -72,8 +69,8 @@ def values(rule: Table, job: Jobs) -> tuple[int, int]:
     return min(y, rule[MAX_VALUE]), min(x, rule[MAX_VALUE])
 
 
-@kernel("void(int64, int64, int64, int64[::1], int64[:, ::1], int64[:, ::1])")
-def count(slot: int, category: int, sign: int, rule: Table, jobs: Jobs, sums: Table) -> None:
+@kernel
+def count(slot: int, category: int, sign: int, rule: Integers, jobs: IntegerTable, sums: IntegerTable) -> None:
     """Add the job in a slot to the sums of a category, or with `sign` -1 take it away."""
     y, x = values(rule, jobs[slot])
     row = sums[category]
@@ -85,8 +82,10 @@ def count(slot: int, category: int, sign: int, rule: Table, jobs: Jobs, sums: Ta
     row[XY] += sign * x * y
 
 
-@kernel("void(int64, int64, int64[::1], int64[:, ::1], int64[:, ::1], int64[:, ::1])")
-def drop_oldest(slot: int, category: int, rule: Table, jobs: Jobs, chain: Table, sums: Table) -> None:
+@kernel
+def drop_oldest(
+    slot: int, category: int, rule: Integers, jobs: IntegerTable, chain: IntegerTable, sums: IntegerTable
+) -> None:
     """Take the oldest job, which is that in the slot, out of a category."""
     count(slot, category, -1, rule, jobs, sums)
     younger = chain[YOUNGER, slot]
@@ -97,8 +96,10 @@ def drop_oldest(slot: int, category: int, rule: Table, jobs: Jobs, chain: Table,
         chain[OLDER, younger] = NONE
 
 
-@kernel("void(int64, int64[::1], int64[:, ::1], int64[:, ::1], int64[:, :, ::1], int64[:, ::1])")
-def insert(slot: int, found: Table, rules: Table, jobs: Jobs, chains: Table, sums: Table) -> None:
+@kernel
+def insert(
+    slot: int, found: Integers, rules: IntegerTable, jobs: IntegerTable, chains: IntegerCube, sums: IntegerTable
+) -> None:
     """Put the newest job, in a slot, into its categories by template; full ones lose their oldest. O(templates)."""
     for k in range(len(rules)):
         category, chain = found[k], chains[k]
@@ -117,8 +118,8 @@ def insert(slot: int, found: Table, rules: Table, jobs: Jobs, chains: Table, sum
         count(slot, category, 1, rules[k], jobs, sums)
 
 
-@kernel("boolean(int64, int64[:, ::1], int64[:, ::1], int64[:, :, ::1], int64[:, ::1])")
-def remove(slot: int, rules: Table, jobs: Jobs, chains: Table, sums: Table) -> bool:
+@kernel
+def remove(slot: int, rules: IntegerTable, jobs: IntegerTable, chains: IntegerCube, sums: IntegerTable) -> bool:
     """Take the oldest job, in a slot, out of its categories; return whether it leaves one empty. O(templates)."""
     empty = False
     for k in range(len(rules)):
@@ -129,11 +130,16 @@ def remove(slot: int, rules: Table, jobs: Jobs, chains: Table, sums: Table) -> b
     return empty
 
 
-@kernel("Tuple((int64, int64, float64, float64))"
-    "(int64[::1], int64[::1], int64, int64[:, ::1], int64[:, ::1], int64[:, :, ::1], int64[:, ::1], float64[::1])"
-)  # fmt: skip
+@kernel
 def surest(
-    found: Table, job: Jobs, elapsed: int, rules: Table, jobs: Jobs, chains: Table, sums: Table, quantiles: Quantiles
+    found: Integers,
+    job: Integers,
+    elapsed: int,
+    rules: IntegerTable,
+    jobs: IntegerTable,
+    chains: IntegerCube,
+    sums: IntegerTable,
+    quantiles: Floats,
 ) -> tuple[int, int, float, float]:
     """Return the estimate with the narrowest interval for a job that has run for `elapsed` seconds.
 
@@ -180,8 +186,8 @@ def surest(
     return best, behind, value, reach
 
 
-@kernel("int64[:, ::1](int64, int64, int64[:, ::1], int64[:, ::1], int64[:, ::1])")
-def last_jobs(category: int, most: int, jobs: Jobs, chain: Table, sums: Table) -> Jobs:
+@kernel
+def last_jobs(category: int, most: int, jobs: IntegerTable, chain: IntegerTable, sums: IntegerTable) -> IntegerTable:
     """Return the last jobs of a category, last first; shape (at most `most`, 4)."""
     found = np.empty((min(most, sums[category, COUNT]), jobs.shape[1]), np.int64)
     slot = sums[category, NEWEST]

@@ -5,7 +5,6 @@ from abc import abstractmethod
 from typing import ClassVar
 
 import numpy as np
-import numpy.typing as npt
 
 from shadowtime.services.runtime_distribution.remembered_jobs import (
     RememberedJob,
@@ -14,19 +13,20 @@ from shadowtime.services.runtime_distribution.remembered_jobs import (
     as_predicted,
     remembered,
 )
+from shadowtime.shared.arrays import Floats
 from shadowtime.shared.events import JobSubmitted
 from shadowtime.shared.kernel import kernel
 from shadowtime.shared.predictions import RunTimePrediction
 
-Logarithms = npt.NDArray[np.float64]
+Logarithms = Floats
 """Of run times of at least one second, rising; shape (jobs,)."""
 
 MAX_EXPONENT = 700.0
 """What lies beyond is infinite as a floating-point number."""
 
 
-@kernel("UniTuple(float64, 2)(float64[::1], float64)")
-def fit(logarithms: Logarithms, omitted: float) -> tuple[float, float]:
+@kernel
+def fit(logarithms: Floats, omitted: float) -> tuple[float, float]:
     """Return beta0 and beta1 of the line beta0 + beta1 ln t that fits the distribution function best. O(jobs).
 
     Parameters

@@ -3,12 +3,12 @@
 from typing import Any, Final
 
 import numpy as np
-import numpy.typing as npt
 from pydantic import Field
 
 from shadowtime.services.runtime_distribution.hmm import Hmm, HmmSettings
 from shadowtime.services.runtime_distribution.renewed import renew
 from shadowtime.services.runtime_distribution.similar_jobs import BEYOND, SimilarJobs, Weighting
+from shadowtime.shared.arrays import Floats
 from shadowtime.shared.events import Event, JobEnded, JobSubmitted
 from shadowtime.shared.kernel import kernel
 from shadowtime.shared.predictions import RunTimePrediction
@@ -17,7 +17,7 @@ from shadowtime.shared.run_time_bins import Masses
 from shadowtime.shared.run_time_outcomes import outcome_masses, outcome_of
 from shadowtime.shared.spec import SpecSettings
 
-Weights = npt.NDArray[np.float64]
+Weights = Floats
 """Of each expert, adding up to 1; shape (experts,)."""
 
 MIN_LIKELIHOOD: Final = 1e-6
@@ -55,8 +55,8 @@ class ExpertsSettings(SpecSettings):
     hmm: bool = Field(False, description="whether the posterior mixture of `hmm` is one more expert")
 
 
-@kernel("float64[::1](float64[::1], float64[::1], float64)")
-def reweighted(weights: Weights, said: Weights, rate: float) -> Weights:
+@kernel
+def reweighted(weights: Floats, said: Floats, rate: float) -> Floats:
     """Return the weights after an outcome of which each expert had `said` a probability; all of shape (experts,).
 
     They move by `rate` towards the probability of each expert to have been the one that the outcome came from, which is

@@ -3,7 +3,6 @@
 from collections.abc import Iterable
 
 import numpy as np
-import numpy.typing as npt
 from pydantic import Field
 
 from shadowtime.services.runtime_distribution.remembered_jobs import (
@@ -13,6 +12,7 @@ from shadowtime.services.runtime_distribution.remembered_jobs import (
     as_predicted,
     remembered,
 )
+from shadowtime.shared.arrays import Floats
 from shadowtime.shared.events import JobSubmitted
 from shadowtime.shared.predictions import RunTimePrediction
 
@@ -23,7 +23,6 @@ MIN_ENDED = 2
 """Ended jobs without which a mean is not taken, nor the variance known by which it is weighed."""
 
 Key = tuple[int, ...]
-Floats = npt.NDArray[np.float64]
 
 
 class GibbonsSettings(RememberingSettings):

@@ -9,7 +9,6 @@ from numpy.random import PCG64, Generator
 from pydantic import Field, ValidationInfo, field_validator
 
 from shadowtime.services.runtime_distribution.hmm_filter import (
-    Floats,
     Model,
     add_unfinished,
     forward,
@@ -19,6 +18,7 @@ from shadowtime.services.runtime_distribution.hmm_filter import (
 )
 from shadowtime.services.runtime_distribution.hmm_learning import Method, learn, start, unlearned
 from shadowtime.services.runtime_distribution.packed_table import packed, unpacked
+from shadowtime.shared.arrays import Floats
 from shadowtime.shared.events import Event, JobEnded, JobStarted, JobSubmitted
 from shadowtime.shared.message import Count
 from shadowtime.shared.predictions import RunTimePrediction

@@ -8,13 +8,12 @@ import math
 from typing import Final, NamedTuple
 
 import numpy as np
-import numpy.typing as npt
 
+from shadowtime.shared.arrays import CountTable, Floats, FloatTable, Integers
 from shadowtime.shared.kernel import kernel
 from shadowtime.shared.run_time_bins import EDGES, bin_of
 
-Floats = npt.NDArray[np.float64]
-Counts = npt.NDArray[np.uint16]
+Counts = CountTable
 """Ended jobs by slice of arrival and bin of run time; shape (slices, bins)."""
 
 IMPOSSIBLE: Final = 1e-300
@@ -37,8 +36,8 @@ class Model(NamedTuple):
         return sojourn
 
 
-@kernel("float64[:, ::1](uint16[:, ::1], float64[:, ::1])")
-def log_likelihoods(counts: Counts, emission: Floats) -> Floats:
+@kernel
+def log_likelihoods(counts: CountTable, emission: FloatTable) -> FloatTable:
     """Return the logarithm of the probability of each slice's jobs in each state, up to a constant per slice.
 
     Shape (slices, states). O(slices bins + states (bins + non-zero counts)).
@@ -61,8 +60,8 @@ def log_likelihoods(counts: Counts, emission: Floats) -> Floats:
     return found
 
 
-@kernel("void(float64[:, ::1], int64[::1], float64[::1], float64[:, ::1])")
-def add_unfinished(likelihoods: Floats, slices: npt.NDArray[np.int64], elapsed: Floats, emission: Floats) -> None:
+@kernel
+def add_unfinished(likelihoods: FloatTable, slices: Integers, elapsed: Floats, emission: FloatTable) -> None:
     """Add to `likelihoods` (slices, states), in place, that some jobs still run: log Pr(run time > elapsed | state).
 
     Parameters
@@ -94,8 +93,8 @@ def add_unfinished(likelihoods: Floats, slices: npt.NDArray[np.int64], elapsed: 
                 likelihoods[slices[job], state] += math.log(tail)
 
 
-@kernel("float64[:, ::1](float64[:, ::1], float64[:, ::1], float64[::1])")
-def forward(likelihoods: Floats, transition: Floats, prior: Floats) -> Floats:
+@kernel
+def forward(likelihoods: FloatTable, transition: FloatTable, prior: Floats) -> FloatTable:
     """Return the probability of each state in each slice, given the evidence up to that slice; (slices, states).
 
     Parameters
@@ -137,8 +136,8 @@ def forward(likelihoods: Floats, transition: Floats, prior: Floats) -> Floats:
     return filtered
 
 
-@kernel("float64[::1](float64[::1], float64[:, ::1], int64)")
-def propagate(belief: Floats, transition: Floats, slices: int) -> Floats:
+@kernel
+def propagate(belief: Floats, transition: FloatTable, slices: int) -> Floats:
     """Return the probability of each state `slices` slices without evidence later; shape (states,).
 
     By repeated squaring: O(states² log slices) for a single slice, O(states³ log slices) else.
@@ -168,8 +167,8 @@ def propagate(belief: Floats, transition: Floats, slices: int) -> Floats:
     return result
 
 
-@kernel("float64[::1](float64[::1], float64[:, ::1], int64)")
-def idled(belief: Floats, transition: Floats, slices: int) -> Floats:
+@kernel
+def idled(belief: Floats, transition: FloatTable, slices: int) -> Floats:
     """Return the probability of each state after so many slices without jobs, filtered one by one; shape (states,).
 
     To the last digit what `forward` and `propagate` give slice by slice. O(states² slices).

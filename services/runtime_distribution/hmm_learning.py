@@ -12,7 +12,8 @@ from typing import Final, Literal, NamedTuple
 import numpy as np
 from numpy.random import Generator
 
-from shadowtime.services.runtime_distribution.hmm_filter import Counts, Floats, Model, forward, log_likelihoods
+from shadowtime.services.runtime_distribution.hmm_filter import Counts, Model, forward, log_likelihoods
+from shadowtime.shared.arrays import CountTable, Floats, FloatTable
 from shadowtime.shared.kernel import kernel
 
 PASSES: Final = 3
@@ -157,8 +158,8 @@ PASS: Final[dict[Method, Callable[[Counts, Model], tuple[Model, Floats]]]] = {
 }
 
 
-@kernel("Tuple((float64[:, ::1], float64[:, ::1]))(float64[:, ::1], float64[:, ::1])")
-def smooth(filtered: Floats, transition: Floats) -> tuple[Floats, Floats]:
+@kernel
+def smooth(filtered: FloatTable, transition: FloatTable) -> tuple[FloatTable, FloatTable]:
     """Return the probability of each state in each slice given all slices, and the expected steps between states.
 
     Shapes (slices, states) and (states, states). O(slices states²).
@@ -186,8 +187,8 @@ def smooth(filtered: Floats, transition: Floats) -> tuple[Floats, Floats]:
     return smoothed, steps
 
 
-@kernel("float64[:, ::1](uint16[:, ::1], float64[:, ::1])")
-def jobs_of_states(counts: Counts, shares: Floats) -> Floats:
+@kernel
+def jobs_of_states(counts: CountTable, shares: FloatTable) -> FloatTable:
     """Return the jobs of each state by bin (states, bins), where `shares` (slices, states) divides each slice.
 
     >>> jobs_of_states(np.array([[4, 0], [0, 2]], np.uint16), np.array([[1.0, 0.0], [0.5, 0.5]])).tolist()

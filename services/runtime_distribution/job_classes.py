@@ -6,6 +6,7 @@ from typing import Any
 
 import numpy as np
 
+from shadowtime.shared.arrays import Floats, FloatTable
 from shadowtime.shared.events import JobSubmitted
 from shadowtime.shared.kernel import kernel
 from shadowtime.shared.run_time_bins import BINS, Masses, bin_of
@@ -16,8 +17,8 @@ BACKING = 20.0
 Class = tuple[int, ...]
 
 
-@kernel("float64[::1](float64[:,::1])")
-def backed(counts: Masses) -> Masses:
+@kernel
+def backed(counts: FloatTable) -> Floats:
     """Return the distribution of the last of nested classes, each backed by the one before; shape (bins,).
 
     Parameters

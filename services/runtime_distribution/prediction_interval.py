@@ -3,12 +3,10 @@
 import math
 
 import numpy as np
-import numpy.typing as npt
 from scipy.special import stdtrit
 
+from shadowtime.shared.arrays import Floats
 from shadowtime.shared.kernel import kernel
-
-Quantiles = npt.NDArray[np.float64]
 
 MIN_DEVIATION = 1.0
 """Seconds; no smaller standard deviation is believed, so that two equal run times do not claim to know it all."""
@@ -17,7 +15,7 @@ MIN_SPREAD = 1e-13
 """Variance of x over its mean square; what is less is an error of rounding."""
 
 
-def t_quantiles(confidence: float, degrees: int) -> Quantiles:
+def t_quantiles(confidence: float, degrees: int) -> Floats:
     """Return how many standard errors an interval of this confidence reaches to either side, by degrees of freedom.
 
     Shape (degrees + 1,); with none there is no interval, so the first is infinite.
@@ -28,7 +26,7 @@ def t_quantiles(confidence: float, degrees: int) -> Quantiles:
     return np.concatenate(([math.inf], stdtrit(np.arange(1, degrees + 1), (1 + confidence) / 2)))
 
 
-@kernel("UniTuple(float64, 2)(boolean, int64, float64, float64, float64, float64, float64, float64, float64)")
+@kernel
 def estimate(
     fitted: bool, n: int, y: float, yy: float, x: float, xx: float, xy: float, at: float, scale: float
 ) -> tuple[float, float]:

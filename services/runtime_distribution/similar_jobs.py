@@ -4,17 +4,17 @@ from collections.abc import Sequence
 from typing import Any, NamedTuple
 
 import numpy as np
-import numpy.typing as npt
 
 from shadowtime.services.runtime_distribution.job_classes import JobClasses
 from shadowtime.services.runtime_distribution.renewed import MAX_OWNERS, renew
+from shadowtime.shared.arrays import Floats, FloatTable, Integers, IntegerTable
 from shadowtime.shared.events import JobSubmitted
 from shadowtime.shared.kernel import kernel
 from shadowtime.shared.predictions import RunTimePrediction
 from shadowtime.shared.predictor import Predictor
 from shadowtime.shared.run_time_bins import Masses, bin_of
 
-Jobs = npt.NDArray[np.int64]
+Jobs = IntegerTable
 """Ended jobs, last first, shape (jobs, 4): run time and request in seconds, processors, executable; -1 if unknown."""
 
 UNKNOWN = -1
@@ -54,8 +54,10 @@ class Weighting(NamedTuple):
     scaled: float = 0.0
 
 
-@kernel("float64[:,::1](int64[:,::1], int64[::1], float64[:,::1], float64[::1], float64)")
-def weighted_masses(jobs: Jobs, like: Jobs, weightings: Masses, prior: Masses, beyond: float) -> Masses:
+@kernel
+def weighted_masses(
+    jobs: IntegerTable, like: Integers, weightings: FloatTable, prior: Floats, beyond: float
+) -> FloatTable:
     """Return the distribution that the jobs give under each weighting; shape (weightings, bins). O(weightings · jobs).
 
     Parameters

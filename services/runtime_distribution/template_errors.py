@@ -7,23 +7,22 @@ template is followed over the jobs once, and a set costs no more than picking th
 from collections.abc import Callable, Iterable, Sequence
 
 import numpy as np
-import numpy.typing as npt
 
-from shadowtime.services.runtime_distribution.category_sums import EMPTY, NONE, Table, insert, remove, rules_of, surest
-from shadowtime.services.runtime_distribution.prediction_interval import Quantiles, t_quantiles
+from shadowtime.services.runtime_distribution.category_sums import EMPTY, NONE, insert, remove, rules_of, surest
+from shadowtime.services.runtime_distribution.prediction_interval import t_quantiles
 from shadowtime.services.runtime_distribution.remembered_jobs import UNKNOWN, RememberedJob
-from shadowtime.services.runtime_distribution.similar_jobs import Jobs
 from shadowtime.services.runtime_distribution.template import CHARACTERISTICS, Template
 from shadowtime.services.runtime_distribution.templates import DESCRIBED, TemplatesSettings
+from shadowtime.shared.arrays import Floats, FloatTable, Integers, IntegerTable
 from shadowtime.shared.kernel import kernel
-
-Floats = npt.NDArray[np.float64]
 
 ENDED, SUBMITTED = 0, 1
 
 
-@kernel("float64[:, ::1](int64[:, ::1], int64[::1], int64[:, ::1], int64[:, ::1], int64, float64[::1])")
-def estimates(events: Table, categories: Table, rules: Table, jobs: Jobs, history: int, quantiles: Quantiles) -> Floats:
+@kernel
+def estimates(
+    events: IntegerTable, categories: Integers, rules: IntegerTable, jobs: IntegerTable, history: int, quantiles: Floats
+) -> FloatTable:
     """Return the estimate of one template for each job at its submission, and the reach of its interval.
 
     Parameters
@@ -139,7 +138,7 @@ class TemplateErrors:
         run_times = self._columns["run_time"]
         return float(np.abs(self.points(found) - run_times).sum() / run_times.sum())
 
-    def _categories(self, template: Template) -> Table:
+    def _categories(self, template: Template) -> IntegerTable:
         """Return the category of each job, or `NONE`."""
         fields = [CHARACTERISTICS[each] for each in template.characteristics]
         numbers = np.zeros(len(self._jobs), np.int64)

@@ -11,9 +11,9 @@ import numpy.typing as npt
 from numpy.random import Generator
 
 from shadowtime.services.runtime_distribution.template import CHARACTERISTICS, MAX_TEMPLATES, PREDICTIONS, Template
+from shadowtime.shared.arrays import Floats
 
 Individual = npt.NDArray[np.uint8]
-Floats = npt.NDArray[np.float64]
 
 RANGES: Final = {
     "processors": [1 << power for power in range(10)],

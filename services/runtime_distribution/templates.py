@@ -12,7 +12,6 @@ from shadowtime.services.runtime_distribution.category_sums import (
     EMPTY,
     NONE,
     RELATIVE,
-    Table,
     insert,
     last_jobs,
     remove,
@@ -31,6 +30,7 @@ from shadowtime.services.runtime_distribution.remembered_jobs import (
 from shadowtime.services.runtime_distribution.similar_jobs import BEYOND, Weighting, weighted_masses
 from shadowtime.services.runtime_distribution.template import CHARACTERISTICS, DEFAULT, Template, spelled, templates_of
 from shadowtime.services.runtime_distribution.template_file import spelled_out
+from shadowtime.shared.arrays import IntegerTable
 from shadowtime.shared.bounds import MAX_DURATION
 from shadowtime.shared.events import JobSubmitted
 from shadowtime.shared.predictions import RunTimePrediction, published
@@ -181,7 +181,7 @@ class Templates(Remembering):
                 del categories[key(job)]
                 self._free.append(category)
 
-    def _own(self, job: RememberedJob) -> Table:
+    def _own(self, job: RememberedJob) -> IntegerTable:
         """Return the job's category by template, made where there is none yet; `NONE` where it has none."""
         found = []
         for categories, key_of_job in zip(self._categories, self._settings, strict=True):

@@ -5,9 +5,8 @@ from typing import Any, Literal, NamedTuple
 
 import numpy as np
 
-from shadowtime.services.scheduler.expected_end import Column
 from shadowtime.services.scheduler.job_table import NEVER
-from shadowtime.services.scheduler.plan import Columns
+from shadowtime.shared.arrays import Integers, IntegerTable
 from shadowtime.shared.events import Event, JobEnded, JobSubmitted
 from shadowtime.shared.message import MAX_DURATION
 from shadowtime.shared.speedup import ratio, reshaped_time
@@ -108,7 +107,9 @@ class Shapes:
         """Return the shapes of a job that requests so many processors."""
         return self.shapes.get(job_number, (Shape(processors, 1, 1),))
 
-    def columns(self, job_numbers: Column, processors: Column, run_times: Column) -> tuple[Columns, Columns]:
+    def columns(
+        self, job_numbers: Integers, processors: Integers, run_times: Integers
+    ) -> tuple[IntegerTable, IntegerTable]:
         """Return processors and run times in seconds of each shape, shape (shapes, jobs); no processors: no such shape.
 
         O(jobs).

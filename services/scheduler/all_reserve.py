@@ -1,12 +1,12 @@
 """Backfilling in which every job that cannot start reserves its place, anew at each pass."""
 
-from shadowtime.services.scheduler.expected_end import Column
 from shadowtime.services.scheduler.forecast import Forecaster, PassByPass, Placed, Reserving, as_submitted
 from shadowtime.services.scheduler.job_table import Queue, Running
 from shadowtime.services.scheduler.limits import MAX_STARTS, PLANNED
 from shadowtime.services.scheduler.policy import FITS_NOW, Policy, start
 from shadowtime.services.scheduler.policy_settings import PlanSettings
 from shadowtime.services.scheduler.reserve_pass import reserve_pass
+from shadowtime.shared.arrays import Integers
 from shadowtime.shared.events import CutShort, Start
 from shadowtime.shared.reasons import Reserved
 
@@ -39,7 +39,7 @@ class AllReserve(Policy):
             return None
         return Forecaster(Reserving(Placed(as_submitted, in_turn=False), PassByPass(self, reserve=True)))
 
-    def order(self, now: int, queue: Queue) -> Column:
+    def order(self, now: int, queue: Queue) -> Integers:
         """Return the rank of each waiting job: its arrival."""
         return as_submitted(queue)
 
@@ -52,12 +52,7 @@ class AllReserve(Policy):
             free,
             queue.processors,
             queue.requested_time if self.on_requests else queue.predicted_time,
-            running.processors,
-            running.start_time,
-            running.requested_time if self.on_requests else running.predicted_time,
-            running.adjusted_time,
-            running.requested_time,
-            running.corrections,
+            running.jobs(on_requests=self.on_requests),
             PLANNED,
         )
         starts: list[Start | CutShort] = [

@@ -2,10 +2,11 @@
 
 import numpy as np
 
-from shadowtime.services.scheduler.expected_end import Column, expected_ends
+from shadowtime.services.scheduler.expected_end import RunningJobs, expected_ends
 from shadowtime.services.scheduler.job_table import Queue, Running
+from shadowtime.shared.arrays import Integers
 
-NO_CORRECTIONS: Column = np.empty(0, dtype=np.int64)
+NO_CORRECTIONS: Integers = np.empty(0, dtype=np.int64)
 
 
 class Busy:
@@ -20,11 +21,8 @@ class Busy:
         self.start_times = running.start_time
         self.requested_times = running.requested_time
         self.slots = running.slot
-        starts, requested, limits = running.start_time, running.requested_time, running.limit_time
-        self.expected_ends = expected_ends(
-            now, starts, running.predicted_time, running.adjusted_time, requested, running.corrections
-        )
-        self.limit_times = expected_ends(now, starts, limits, limits, requested, NO_CORRECTIONS) - starts
+        self.expected_ends = expected_ends(now, running.jobs(on_requests=False))
+        self.limit_times = self._ends_at(running.limit_time) - self.start_times
 
     def add(self, first: int, last: int) -> None:
         """Take in waiting jobs, from one row to before another, as started now."""
@@ -38,7 +36,11 @@ class Busy:
         self.slots = np.concatenate((self.slots, queue.slot[rows]))
         self.expected_ends = np.concatenate((self.expected_ends, self.now + queue.predicted_time[rows]))
 
-    def requested_ends(self) -> Column:
+    def requested_ends(self) -> Integers:
         """Return when each job ends at the latest; one that has outlived its request, in a second."""
-        requested = self.requested_times
-        return expected_ends(self.now, self.start_times, requested, requested, requested, NO_CORRECTIONS)
+        return self._ends_at(self.requested_times)
+
+    def _ends_at(self, times: Integers) -> Integers:
+        """Return when each job ends if it runs for these times, in seconds."""
+        jobs = RunningJobs(self.processors, self.start_times, times, times, self.requested_times, NO_CORRECTIONS)
+        return expected_ends(self.now, jobs)

@@ -3,17 +3,14 @@
 from typing import NamedTuple
 
 import numpy as np
-import numpy.typing as npt
 
 from shadowtime.services.scheduler.delay_probability import delay_of
-from shadowtime.services.scheduler.expected_end import Column
 from shadowtime.services.scheduler.recalibration import recalibrated
-from shadowtime.services.scheduler.release_walk import Floats, Table, walk
-from shadowtime.services.scheduler.terminations import ends_of, terminations
+from shadowtime.services.scheduler.release_walk import walk
+from shadowtime.services.scheduler.terminations import Distributions, RunningEnds, ends_of, terminations
+from shadowtime.shared.arrays import Flags, Floats, FloatTable, Integers
 from shadowtime.shared.kernel import kernel
 from shadowtime.shared.slowdown import RUN_TIME_FLOOR
-
-Flags = npt.NDArray[np.bool_]
 
 UNITS = 4000
 """Processors up to which a walk counts every one; beyond it counts in larger units."""
@@ -34,8 +31,8 @@ STATED = len(MEASURES)
 """Where the recalibrated probability stands, behind them; without recalibration it is the exact one."""
 
 
-@kernel("int64[::1](int64[::1], int64)")
-def in_units(processors: Column, unit: int) -> Column:
+@kernel
+def in_units(processors: Integers, unit: int) -> Integers:
     """Return sizes in units, rounded so that any first few of them add up to what they hold, rounded up.
 
     >>> in_units(np.array([1, 1, 1, 1, 5]), 2).tolist()
@@ -62,60 +59,60 @@ class Evaluation(NamedTuple):
     """What `evaluate_candidates` returns."""
 
     accepted: int
-    measures: Table
+    measures: FloatTable
     times: Floats
-    jobs: Column
+    jobs: Integers
     risks: Floats
     resolution: int
     work: int
 
 
-@kernel(
-    "Tuple((int64, float64[:, ::1], float64[::1], int64[::1], float64[::1], int64, int64))"
-    "(int64, int64, float64, int64[::1], int64[::1], int64[::1], int64[::1], int64[::1], int64[::1], int64[::1],"
-    " int64[::1], int64[::1], boolean[::1], float64[:, ::1], float64[::1], boolean, int64, float64, float64,"
-    " float64[:, ::1], boolean, int64)"
-)
+class Candidates(NamedTuple):
+    """Of each candidate, shape (candidates,): size, and when it ends as of a running job that starts now.
+
+    One with a free pass may start whatever it does.
+    """
+
+    processors: Integers
+    predicted_times: Integers
+    limits: Integers
+    slots: Integers
+    free_pass: Flags
+
+
+class Rule(NamedTuple):
+    """Which candidate may start.
+
+    One of which this `measure` of the `MEASURES`, rounded to six digits, is below `tau`, and the exact probability at
+    most `most`. `weights` are those of `recalibrated` for candidates whose measure is not below `tau`, and for those
+    whose is; without any rows nothing is recalibrated. `weigh` is whether the recalibrated probability is what the
+    measure is of, and `most`.
+    """
+
+    measure: int
+    tau: float
+    most: float
+    weights: FloatTable
+    weigh: bool
+
+
+@kernel
 def evaluate_candidates(
     now: int,
     needed: int,
     head_run_time: float,
-    running_processors: Column,
-    start_times: Column,
-    expected: Column,
-    running_limits: Column,
-    running_slots: Column,
-    processors: Column,
-    predicted: Column,
-    limits: Column,
-    slots: Column,
-    free_pass: Flags,
-    histograms: Table,
-    edges: Floats,
-    censor: bool,
-    measure: int,
-    tau: float,
-    most: float,
-    mended: Table,
-    weigh: bool,
+    running: RunningEnds,
+    candidates: Candidates,
+    distributions: Distributions,
+    rule: Rule,
     allowed: int,
-) -> tuple[int, Table, Floats, Column, Floats, int, int]:
+) -> tuple[int, FloatTable, Floats, Integers, Floats, int, int]:
     """Try candidates in the order given until one may start; one walk serves all.
 
     Parameters
     ----------
     needed, head_run_time
         Processors that running jobs must release for the head, and its expected run time in seconds.
-    running_processors, start_times, expected, running_limits, running_slots
-        Of each running job: size, start, expected end if it has no distribution, upper end and slot of the one it has.
-    processors, predicted, limits, slots, free_pass
-        Of each candidate, likewise; one with a free pass may start whatever it does.
-    measure, tau, most
-        A candidate may start if this one of the `MEASURES`, rounded to six digits, is below `tau` and its exact
-        probability is at most `most`.
-    mended, weigh
-        Weights of `recalibrated` for candidates whose measure is not below `tau`, and for those whose is; without any
-        rows nothing is recalibrated. Whether the recalibrated probability is what the measure is of, and `most`.
     allowed
         Work at most; it is counted, and known before anything of that size is allocated.
 
@@ -130,22 +127,24 @@ def evaluate_candidates(
     work
         What it took.
     """
+    processors, edges = candidates.processors, distributions.edges
     count = len(processors)
-    work = EACH * (count + len(running_processors)) * len(edges)
+    work = EACH * (count + len(running.processors)) * len(edges)
     if work > allowed:
         return TOO_MUCH, np.empty((0, 4)), edges[:0], processors[:0], edges[:0], 0, work
     ends, weights = np.empty((count, len(edges))), np.empty((count, len(edges)))
     events = np.empty(count, dtype=np.int64)
     horizon = 0.0
     for c in range(count):
-        times, probabilities = ends_of(now, now, now + predicted[c], limits[c], slots[c], histograms, edges, censor)
+        expected_end = now + candidates.predicted_times[c]
+        times, probabilities = ends_of(now, now, expected_end, candidates.limits[c], candidates.slots[c], distributions)
         events[c] = len(times)
         ends[c, : events[c]], weights[c, : events[c]] = times, probabilities
         horizon = max(horizon, times[-1])
-    if measure == GAIN:
+    if rule.measure == GAIN:
         horizon = np.inf  # its time counts until the head can start, whatever the candidates do
     unit = 0
-    for size in running_processors:
+    for size in running.processors:
         unit = np.gcd(unit, size)
     unit = max(unit, 1)
     units, resolution = -(-(needed + processors.max()) // unit), 0
@@ -157,8 +156,8 @@ def evaluate_candidates(
     kinds = np.unique(sizes)
     at, by, ready, delays, bounds, walked = walk(
         lacking,
-        in_units(running_processors, unit),
-        *terminations(now, horizon, start_times, expected, running_limits, running_slots, histograms, edges, censor),
+        in_units(running.processors, unit),
+        *terminations(now, horizon, running, distributions),
         kinds,
         allowed - work,
     )
@@ -184,16 +183,16 @@ def evaluate_candidates(
                 left = left_time = 0.0
             risks[row] = delays[row, kind] * left
             delay += delays[row, kind] * (left_time - left * at[row])
-        cost = max(delay, 0.0) * max(float(predicted[c]), RUN_TIME_FLOOR)
+        cost = max(delay, 0.0) * max(float(candidates.predicted_times[c]), RUN_TIME_FLOOR)
         gain = max(until_ready, 1.0) * max(head_run_time, RUN_TIME_FLOOR)
         measures[c] = np.round(exact, 6), np.round(bound, 6), np.round(cost / gain, 6), np.round(exact, 6)
-        passes = measures[c, measure] < tau
+        passes = measures[c, rule.measure] < rule.tau
         probability = measures[c, 0]
-        if len(mended):
-            measures[c, STATED] = np.round(recalibrated(mended[int(passes)], measures[c, 0]), 6)
-            if weigh and probability > 0.0:
-                passes = measures[c, measure] * measures[c, STATED] / probability < tau
+        if len(rule.weights):
+            measures[c, STATED] = np.round(recalibrated(rule.weights[int(passes)], measures[c, 0]), 6)
+            if rule.weigh and probability > 0.0:
+                passes = measures[c, rule.measure] * measures[c, STATED] / probability < rule.tau
                 probability = measures[c, STATED]
-        if free_pass[c] or (passes and probability <= most):
+        if candidates.free_pass[c] or (passes and probability <= rule.most):
             return c, measures[: c + 1], at, by, risks, resolution, work
     return -1, measures, at, by, risks[:0], resolution, work

@@ -2,12 +2,13 @@
 
 import numpy as np
 
+from shadowtime.shared.arrays import Floats
 from shadowtime.shared.kernel import kernel
 from shadowtime.shared.run_time_bins import EDGES, Masses
 
 
-@kernel("Tuple((float64[::1], float64[::1]))(float64[::1], float64[::1], float64, float64, boolean)")
-def condition(masses: Masses, edges: Masses, elapsed: float, request: float, censor: bool) -> tuple[Masses, Masses]:
+@kernel
+def condition(masses: Floats, edges: Floats, elapsed: float, request: float, censor: bool) -> tuple[Floats, Floats]:
     """Return when a job may end, in seconds after its start and rising, and with which probabilities.
 
     Within a bin the logarithm of the run time is uniform, so a bin that is cut keeps the share of its logarithm; what

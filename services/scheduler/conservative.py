@@ -6,7 +6,7 @@ import numpy as np
 from pydantic import BeforeValidator, Field
 
 from shadowtime.services.scheduler.adaptation import Mode, Shapes
-from shadowtime.services.scheduler.expected_end import Column, expected_ends
+from shadowtime.services.scheduler.expected_end import expected_ends
 from shadowtime.services.scheduler.job_table import Queue, Running
 from shadowtime.services.scheduler.limits import MAX_STARTS, PLANNED
 from shadowtime.services.scheduler.orders import Order, ranked
@@ -18,7 +18,6 @@ from shadowtime.services.scheduler.plan import (
     STARTS,
     SUBMIT,
     UNPLANNED,
-    Columns,
     Plan,
     carried,
     plan,
@@ -27,6 +26,7 @@ from shadowtime.services.scheduler.plan import (
 from shadowtime.services.scheduler.policy import Policy
 from shadowtime.services.scheduler.policy_settings import PolicySettings
 from shadowtime.services.scheduler.trials import Suspended, Trials
+from shadowtime.shared.arrays import Integers, IntegerTable
 from shadowtime.shared.chance import key_of
 from shadowtime.shared.events import CapacityChanged, ClusterOpened, CutShort, Event, JobEnded, JobStarted, Start
 
@@ -100,7 +100,7 @@ class Conservative(Policy):
         self.on_requests = settings.plan == "requested"
         self.starts_only = settings.shape == "requested"
         self.chance = 0
-        self.reservations: Columns = np.empty((5, 0), dtype=np.int64)
+        self.reservations: IntegerTable = np.empty((5, 0), dtype=np.int64)
         """Of the jobs that waited at the last pass."""
         self.returned: dict[int, Suspended] = {}
         """Reservations of jobs whose trials have ended since then."""
@@ -155,7 +155,7 @@ class Conservative(Policy):
             trials.append(CutShort(by="depth", left=planned.left))
         return starts + trials
 
-    def _carried(self, queue: Queue) -> Columns:
+    def _carried(self, queue: Queue) -> IntegerTable:
         reservations = carried(self.reservations, queue.job_number, queue.submit_time)
         for number, place in self.returned.items():
             row = reservations[NUMBER] == number
@@ -165,13 +165,10 @@ class Conservative(Policy):
         return reservations
 
     def _planned(
-        self, now: int, running: Running, free: int, processors: Columns, run_times: Columns, order: Column
+        self, now: int, running: Running, free: int, processors: IntegerTable, run_times: IntegerTable, order: Integers
     ) -> Plan:
         """Return the plan; the reservations of jobs that run on trial are planned around."""
-        requested = running.requested_time
-        estimates = requested if self.on_requests else running.predicted_time
-        ends = expected_ends(now, running.start_time, estimates, running.adjusted_time, requested, running.corrections)
-        ends = self.trials.cut_short(running, ends)
+        ends = self.trials.cut_short(running, expected_ends(now, running.jobs(on_requests=self.on_requests)))
         starts, shapes = self.reservations[STARTS], self.reservations[SHAPE]
         if not self.settings.guarantees:
             starts = shapes = np.zeros(len(order), dtype=np.int64)

@@ -15,13 +15,14 @@ from collections.abc import Mapping, Sequence
 
 import numpy as np
 
-from shadowtime.services.scheduler.release_walk import UNBOUNDED, Floats, Table, Walk, in_order, walk
+from shadowtime.services.scheduler.release_walk import UNBOUNDED, Walk, in_order, walk
+from shadowtime.shared.arrays import Floats, FloatTable
 from shadowtime.shared.kernel import kernel
 
 
-@kernel("Tuple((float64, float64))(float64[::1], float64[:, ::1], float64[:, ::1], int64, float64[::1], float64[::1])")
+@kernel
 def delay_of(
-    at: Floats, delays: Table, bounds: Table, kind: int, times: Floats, probabilities: Floats
+    at: Floats, delays: FloatTable, bounds: FloatTable, kind: int, times: Floats, probabilities: Floats
 ) -> tuple[float, float]:
     """Return the probability that a candidate delays the head, exactly and as the paper bounds it from below.
 

@@ -7,13 +7,13 @@ import numpy as np
 from pydantic import Field
 
 from shadowtime.services.scheduler.easy_pass import easy_pass
-from shadowtime.services.scheduler.expected_end import Column
 from shadowtime.services.scheduler.forecast import Forecaster, PassByPass
 from shadowtime.services.scheduler.job_table import Queue, Running
 from shadowtime.services.scheduler.limits import MAX_STARTS
 from shadowtime.services.scheduler.orders import CandidateWeight, Order, ranked
 from shadowtime.services.scheduler.policy import FITS_NOW, Policy, backfilled, start
 from shadowtime.services.scheduler.policy_settings import PlanSettings, PolicySettings
+from shadowtime.shared.arrays import Integers
 from shadowtime.shared.chance import key_of
 from shadowtime.shared.events import ClusterOpened, CutShort, Start
 
@@ -59,7 +59,7 @@ class Easy(Policy):
         """Return what runs this policy ahead, pass by pass, where the key `forecast` asks for it."""
         return Forecaster(PassByPass(self, steady=self.steady)) if self.settings.forecast else None
 
-    def order(self, now: int, queue: Queue) -> Column:
+    def order(self, now: int, queue: Queue) -> Integers:
         """Return the rank of each waiting job as a candidate."""
         if self.settings.order == "BF":
             return np.arange(len(queue))
@@ -68,11 +68,11 @@ class Easy(Policy):
         rank[ranked(now, queue, times, self.settings.order, self.settings.weight, self.chance)] = np.arange(len(queue))
         return rank
 
-    def order_times(self, queue: Queue) -> Column:
+    def order_times(self, queue: Queue) -> Integers:
         """Return the run times in seconds that order the queue."""
         return queue.order_request if self.on_requests else queue.order_time
 
-    def rows(self, now: int, queue: Queue) -> Column | None:
+    def rows(self, now: int, queue: Queue) -> Integers | None:
         """Return the rows of the queue in the order in which all are served, candidates too; None: as submitted."""
         return None
 
@@ -94,12 +94,7 @@ class Easy(Policy):
             processors,
             run_times,
             order,
-            running.processors,
-            running.start_time,
-            running.requested_time if self.on_requests else running.predicted_time,
-            running.adjusted_time,
-            running.requested_time,
-            running.corrections,
+            running.jobs(on_requests=self.on_requests),
         )
         starts = [start(queue, row, FITS_NOW) for row in served[: min(heads, MAX_STARTS)]]
         if heads + len(accepted) > MAX_STARTS:
@@ -131,6 +126,6 @@ class EasySjbf(Easy):
     name = "easy-sjbf"
     Settings = PlanSettings
 
-    def order(self, now: int, queue: Queue) -> Column:
+    def order(self, now: int, queue: Queue) -> Integers:
         """Return the run times that order the queue."""
         return self.order_times(queue)

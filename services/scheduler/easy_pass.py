@@ -2,15 +2,16 @@
 
 import numpy as np
 
-from shadowtime.services.scheduler.expected_end import Column, expected_ends
+from shadowtime.services.scheduler.expected_end import RunningJobs, expected_ends
+from shadowtime.shared.arrays import Integers
 from shadowtime.shared.kernel import kernel
 
 BEYOND = 1 << 60
 """A time beyond any other: the shadow time of a head that cannot start."""
 
 
-@kernel("Tuple((int64, int64))(int64, int64, int64[::1], int64[::1])")
-def shadow_of(needed: int, free: int, processors: Column, ends: Column) -> tuple[int, int]:
+@kernel
+def shadow_of(needed: int, free: int, processors: Integers, ends: Integers) -> tuple[int, int]:
     """Return the shadow time of a job that needs `needed` processors, and the extra processors at that time.
 
     The shadow time is the earliest at which running jobs (holding `processors`, expected to end at `ends`) will have
@@ -34,24 +35,15 @@ def shadow_of(needed: int, free: int, processors: Column, ends: Column) -> tuple
     return shadow_time, free - needed
 
 
-@kernel(
-    "Tuple((int64, int64, int64, int64[::1]))"
-    "(int64, int64, int64[::1], int64[::1], int64[::1], int64[::1], int64[::1], int64[::1], int64[::1], int64[::1],"
-    " int64[::1])"
-)
+@kernel
 def easy_pass(
     now: int,
     free: int,
-    processors: Column,
-    run_times: Column,
-    order: Column,
-    running_processors: Column,
-    start_times: Column,
-    predicted_times: Column,
-    adjusted_times: Column,
-    requested_times: Column,
-    corrections: Column,
-) -> tuple[int, int, int, Column]:
+    processors: Integers,
+    run_times: Integers,
+    order: Integers,
+    running: RunningJobs,
+) -> tuple[int, int, int, Integers]:
     """Return how many jobs start from the head of the queue, the blocked head's shadow, and the backfilled rows.
 
     Parameters
@@ -59,8 +51,6 @@ def easy_pass(
     processors, run_times, order
         Of each waiting job, in order of the queue: size, expected run time in seconds, and the rank by which
         candidates are tried (least first, ties in order of the queue).
-    running_processors, start_times, predicted_times, adjusted_times, requested_times, corrections
-        Of each running job: size, and what `expected_ends` takes.
 
     Returns
     -------
@@ -80,9 +70,8 @@ def easy_pass(
             fitting += 1
     if fitting == 0:
         return heads, 0, 0, rows[:0]
-    sizes = np.concatenate((running_processors, processors[:heads]))
-    running_ends = expected_ends(now, start_times, predicted_times, adjusted_times, requested_times, corrections)
-    ends = np.concatenate((running_ends, now + run_times[:heads]))
+    sizes = np.concatenate((running.processors, processors[:heads]))
+    ends = np.concatenate((expected_ends(now, running), now + run_times[:heads]))
     shadow_time, extra = shadow_of(processors[heads], free, sizes, ends)
     # What fails now fails later in the pass too, for free and extra processors only shrink: sort the rest alone.
     able = 0

@@ -1,11 +1,11 @@
 """When a running job is expected to end, also once it has outlived its prediction."""
 
+from typing import NamedTuple
+
 import numpy as np
-import numpy.typing as npt
 
+from shadowtime.shared.arrays import Integers
 from shadowtime.shared.kernel import kernel
-
-Column = npt.NDArray[np.int64]
 
 CORRECTIONS: dict[str, tuple[int, ...]] = {
     "request": (),
@@ -23,36 +23,42 @@ So does Cobalt, the scheduler of Tang et al. (spec 5.3).
 """
 
 
-@kernel("int64[::1](int64, int64[::1], int64[::1], int64[::1], int64[::1], int64[::1])")
-def expected_ends(
-    now: int,
-    start_times: Column,
-    predicted_times: Column,
-    adjusted_times: Column,
-    requested_times: Column,
-    corrections: Column,
-) -> Column:
+class RunningJobs(NamedTuple):
+    """Of each running job, shape (jobs,): processors, and what `expected_ends` takes; `corrections` are of all."""
+
+    processors: Integers
+    start_times: Integers
+    predicted_times: Integers
+    adjusted_times: Integers
+    requested_times: Integers
+    corrections: Integers
+
+
+@kernel
+def expected_ends(now: int, running: RunningJobs) -> Integers:
     """Return the time at which each running job is expected to end, in seconds.
 
     A job is expected to run as predicted; if it has outlived that, as the corrections say; then to its adjusted
     request, and past that, for `GRACE` more seconds from now. It is never expected to run beyond its request, and once
     it has, for one more second (spec G9: the lower limit wins). O(jobs).
 
-    >>> import numpy as np
-    >>> none = np.array([], dtype=np.int64)
-    >>> starts, adjusted, requested = np.array([0, 0, 0]), np.array([300, 300, 90]), np.array([300, 300, 800])
-    >>> expected_ends(100, starts, np.array([150, 60, 90]), adjusted, requested, none).tolist()
+    >>> from typing import NamedTuple
+
+    import numpy as np
+    >>> sizes, starts, predicted = np.array([1, 1, 1]), np.array([0, 0, 0]), np.array([150, 60, 90])
+    >>> adjusted, requested, none = np.array([300, 300, 90]), np.array([300, 300, 800]), np.array([], dtype=np.int64)
+    >>> expected_ends(100, RunningJobs(sizes, starts, predicted, adjusted, requested, none)).tolist()
     [150, 300, 400]
     """
-    ends = np.empty_like(start_times)
-    for job in range(len(start_times)):
-        elapsed = now - start_times[job]
-        run_time = predicted_times[job]
-        for correction in corrections:
+    ends = np.empty_like(running.start_times)
+    for job in range(len(running.start_times)):
+        elapsed = now - running.start_times[job]
+        run_time = running.predicted_times[job]
+        for correction in running.corrections:
             if run_time > elapsed:
                 break
-            run_time = predicted_times[job] + correction
+            run_time = running.predicted_times[job] + correction
         if run_time <= elapsed:
-            run_time = adjusted_times[job] if adjusted_times[job] > elapsed else elapsed + GRACE
-        ends[job] = start_times[job] + max(min(run_time, requested_times[job]), elapsed + 1)
+            run_time = running.adjusted_times[job] if running.adjusted_times[job] > elapsed else elapsed + GRACE
+        ends[job] = running.start_times[job] + max(min(run_time, running.requested_times[job]), elapsed + 1)
     return ends

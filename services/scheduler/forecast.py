@@ -15,7 +15,7 @@ from typing import NamedTuple, Protocol
 import numpy as np
 
 from shadowtime.services.scheduler.easy_pass import BEYOND
-from shadowtime.services.scheduler.expected_end import Column, expected_ends
+from shadowtime.services.scheduler.expected_end import RunningJobs, expected_ends
 from shadowtime.services.scheduler.job_table import Queue, Running
 from shadowtime.services.scheduler.reservations import Reservations
 from shadowtime.services.scheduler.run_ahead import (
@@ -30,13 +30,13 @@ from shadowtime.services.scheduler.run_ahead import (
     START,
     TOO_FAR,
     Ahead,
-    Columns,
 )
+from shadowtime.shared.arrays import Integers, IntegerTable
 from shadowtime.shared.events import Event, JobSubmitted, SchedulingPoint
 from shadowtime.shared.message import MAX_DURATION
 from shadowtime.shared.predictions import WaitForecast
 
-NONE: Column = np.array([], dtype=np.int64)
+NONE: Integers = np.array([], dtype=np.int64)
 
 
 class State(NamedTuple):
@@ -57,9 +57,9 @@ class Valid(NamedTuple):
 
     now: int
     until: int
-    ends: Column | Columns
+    ends: Integers | IntegerTable
 
-    def at(self, now: int, ends: Column | Columns) -> bool:
+    def at(self, now: int, ends: Integers | IntegerTable) -> bool:
         """Return whether it is true at a later time, at which running jobs are expected to end at `ends`."""
         return now == self.now or (self.now < now < self.until and np.array_equal(ends, self.ends))
 
@@ -67,12 +67,12 @@ class Valid(NamedTuple):
 NEVER_VALID = Valid(0, 0, NONE)
 
 
-def as_submitted(queue: Queue) -> Column:
+def as_submitted(queue: Queue) -> Integers:
     """Return the rows of the queue."""
     return np.arange(len(queue))
 
 
-def forecast_ends(now: int, running: Running) -> Column:
+def forecast_ends(now: int, running: Running) -> Integers:
     """Return when each running job is forecast to end, in seconds.
 
     A job runs as predicted; if it has outlived that, for twice the time; then to its request (spec 4.3).
@@ -85,7 +85,8 @@ def forecast_ends(now: int, running: Running) -> Column:
     """
     predicted = running.predicted_time
     predicted = np.where(predicted > now - running.start_time, predicted, 2 * predicted)
-    return expected_ends(now, running.start_time, predicted, running.adjusted_time, running.requested_time, NONE)
+    jobs = running.jobs(on_requests=False)
+    return expected_ends(now, jobs._replace(predicted_times=predicted, corrections=NONE))
 
 
 class RunAhead(Protocol):
@@ -118,7 +119,7 @@ class Placed(RunAhead):
         Whether no job starts before the one before it.
     """
 
-    def __init__(self, order: Callable[[Queue], Column], *, in_turn: bool) -> None:
+    def __init__(self, order: Callable[[Queue], Integers], *, in_turn: bool) -> None:
         self.order = order
         self.in_turn = in_turn
         self.reservations: Reservations | None = None
@@ -154,7 +155,7 @@ class Backfilling(Protocol):
     on_requests: bool
     """Whether it plans by requests in the place of predictions."""
 
-    def order(self, now: int, queue: Queue) -> Column:
+    def order(self, now: int, queue: Queue) -> Integers:
         """Return the rank of each waiting job as a candidate."""
         ...
 
@@ -178,7 +179,7 @@ class PassByPass(RunAhead):
         self.reserve = reserve
         self.steady = steady
         self.ahead: Ahead | None = None
-        self.last: Column = NONE
+        self.last: Integers = NONE
         """The job submitted before, as a column of the table of waiting jobs."""
         self.valid = NEVER_VALID
 
@@ -188,8 +189,8 @@ class PassByPass(RunAhead):
         waiting = self.waiting(now, queue, running)
         job = waiting[:, row].copy()
         runs, corrections = self.running(now, running), running.corrections
-        planned = expected_ends(now, runs[START], runs[PREDICTED], runs[ADJUSTED], runs[REQUESTED], corrections)
-        ends = np.stack((runs[END], planned))
+        jobs = RunningJobs(runs[SIZE], runs[START], runs[PREDICTED], runs[ADJUSTED], runs[REQUESTED], corrections)
+        ends = np.stack((runs[END], expected_ends(now, jobs)))
         if self.ahead is None or not self.valid.at(now, ends) or not self.behind_last(job, waiting):
             self.valid = Valid(now, runs[END].min(initial=BEYOND), ends)
             self.ahead = Ahead(now, free, waiting, runs, corrections, reserve=self.reserve)
@@ -201,14 +202,14 @@ class PassByPass(RunAhead):
             self.ahead = None
         return start
 
-    def behind_last(self, job: Column, waiting: Columns) -> bool:
+    def behind_last(self, job: Integers, waiting: IntegerTable) -> bool:
         """Return whether a job cannot start before the one submitted before it."""
         if not self.steady:
             return False
         follows = job[ROW] == self.last[ROW] + 1 == waiting.shape[1] - 1 and job[ORDER] == waiting[ORDER].max()
         return bool(follows and job[SIZE] >= self.last[SIZE] and job[PLANNED] >= self.last[PLANNED])
 
-    def waiting(self, now: int, queue: Queue, running: Running) -> Columns:
+    def waiting(self, now: int, queue: Queue, running: Running) -> IntegerTable:
         """Return the waiting jobs as `run_until_start` takes them."""
         predicted, adjusted, requested = running.once_started(queue)
         on_requests, rows = self.policy.on_requests, np.arange(len(queue))
@@ -225,7 +226,7 @@ class PassByPass(RunAhead):
             )
         )
 
-    def running(self, now: int, running: Running) -> Columns:
+    def running(self, now: int, running: Running) -> IntegerTable:
         """Return the running jobs as `run_until_start` takes them."""
         predicted = running.requested_time if self.policy.on_requests else running.predicted_time
         times = predicted, running.adjusted_time, running.requested_time

@@ -4,11 +4,11 @@ import heapq
 from typing import Any, Literal
 
 import numpy as np
-import numpy.typing as npt
 
 from shadowtime.services.scheduler.adjusted_times import PlannedTimes
-from shadowtime.services.scheduler.expected_end import Column
+from shadowtime.services.scheduler.expected_end import RunningJobs
 from shadowtime.services.scheduler.policy_settings import PolicySettings
+from shadowtime.shared.arrays import Integers, IntegerTable
 from shadowtime.shared.kernel import kernel
 from shadowtime.shared.run_time_bins import BINS
 
@@ -28,8 +28,8 @@ START = SLOT + 1
 SIDES: tuple[Literal["left"], Literal["right"]] = ("left", "right")
 
 
-@kernel("void(int64[:, ::1], int64, int64)")
-def remove_row(table: npt.NDArray[np.int64], size: int, job_number: int) -> None:
+@kernel
+def remove_row(table: IntegerTable, size: int, job_number: int) -> None:
     """Close the gap that a job leaves in the first `size` rows of a table of shape (columns, rows)."""
     at = 0
     while table[0, at] != job_number:
@@ -124,37 +124,37 @@ class JobTable:
         return self._size
 
     @property
-    def job_number(self) -> Column:
+    def job_number(self) -> Integers:
         """Job numbers."""
         return self._table[0, : self._size]
 
     @property
-    def submit_time(self) -> Column:
+    def submit_time(self) -> Integers:
         """Times of submission, in seconds."""
         return self._table[1, : self._size]
 
     @property
-    def processors(self) -> Column:
+    def processors(self) -> Integers:
         """Processors requested, or held."""
         return self._table[2, : self._size]
 
     @property
-    def requested_time(self) -> Column:
+    def requested_time(self) -> Integers:
         """Requested run times in seconds; `NEVER` where none was made."""
         return self._table[REQUESTED, : self._size]
 
     @property
-    def predicted_time(self) -> Column:
+    def predicted_time(self) -> Integers:
         """Predicted run times in seconds, at least 1 and at most the request; the request where none is known."""
         return self._table[self._predicted, : self._size]
 
     @property
-    def limit_time(self) -> Column:
+    def limit_time(self) -> Integers:
         """Upper ends of run-time distributions in seconds, at most the request; `NEVER` where none was made."""
         return self._table[self._limit, : self._size]
 
     @property
-    def slot(self) -> Column:
+    def slot(self) -> Integers:
         """Where `histograms` has the job's run-time distribution; `UNKNOWN` where there is none."""
         return self._table[SLOT, : self._size]
 
@@ -206,12 +206,12 @@ class Queue(JobTable):
         self._order_request = ADJUSTED if settings.queue else REQUESTED
 
     @property
-    def order_time(self) -> Column:
+    def order_time(self) -> Integers:
         """Run times in seconds by which jobs are put in order: predictions, or requests where none is known."""
         return self._table[self._order_time, : self._size]
 
     @property
-    def order_request(self) -> Column:
+    def order_request(self) -> Integers:
         """Requests in seconds by which jobs are put in order."""
         return self._table[self._order_request, : self._size]
 
@@ -237,20 +237,31 @@ class Running(JobTable):
     ) -> None:
         settings = settings or PolicySettings()
         super().__init__(histograms, settings.distribution, shorten=settings.running)
-        self.corrections: Column = np.array(corrections, dtype=np.int64)
+        self.corrections: Integers = np.array(corrections, dtype=np.int64)
         self._adjusted = ADJUSTED if settings.running else REQUESTED
 
     @property
-    def adjusted_time(self) -> Column:
+    def adjusted_time(self) -> Integers:
         """Requests in seconds past which `GRACE` is given: adjusted ones, where running jobs are planned with them."""
         return self._table[self._adjusted, : self._size]
 
     @property
-    def start_time(self) -> Column:
+    def start_time(self) -> Integers:
         """Times of start, in seconds."""
         return self._table[START, : self._size]
 
-    def once_started(self, queue: Queue) -> tuple[Column, Column, Column]:
+    def jobs(self, *, on_requests: bool) -> RunningJobs:
+        """Return what passes take of the running jobs; they are planned with by their predictions, or by requests."""
+        return RunningJobs(
+            self.processors,
+            self.start_time,
+            self.requested_time if on_requests else self.predicted_time,
+            self.adjusted_time,
+            self.requested_time,
+            self.corrections,
+        )
+
+    def once_started(self, queue: Queue) -> tuple[Integers, Integers, Integers]:
         """Return predicted, adjusted and requested times that waiting jobs are planned with once they run."""
         predicted, adjusted = queue._table[self._predicted], queue._table[self._adjusted]
         return predicted[: len(queue)], adjusted[: len(queue)], queue.requested_time

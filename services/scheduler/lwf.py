@@ -4,16 +4,16 @@ from functools import partial
 
 import numpy as np
 
-from shadowtime.services.scheduler.expected_end import Column
 from shadowtime.services.scheduler.forecast import Forecaster, Placed
 from shadowtime.services.scheduler.job_table import Queue, Running
 from shadowtime.services.scheduler.limits import MAX_STARTS
 from shadowtime.services.scheduler.policy import FITS_NOW, Policy, start
 from shadowtime.services.scheduler.policy_settings import PlanSettings
+from shadowtime.shared.arrays import Integers
 from shadowtime.shared.events import CutShort, Start
 
 
-def by_work(queue: Queue, *, on_requests: bool = False) -> Column:
+def by_work(queue: Queue, *, on_requests: bool = False) -> Integers:
     """Return the rows of the queue, least work first; equals in order of (submit time, job number).
 
     Work is processors times run time: predicted, or requested; adjusted where adjusted requests order the queue.

@@ -5,9 +5,9 @@ from typing import Annotated, Literal
 import numpy as np
 from pydantic import Field
 
-from shadowtime.services.scheduler.expected_end import Column
 from shadowtime.services.scheduler.job_table import Queue
-from shadowtime.shared.chance import Floats, uniform
+from shadowtime.shared.arrays import Floats, Integers
+from shadowtime.shared.chance import uniform
 
 Order = Literal["BF", "P", "R", "1/L", "P/L", "R/L"]
 
@@ -26,7 +26,7 @@ PRIORITIES = 3
 """Priorities that are drawn from, 1 to this (P1, section 5)."""
 
 
-def criteria(order: str, drawn: Floats, delays: Column, run_times: Column) -> Floats:
+def criteria(order: str, drawn: Floats, delays: Integers, run_times: Integers) -> Floats:
     """Return what jobs are sorted by, the largest first; shape (jobs,).
 
     Parameters
@@ -50,7 +50,7 @@ def criteria(order: str, drawn: Floats, delays: Column, run_times: Column) -> Fl
     return above / run_times if order.endswith("/L") else above
 
 
-def ranked(now: int, queue: Queue, run_times: Column, order: str, weight: float, chance: int) -> Column:
+def ranked(now: int, queue: Queue, run_times: Integers, order: str, weight: float, chance: int) -> Integers:
     """Return the rows of the queue, largest criterion first; equals in order of (submit time, job number).
 
     Parameters

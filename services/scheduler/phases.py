@@ -3,13 +3,13 @@
 from collections.abc import Iterator
 
 from shadowtime.services.scheduler.adaptation import Shape, Shapes
-from shadowtime.services.scheduler.expected_end import Column
 from shadowtime.services.scheduler.job_table import NEVER, UNKNOWN, Queue
 from shadowtime.services.scheduler.limits import PLANNED
-from shadowtime.services.scheduler.plan import EACH_STEP, FIRST, Columns, Plan
+from shadowtime.services.scheduler.plan import EACH_STEP, FIRST, Plan
 from shadowtime.services.scheduler.profile import FOREVER, take
 from shadowtime.services.scheduler.speculation import Attempt, attempt, hole_of, worthwhile
 from shadowtime.services.scheduler.trials import Known, Suspended, Trials
+from shadowtime.shared.arrays import Integers, IntegerTable
 from shadowtime.shared.events import CutShort, Start
 from shadowtime.shared.message import MAX_DURATION
 from shadowtime.shared.reasons import Reserved, Speculated
@@ -43,9 +43,9 @@ class Phases:
     def __init__(
         self,
         queue: Queue,
-        estimates: Column,
+        estimates: Integers,
         planned: Plan,
-        reservations: Columns | None,
+        reservations: IntegerTable | None,
         free: int,
         shapes: Shapes,
         trials: Trials,
@@ -68,7 +68,7 @@ class Phases:
         self.test_runs = test_runs
         self.work = 0
 
-    def tried(self, rows: Column, most: int) -> Iterator[Start | CutShort]:
+    def tried(self, rows: Integers, most: int) -> Iterator[Start | CutShort]:
         """Yield the trials of waiting jobs in the holes of the plan, in order; each in the first of its shapes.
 
         There are no more than `most`, and no more jobs are looked at than `limits.PLANNED` steps allow; what is left

@@ -3,14 +3,10 @@
 from typing import NamedTuple
 
 import numpy as np
-import numpy.typing as npt
 
-from shadowtime.services.scheduler.expected_end import Column
 from shadowtime.services.scheduler.profile import FOREVER, begin, earliest, fits, merged, take
+from shadowtime.shared.arrays import Integers, IntegerTable
 from shadowtime.shared.kernel import kernel
-
-Columns = npt.NDArray[np.int64]
-"""Several columns of whole numbers, of shape (columns, jobs)."""
 
 UNPLANNED = -1
 
@@ -19,8 +15,8 @@ NUMBER, SUBMIT, STARTS, FIRST, SHAPE = range(5)
 which of its shapes is planned."""
 
 
-@kernel("int64[:, ::1](int64[:, ::1], int64[::1], int64[::1])")
-def carried(reservations: Columns, job_numbers: Column, submit_times: Column) -> Columns:
+@kernel
+def carried(reservations: IntegerTable, job_numbers: Integers, submit_times: Integers) -> IntegerTable:
     """Return the reservations of the jobs that wait now, those of new jobs yet `UNPLANNED`. O(jobs before and now).
 
     Jobs are in order of (submit time, job number), then and now.
@@ -45,12 +41,10 @@ def carried(reservations: Columns, job_numbers: Column, submit_times: Column) ->
     return now
 
 
-@kernel(
-    "Tuple((int64[::1], int64[::1], int64))(int64, int64[:, ::1], int64[::1], int64[::1], int64[::1], int64[:, ::1])"
-)
+@kernel
 def settled(
-    now: int, reservations: Columns, starts: Column, shapes: Column, order: Column, processors: Columns
-) -> tuple[Column, Column, int]:
+    now: int, reservations: IntegerTable, starts: Integers, shapes: Integers, order: Integers, processors: IntegerTable
+) -> tuple[Integers, Integers, int]:
     """Write a plan into the reservations of the waiting jobs; return which start now, which later, and what those hold.
 
     `starts`, `shapes` and `processors` are those of `plan`; jobs come in the given order. O(jobs).
@@ -81,10 +75,10 @@ def settled(
 class Plan(NamedTuple):
     """What `plan` returns."""
 
-    starts: Column
-    shapes: Column
-    times: Column
-    free: Column
+    starts: Integers
+    shapes: Integers
+    times: Integers
+    free: Integers
     steps: int
     left: int
 
@@ -93,25 +87,21 @@ EACH_STEP = 3
 """What a place costs for each step of the profile: looking for it, cutting there and taking it."""
 
 
-@kernel(
-    "Tuple((int64[::1], int64[::1], int64[::1], int64[::1], int64, int64))"
-    "(int64, int64, int64[::1], int64[::1], int64[:, ::1], int64[:, ::1], int64[::1], int64[::1], int64[::1], boolean,"
-    " boolean, int64)"
-)
+@kernel
 def plan(
     now: int,
     idle: int,
-    running_processors: Column,
-    running_ends: Column,
-    processors: Columns,
-    run_times: Columns,
-    promised: Column,
-    promised_shapes: Column,
-    order: Column,
+    running_processors: Integers,
+    running_ends: Integers,
+    processors: IntegerTable,
+    run_times: IntegerTable,
+    promised: Integers,
+    promised_shapes: Integers,
+    order: Integers,
     compress: bool,
     keep: bool,
     most: int,
-) -> tuple[Column, Column, Column, Column, int, int]:
+) -> tuple[Integers, Integers, Integers, Integers, int, int]:
     """Plan every waiting job. O(shapes * jobs * (jobs + running jobs)), but for at most some multiple of `most` steps.
 
     Of its shapes a job takes the one in which it ends first; the earlier one of two alike. Jobs with a promise keep

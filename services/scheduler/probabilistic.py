@@ -6,17 +6,24 @@ from typing import Any
 import numpy as np
 
 from shadowtime.services.scheduler.busy import Busy
-from shadowtime.services.scheduler.candidates import MEASURES, STATED, TOO_MUCH, Evaluation, Flags, evaluate_candidates
+from shadowtime.services.scheduler.candidates import (
+    MEASURES,
+    STATED,
+    TOO_MUCH,
+    Candidates,
+    Evaluation,
+    Rule,
+    evaluate_candidates,
+)
 from shadowtime.services.scheduler.easy_pass import BEYOND, shadow_of
-from shadowtime.services.scheduler.expected_end import Column
 from shadowtime.services.scheduler.job_table import NEVER, Queue, Running
 from shadowtime.services.scheduler.limits import MAX_STARTS, WALKED, WEIGHED
 from shadowtime.services.scheduler.orders import ranked
 from shadowtime.services.scheduler.policy import FITS_NOW, Answer, Policy, backfilled, start
 from shadowtime.services.scheduler.probabilistic_settings import ProbabilisticSettings
 from shadowtime.services.scheduler.recalibration import NOTHING_LEARNED, Recalibration
-from shadowtime.services.scheduler.release_walk import Table
-from shadowtime.services.scheduler.terminations import refined_edges
+from shadowtime.services.scheduler.terminations import Distributions, RunningEnds, refined_edges
+from shadowtime.shared.arrays import Flags, FloatTable, Integers
 from shadowtime.shared.chance import key_of
 from shadowtime.shared.events import ClusterOpened, CutShort, Evaluated, Event, JobStarted, JobSubmitted
 from shadowtime.shared.predictions import DIGITS
@@ -171,7 +178,7 @@ class Probabilistic(Policy):
             rows = rows[processors[rows] <= free]
         return decisions
 
-    def _as_easy(self, busy: Busy, rows: Column, head: int, size: int, free: int) -> list[Answer]:
+    def _as_easy(self, busy: Busy, rows: Integers, head: int, size: int, free: int) -> list[Answer]:
         """Return how a pass goes on that may weigh no more: with the starts of plain EASY on the requests. O(n log n).
 
         What has been weighed and left stays where it is.
@@ -203,7 +210,7 @@ class Probabilistic(Policy):
         if self.recalibration is not None:
             self.recalibration.observe(event)
 
-    def _follow(self, busy: Busy, evaluated: Evaluated, processors: Column, measures: Table) -> None:
+    def _follow(self, busy: Busy, evaluated: Evaluated, processors: Integers, measures: FloatTable) -> None:
         """Have candidates followed; where decisions are advice only, those that no start of the pass came before."""
         if self.recalibration is not None and len(measures) and (self.obeyed or not busy.started):
             started = busy.numbers[len(busy.numbers) - busy.started :].tolist()
@@ -225,7 +232,7 @@ class Probabilistic(Policy):
         if self.recalibration is not None:
             self.recalibration.restore(state["recalibration"])
 
-    def _in_order(self, now: int, queue: Queue, rows: Column) -> Column:
+    def _in_order(self, now: int, queue: Queue, rows: Integers) -> Integers:
         """Return the candidates in the order in which they are tried."""
         if self.settings.order == "fcfs":
             return rows
@@ -237,7 +244,7 @@ class Probabilistic(Policy):
         return order[np.isin(order, rows)]
 
     def _try(
-        self, busy: Busy, rows: Column, needed: int, head_run_time: float, safe: Flags, spent: float, allowed: int
+        self, busy: Busy, rows: Integers, needed: int, head_run_time: float, safe: Flags, spent: float, allowed: int
     ) -> Evaluation:
         """Walk once for all candidates; what has been spent on the head bounds what may be spent on it still."""
         queue, settings = busy.queue, self.settings
@@ -246,24 +253,18 @@ class Probabilistic(Policy):
                 busy.now,
                 needed,
                 head_run_time,
-                busy.processors,
-                busy.start_times,
-                busy.expected_ends,
-                busy.limit_times,
-                busy.slots,
-                queue.processors[rows],
-                queue.predicted_time[rows],
-                queue.limit_time[rows],
-                queue.slot[rows],
-                safe,
-                queue.histograms.masses,
-                refined_edges(settings.points),
-                settings.mass == "censor",
-                MEASURES.index(settings.criterion),
-                settings.tau,
-                1.0 - (1.0 - settings.budget) / (1.0 - spent),
-                NOTHING_LEARNED if self.recalibration is None else self.recalibration.weights,
-                settings.recalibrate == "yes",
+                RunningEnds(busy.processors, busy.start_times, busy.expected_ends, busy.limit_times, busy.slots),
+                Candidates(
+                    queue.processors[rows], queue.predicted_time[rows], queue.limit_time[rows], queue.slot[rows], safe
+                ),
+                Distributions(queue.histograms.masses, refined_edges(settings.points), settings.mass == "censor"),
+                Rule(
+                    MEASURES.index(settings.criterion),
+                    settings.tau,
+                    1.0 - (1.0 - settings.budget) / (1.0 - spent),
+                    NOTHING_LEARNED if self.recalibration is None else self.recalibration.weights,
+                    settings.recalibrate == "yes",
+                ),
                 allowed,
             )
         )

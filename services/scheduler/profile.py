@@ -2,15 +2,15 @@
 
 import numpy as np
 
-from shadowtime.services.scheduler.expected_end import Column
+from shadowtime.shared.arrays import Integers
 from shadowtime.shared.kernel import kernel
 
 FOREVER = 1 << 61
 """A time after all others; `services.scheduler.easy_pass.BEYOND` lies before it."""
 
 
-@kernel("int64(int64[::1], int64[::1], int64, int64, int64[::1], int64[::1])")
-def begin(times: Column, free: Column, now: int, idle: int, processors: Column, ends: Column) -> int:
+@kernel
+def begin(times: Integers, free: Integers, now: int, idle: int, processors: Integers, ends: Integers) -> int:
     """Write the profile that running jobs leave, and return its number of steps.
 
     Step k has `free[k]` processors from `times[k]` until the next step; the last has no end. O(n log n) in the jobs.
@@ -40,8 +40,8 @@ def begin(times: Column, free: Column, now: int, idle: int, processors: Column, 
     return steps
 
 
-@kernel("int64(int64[::1], int64[::1], int64, int64, int64, int64)")
-def earliest(times: Column, free: Column, steps: int, processors: int, run_time: int, limit: int) -> int:
+@kernel
+def earliest(times: Integers, free: Integers, steps: int, processors: int, run_time: int, limit: int) -> int:
     """Return the earliest start at which a job fits for its whole run time, in seconds; `limit` if none is before it.
 
     O(steps).
@@ -58,8 +58,8 @@ def earliest(times: Column, free: Column, steps: int, processors: int, run_time:
     return limit
 
 
-@kernel("boolean(int64[::1], int64[::1], int64, int64, int64, int64)")
-def fits(times: Column, free: Column, steps: int, processors: int, start: int, end: int) -> bool:
+@kernel
+def fits(times: Integers, free: Integers, steps: int, processors: int, start: int, end: int) -> bool:
     """Return whether so many processors are free from `start`, not before the profile's, to `end`. O(steps).
 
     >>> import numpy as np
@@ -75,8 +75,8 @@ def fits(times: Column, free: Column, steps: int, processors: int, start: int, e
     return True
 
 
-@kernel("int64(int64[::1], int64[::1], int64, int64)")
-def cut_at(times: Column, free: Column, steps: int, time: int) -> int:
+@kernel
+def cut_at(times: Integers, free: Integers, steps: int, time: int) -> int:
     """Make `time` the beginning of a step, and return the number of steps. O(steps)."""
     at = int(np.searchsorted(times[:steps], time))
     if at < steps and times[at] == time:
@@ -87,8 +87,8 @@ def cut_at(times: Column, free: Column, steps: int, time: int) -> int:
     return steps + 1
 
 
-@kernel("int64(int64[::1], int64[::1], int64, int64, int64, int64)")
-def take(times: Column, free: Column, steps: int, start: int, end: int, processors: int) -> int:
+@kernel
+def take(times: Integers, free: Integers, steps: int, start: int, end: int, processors: int) -> int:
     """Take processors out of the profile between two times, or give them back if negative; return the steps. O(steps).
 
     >>> import numpy as np
@@ -107,8 +107,8 @@ def take(times: Column, free: Column, steps: int, start: int, end: int, processo
     return steps
 
 
-@kernel("int64(int64[::1], int64[::1], int64)")
-def merged(times: Column, free: Column, steps: int) -> int:
+@kernel
+def merged(times: Integers, free: Integers, steps: int) -> int:
     """Join neighbouring steps that have the same free processors, and return how many are left. O(steps)."""
     kept = 1
     for step in range(1, steps):

@@ -16,19 +16,16 @@ import math
 from typing import Any
 
 import numpy as np
-import numpy.typing as npt
 
 from shadowtime.services.scheduler.outcomes import Outcome, Outcomes
+from shadowtime.shared.arrays import Floats, FloatTable
 from shadowtime.shared.events import Event, JobEnded, JobStarted
 from shadowtime.shared.kernel import kernel
-
-Floats = npt.NDArray[np.float64]
-Table = npt.NDArray[np.float64]
 
 TERMS = 3
 """What is learned of either kind of candidates: `a`, `b` and `c`."""
 
-NOTHING_LEARNED: Table = np.empty((0, 0))
+NOTHING_LEARNED: FloatTable = np.empty((0, 0))
 """In the place of weights where nothing is recalibrated."""
 
 BINS = 20
@@ -50,32 +47,32 @@ MIN_WEIGHT = 0.001
 """What an outcome weighs at least, however sure it was."""
 
 
-@kernel("float64[::1](float64)")
+@kernel
 def terms_of(probability: float) -> Floats:
     """Return what the terms are multiplied by: 1, log(p) and -log(1 - p)."""
     p = min(max(probability, CLOSEST), 1.0 - CLOSEST)
     return np.array([1.0, math.log(p), -math.log(1.0 - p)])
 
 
-@kernel("float64(float64[::1], float64[::1])")
+@kernel
 def sum_of(weights: Floats, terms: Floats) -> float:
     """Return the sum of weighted terms: log-odds."""
     return float(weights[0] * terms[0] + weights[1] * terms[1] + weights[2] * terms[2])
 
 
-@kernel("float64(float64)")
+@kernel
 def logistic(log_odds: float) -> float:
     """Return the probability that has these log-odds."""
     return 1.0 / (1.0 + math.exp(-log_odds))
 
 
-@kernel("int64(float64)")
+@kernel
 def bin_of(probability: float) -> int:
     """Return the bin that a probability lies in."""
     return min(int(probability * BINS), BINS - 1)
 
 
-@kernel("float64(float64[::1], float64)")
+@kernel
 def recalibrated(weights: Floats, probability: float) -> float:
     """Return what is stated where the raw probability is this; `weights` are terms, then shifts of bins.
 
@@ -90,9 +87,9 @@ def recalibrated(weights: Floats, probability: float) -> float:
     return logistic(log_odds + weights[TERMS + bin_of(logistic(log_odds))])
 
 
-@kernel("void(float64[::1], float64[:, ::1], float64, float64, float64, float64)")
+@kernel
 def learn(
-    weights: Floats, curvature: Table, probability: float, stated: float, delayed: float, forgotten: float
+    weights: Floats, curvature: FloatTable, probability: float, stated: float, delayed: float, forgotten: float
 ) -> None:
     """Move the terms by one step of Newton's method towards an outcome, and the shift of its bin, in place. O(terms^3).
 

@@ -7,13 +7,9 @@ step in it takes part once for the half), so nothing is ever taken out again, wh
 from typing import NamedTuple
 
 import numpy as np
-import numpy.typing as npt
 
-from shadowtime.services.scheduler.expected_end import Column
+from shadowtime.shared.arrays import Floats, FloatTable, Integers
 from shadowtime.shared.kernel import kernel
-
-Floats = npt.NDArray[np.float64]
-Table = npt.NDArray[np.float64]
 
 READY = 1e-13
 """A head that is ready but for this probability is ready; what comes later is below rounding."""
@@ -31,7 +27,7 @@ class Terminations(NamedTuple):
     """What running jobs may do, in the order of the walk: event by event, shape (events,)."""
 
     times: Floats
-    jobs: Column
+    jobs: Integers
     probabilities: Floats
 
 
@@ -45,15 +41,15 @@ class Walk(NamedTuple):
     """
 
     times: Floats
-    jobs: Column
+    jobs: Integers
     ready: Floats
-    delays: Table
-    bounds: Table
+    delays: FloatTable
+    bounds: FloatTable
     work: int
 
 
-@kernel("Tuple((float64[::1], int64[::1], float64[::1]))(float64[::1], int64[::1], float64[::1])")
-def in_order(times: Floats, jobs: Column, probabilities: Floats) -> tuple[Floats, Column, Floats]:
+@kernel
+def in_order(times: Floats, jobs: Integers, probabilities: Floats) -> tuple[Floats, Integers, Floats]:
     """Return terminations by time; at one instant certain ones first, then in the order given. O(n log n)."""
     certain = probabilities >= CERTAIN
     certain_first = np.concatenate((np.flatnonzero(certain), np.flatnonzero(~certain)))
@@ -61,7 +57,7 @@ def in_order(times: Floats, jobs: Column, probabilities: Floats) -> tuple[Floats
     return times[order], jobs[order], probabilities[order]
 
 
-@kernel("int64(float64[::1], int64, int64, float64, int64)")
+@kernel
 def add_job(released: Floats, top: int, size: int, ended: float, length: int) -> int:
     """Let one more job, ended with probability `ended`, take part in a distribution; return its new greatest value.
 
@@ -75,26 +71,23 @@ def add_job(released: Floats, top: int, size: int, ended: float, length: int) ->
     return grown
 
 
-@kernel("float64(float64[::1], int64, int64, int64)")
+@kernel
 def between(sums: Floats, top: int, low: int, high: int) -> float:
     """Return the probability of the values in [low, high), from their running sums up to the greatest, `top`."""
     low, high = max(low, 0), min(high, top + 1)
     return sums[high] - sums[low] if low < high else 0.0
 
 
-@kernel(
-    "Tuple((float64[::1], int64[::1], float64[::1], float64[:, ::1], float64[:, ::1], int64))"
-    "(int64, int64[::1], float64[::1], int64[::1], float64[::1], int64[::1], int64)"
-)
+@kernel
 def walk(
     needed: int,
-    processors: Column,
+    processors: Integers,
     times: Floats,
-    jobs: Column,
+    jobs: Integers,
     probabilities: Floats,
-    candidates: Column,
+    candidates: Integers,
     allowed: int,
-) -> tuple[Floats, Column, Floats, Table, Table, int]:
+) -> tuple[Floats, Integers, Floats, FloatTable, FloatTable, int]:
     """Walk the terminations of running jobs once, for candidates of all sizes; returns the fields of a `Walk`.
 
     Each step needs the distribution of what all *other* jobs have released. The steps are halved again and again: a

@@ -2,19 +2,19 @@
 
 import numpy as np
 
-from shadowtime.services.scheduler.expected_end import Column
 from shadowtime.services.scheduler.limits import AHEAD
 from shadowtime.services.scheduler.profile import FOREVER, begin, earliest, take
 from shadowtime.services.scheduler.run_ahead import TOO_FAR
+from shadowtime.shared.arrays import Integers
 from shadowtime.shared.kernel import kernel
 
 EACH_STEP = 3
 """What a place costs for each step of the profile: looking for it, cutting there and taking it."""
 
 
-@kernel("Tuple((int64, int64, int64))(int64[::1], int64[::1], int64, int64[::1], int64[::1], boolean, int64)")
+@kernel
 def place(
-    times: Column, free: Column, steps: int, processors: Column, run_times: Column, in_turn: bool, most: int
+    times: Integers, free: Integers, steps: int, processors: Integers, run_times: Integers, in_turn: bool, most: int
 ) -> tuple[int, int, int]:
     """Put jobs into the profile; return its steps, the start of the last job, and the first start of any.
 
@@ -77,7 +77,7 @@ class Reservations:
     (100, 100)
     """
 
-    def __init__(self, now: int, idle: int, processors: Column, ends: Column, *, in_turn: bool) -> None:
+    def __init__(self, now: int, idle: int, processors: Integers, ends: Integers, *, in_turn: bool) -> None:
         self.in_turn = in_turn
         self.times = np.empty(len(ends) + 2, dtype=np.int64)
         self.free = np.empty_like(self.times)
@@ -85,7 +85,7 @@ class Reservations:
         """When the first of the jobs starts."""
         self.steps = begin(self.times, self.free, now, idle, processors, ends)
 
-    def add(self, processors: Column, run_times: Column) -> int:
+    def add(self, processors: Integers, run_times: Integers) -> int:
         """Put jobs behind the others; return the start of the last in seconds, `FOREVER` if there is none.
 
         If it is `TOO_FAR`, this plan is not to be used any more.

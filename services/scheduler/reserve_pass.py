@@ -2,32 +2,24 @@
 
 import numpy as np
 
-from shadowtime.services.scheduler.expected_end import Column, expected_ends
+from shadowtime.services.scheduler.expected_end import RunningJobs, expected_ends
 from shadowtime.services.scheduler.profile import FOREVER, begin, earliest, take
+from shadowtime.shared.arrays import Integers
 from shadowtime.shared.kernel import kernel
 
 STEPS = 3
 """What one reservation costs for each step of the profile: looking for its place, cutting there and taking it."""
 
 
-@kernel(
-    "Tuple((int64[::1], int64, int64))"
-    "(int64, int64, int64[::1], int64[::1], int64[::1], int64[::1], int64[::1], int64[::1], int64[::1], int64[::1],"
-    " int64)"
-)
+@kernel
 def reserve_pass(
     now: int,
     free: int,
-    processors: Column,
-    run_times: Column,
-    running_processors: Column,
-    start_times: Column,
-    predicted_times: Column,
-    adjusted_times: Column,
-    requested_times: Column,
-    corrections: Column,
+    processors: Integers,
+    run_times: Integers,
+    running: RunningJobs,
     most: int,
-) -> tuple[Column, int, int]:
+) -> tuple[Integers, int, int]:
     """Return the rows of the queue that start, in order of arrival; how many got their turn, and the steps it took.
 
     O(queue * (queue + running)), but no more is planned once it has taken `most` steps over the profile.
@@ -39,8 +31,6 @@ def reserve_pass(
     ----------
     processors, run_times
         Of each waiting job, in order of the queue: size, and expected run time in seconds.
-    running_processors, start_times, predicted_times, adjusted_times, requested_times, corrections
-        Of each running job: size, and what `expected_ends` takes.
     """
     waiting = len(processors)
     smallest = np.empty(waiting + 1, dtype=np.int64)
@@ -50,11 +40,11 @@ def reserve_pass(
     rows = np.empty(waiting, dtype=np.int64)
     if smallest[0] > free:
         return rows[:0], waiting, waiting
-    ends = expected_ends(now, start_times, predicted_times, adjusted_times, requested_times, corrections)
+    ends = expected_ends(now, running)
     work = waiting + len(ends)
     times = np.empty(2 * waiting + len(ends) + 2, dtype=np.int64)
     idle = np.empty_like(times)
-    steps = begin(times, idle, now, free, running_processors, ends)
+    steps = begin(times, idle, now, free, running.processors, ends)
     starting, planned = 0, waiting
     for job in range(waiting):
         if smallest[job] > free:

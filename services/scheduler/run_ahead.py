@@ -1,15 +1,13 @@
 """A policy that backfills, run ahead pass by pass until a job starts."""
 
 import numpy as np
-import numpy.typing as npt
 
 from shadowtime.services.scheduler.easy_pass import BEYOND, easy_pass
-from shadowtime.services.scheduler.expected_end import Column
+from shadowtime.services.scheduler.expected_end import RunningJobs
 from shadowtime.services.scheduler.limits import AHEAD
 from shadowtime.services.scheduler.reserve_pass import reserve_pass
+from shadowtime.shared.arrays import Integers, IntegerTable
 from shadowtime.shared.kernel import kernel
-
-Columns = npt.NDArray[np.int64]
 
 SIZE, PREDICTED, ADJUSTED, REQUESTED, START, END = range(6)
 """Rows of the table of running jobs: processors, what `expected_ends` takes, and when they are forecast to end."""
@@ -24,19 +22,16 @@ SEARCHING, PASSING = 4, 40
 """Steps that each job counts for at each end, and in each pass of EASY, which sorts."""
 
 
-@kernel(
-    "Tuple((int64, int64, int64, int64, int64))"
-    "(int64, int64, int64, int64[:, ::1], int64, int64[:, ::1], int64, int64[::1], boolean, int64)"
-)
+@kernel
 def run_until_start(
     now: int,
     free: int,
     target: int,
-    waiting: Columns,
+    waiting: IntegerTable,
     waits: int,
-    running: Columns,
+    running: IntegerTable,
     runs: int,
-    corrections: Column,
+    corrections: Integers,
     reserve: bool,
     most: int,
 ) -> tuple[int, int, int, int, int]:
@@ -77,23 +72,24 @@ def run_until_start(
         found = False
         if fits:
             sizes, planned = waiting[SIZE][:waits], waiting[PLANNED][:waits]
-            held, starts = running[SIZE][:runs], running[START][:runs]
-            predicted, adjusted = running[PREDICTED][:runs], running[ADJUSTED][:runs]
-            requested = running[REQUESTED][:runs]
+            held = RunningJobs(
+                running[SIZE][:runs],
+                running[START][:runs],
+                running[PREDICTED][:runs],
+                running[ADJUSTED][:runs],
+                running[REQUESTED][:runs],
+                corrections,
+            )
             if reserve:
                 heads = 0
-                rows, turns, steps = reserve_pass(
-                    now, free, sizes, planned, held, starts, predicted, adjusted, requested, corrections, most - work
-                )
+                rows, turns, steps = reserve_pass(now, free, sizes, planned, held, most - work)
                 work += steps
                 if turns < waits:
                     return TOO_FAR, free, waits, runs, first
             else:
                 work += PASSING * (waits + runs)
                 order = waiting[ORDER][:waits]
-                heads, _, _, rows = easy_pass(
-                    now, free, sizes, planned, order, held, starts, predicted, adjusted, requested, corrections
-                )
+                heads, _, _, rows = easy_pass(now, free, sizes, planned, order, held)
             if heads + len(rows) > 0:
                 stays = np.ones(waits, dtype=np.bool_)
                 stays[:heads] = False
@@ -138,7 +134,7 @@ class Ahead:
     """
 
     def __init__(
-        self, now: int, free: int, waiting: Columns, running: Columns, corrections: Column, *, reserve: bool
+        self, now: int, free: int, waiting: IntegerTable, running: IntegerTable, corrections: Integers, *, reserve: bool
     ) -> None:
         self.now, self.free = now, free
         self.waits, self.runs = waiting.shape[1], running.shape[1]
@@ -148,7 +144,7 @@ class Ahead:
         self.first = BEYOND
         """When the first of the waiting jobs starts."""
 
-    def add(self, job: Column) -> None:
+    def add(self, job: Integers) -> None:
         """Put a waiting job behind the others."""
         if self.waits == self.waiting.shape[1]:
             self.waiting = np.concatenate((self.waiting, np.empty((len(job), self.waits + 1), dtype=np.int64)), axis=1)

@@ -4,9 +4,8 @@ import math
 from typing import NamedTuple
 
 from shadowtime.services.scheduler.conditioning import condition
-from shadowtime.services.scheduler.expected_end import Column
 from shadowtime.services.scheduler.profile import FOREVER
-from shadowtime.services.scheduler.release_walk import Floats
+from shadowtime.shared.arrays import Floats, Integers
 from shadowtime.shared.kernel import kernel
 
 TEST_ABOVE = 10_800
@@ -60,7 +59,7 @@ def attempt(
     return None
 
 
-@kernel("int64(int64, int64, int64, int64, float64[::1], float64[::1])")
+@kernel
 def worthwhile(hole: int, saved: int, ran: int, request: int, masses: Floats, edges: Floats) -> int:
     """Return for how long it is best to run a job in a hole by its run-time distribution; 0: not at all. O(bins).
 
@@ -97,8 +96,8 @@ def worthwhile(hole: int, saved: int, ran: int, request: int, masses: Floats, ed
     return best
 
 
-@kernel("int64(int64[::1], int64[::1], int64, int64)")
-def hole_of(times: Column, free: Column, steps: int, processors: int) -> int:
+@kernel
+def hole_of(times: Integers, free: Integers, steps: int, processors: int) -> int:
     """Return for how many seconds from now on so many processors are free; `FOREVER` if always. O(steps).
 
     >>> import numpy as np

@@ -4,10 +4,10 @@ from typing import Any, NamedTuple
 
 import numpy as np
 
-from shadowtime.services.scheduler.expected_end import Column
 from shadowtime.services.scheduler.job_table import NEVER, Running
 from shadowtime.services.scheduler.profile import FOREVER
 from shadowtime.services.scheduler.speculation import Attempt, next_time
+from shadowtime.shared.arrays import Integers
 from shadowtime.shared.events import Event, JobEnded, JobStarted, JobSubmitted
 
 
@@ -61,7 +61,7 @@ class Trials:
         """Take note of a decision, and of the place in the plan that the job keeps meanwhile."""
         self._decided[number] = attempt, place
 
-    def cut_short(self, running: Running, ends: Column) -> Column:
+    def cut_short(self, running: Running, ends: Integers) -> Integers:
         """Return when running jobs are expected to end, trials at their limits at the latest."""
         if not self.limits:
             return ends

@@ -3,10 +3,9 @@
 import numpy as np
 
 from shadowtime.services.scheduler.easy import Easy
-from shadowtime.services.scheduler.expected_end import Column
 from shadowtime.services.scheduler.job_table import Queue
 from shadowtime.services.scheduler.policy_settings import PolicySettings
-from shadowtime.services.scheduler.release_walk import Floats
+from shadowtime.shared.arrays import Floats, Integers
 
 
 def scores(now: int, queue: Queue) -> Floats:
@@ -24,7 +23,7 @@ def scores(now: int, queue: Queue) -> Floats:
     return ratio * ratio * ratio * queue.processors
 
 
-def by_score(now: int, queue: Queue) -> Column:
+def by_score(now: int, queue: Queue) -> Integers:
     """Return the rows of the queue, highest score first, ties in order of (submit time, job number)."""
     return np.argsort(-scores(now, queue), kind="stable")
 
@@ -48,6 +47,6 @@ class Wfp(Easy):
     def forecaster(self) -> None:
         """Return None: its order changes as time passes, which running ahead does not follow."""
 
-    def rows(self, now: int, queue: Queue) -> Column:
+    def rows(self, now: int, queue: Queue) -> Integers:
         """Return the rows by score."""
         return by_score(now, queue)

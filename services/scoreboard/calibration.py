@@ -12,6 +12,7 @@ from typing import Any
 import numpy as np
 import numpy.typing as npt
 
+from shadowtime.shared.arrays import Flags, Floats, Integers
 from shadowtime.shared.events import Decided, Evaluated, JobSubmitted
 from shadowtime.shared.scores import CalibrationScores, Reliability, ReliabilityBin
 
@@ -26,10 +27,6 @@ NOT_STATED = -1.0
 
 CHUNK = 65_536
 """New candidates that are kept one by one."""
-
-Whole = npt.NDArray[np.int64]
-Floats = npt.NDArray[np.float64]
-Flags = npt.NDArray[np.bool_]
 
 
 class ReliabilityTable:
@@ -47,7 +44,7 @@ class ReliabilityTable:
         self.probability = np.zeros((2, BINS))
         self.squared_error = np.zeros(2)
 
-    def add(self, probabilities: Floats, started: Whole, delayed: Flags) -> None:
+    def add(self, probabilities: Floats, started: Integers, delayed: Flags) -> None:
         """Take in candidates, all of shape (candidates,); `started` is 0 or 1."""
         at = started, np.minimum((probabilities * BINS).astype(np.int64), BINS - 1)
         np.add.at(self.candidates, at, 1)

@@ -13,11 +13,11 @@ import math
 from typing import Any, Final
 
 import numpy as np
-import numpy.typing as npt
 
+from shadowtime.shared.arrays import Floats
 from shadowtime.shared.kernel import kernel
 from shadowtime.shared.predictions import DIGITS
-from shadowtime.shared.run_time_bins import EDGES, Masses
+from shadowtime.shared.run_time_bins import EDGES
 from shadowtime.shared.run_time_outcomes import occupied_time, outcome_masses, outcome_of
 
 MIN_MASS: Final = 10.0**-DIGITS
@@ -25,11 +25,9 @@ MIN_MASS: Final = 10.0**-DIGITS
 
 PIT_BINS: Final = 10
 
-Shares = npt.NDArray[np.float64]
 
-
-@kernel("float64(float64[::1], float64)")
-def mass_before(masses: Masses, time: float) -> float:
+@kernel
+def mass_before(masses: Floats, time: float) -> float:
     """Return the probability mass of run times below `time`, in seconds.
 
     >>> mass_before(np.array([0.5, 0.0, 0.0, 0.5]), 1.8**2.5)
@@ -47,8 +45,8 @@ def mass_before(masses: Masses, time: float) -> float:
     return mass
 
 
-@kernel("float64(float64[::1], float64, float64)")
-def log_score(masses: Masses, run_time: float, limit: float) -> float:
+@kernel
+def log_score(masses: Floats, run_time: float, limit: float) -> float:
     """Return -ln of the probability of the outcome, in nats: an end in this bin before the limit, or one at the limit.
 
     A probability below `MIN_MASS` counts as that.
@@ -60,7 +58,7 @@ def log_score(masses: Masses, run_time: float, limit: float) -> float:
     return -math.log(max(mass / masses.sum(), MIN_MASS))
 
 
-@kernel("float64(float64, float64, float64, float64, float64)")
+@kernel
 def _squared(height: float, slope: float, low: float, begin: float, end: float) -> float:
     """Return the integral of (height + slope · ln(t / low))² over t from `begin` to `end`."""
     at_begin = height + slope * math.log(begin / low)
@@ -71,8 +69,8 @@ def _squared(height: float, slope: float, low: float, begin: float, end: float) 
     )  # fmt: skip
 
 
-@kernel("float64(float64[::1], float64, float64)")
-def crps(masses: Masses, run_time: float, limit: float) -> float:
+@kernel
+def crps(masses: Floats, run_time: float, limit: float) -> float:
     """Return the continuous ranked probability score in seconds: ∫ (F(t) - [t >= run time])² dt, F censored at `limit`.
 
     It is the absolute error of a distribution; in closed form over the log-uniform bins, O(bins).
@@ -95,8 +93,8 @@ def crps(masses: Masses, run_time: float, limit: float) -> float:
     return score
 
 
-@kernel("float64[::1](float64[::1], float64, float64)")
-def pit_shares(masses: Masses, run_time: float, limit: float) -> Shares:
+@kernel
+def pit_shares(masses: Floats, run_time: float, limit: float) -> Floats:
     """Return what a job adds to the histogram of its probability integral transform F(run time); shape (PIT_BINS,).
 
     The shares add up to 1: all in one bin, but for an atom, which spreads evenly over the jump that F takes there. Over

@@ -3,7 +3,7 @@
 import numpy as np
 
 from shadowtime.services.wait_bound.change_point_table import THRESHOLDS
-from shadowtime.services.wait_bound.clusters import Floats, Integers
+from shadowtime.shared.arrays import Floats, Integers
 from shadowtime.shared.kernel import kernel
 
 WINDOW = 500
@@ -16,7 +16,7 @@ LEVELS = np.array(list(THRESHOLDS))
 RUNS = np.array(list(THRESHOLDS.values()))
 
 
-@kernel("float64(int64[::1])")
+@kernel
 def autocorrelation(waits: Integers) -> float:
     """Return the lag-1 autocorrelation of the logarithms of waits (and a second); 0 where they are all alike. O(n).
 
@@ -31,7 +31,7 @@ def autocorrelation(waits: Integers) -> float:
     return float((deviations[1:] * deviations[:-1]).sum() / total)
 
 
-@kernel("int64(int64[::1], float64[::1], int64[::1])")
+@kernel
 def misses_that_count(waits: Integers, levels: Floats, runs: Integers) -> int:
     """Return how many misses in a row are rare in a series correlated like these waits: the nearest of the table.
 
@@ -41,7 +41,7 @@ def misses_that_count(waits: Integers, levels: Floats, runs: Integers) -> int:
     return int(runs[np.argmin(np.abs(levels - autocorrelation(waits)))])
 
 
-@kernel("Tuple((int64, int64, int64, int64))(int64[::1], int64[::1], int64, float64[::1], int64[::1])")
+@kernel
 def replay(waits: Integers, ranks: Integers, keep: int, levels: Floats, runs: Integers) -> tuple[int, int, int, int]:
     """Go once more through revealed waits, and return where their history begins after the change points in it.
 

@@ -6,18 +6,15 @@ from itertools import pairwise
 from typing import NamedTuple
 
 import numpy as np
-import numpy.typing as npt
 
+from shadowtime.shared.arrays import Floats, Integers
 from shadowtime.shared.kernel import kernel
-
-Integers = npt.NDArray[np.int64]
-Floats = npt.NDArray[np.float64]
 
 MIN_MEAN = 1e-9
 """Seconds. A cluster of nothing but zeros counts as if its waits had this mean: finite, and shorter than any other."""
 
 
-@kernel("float64(int64, float64)")
+@kernel
 def log_likelihood(count: int, total: float) -> float:
     """Return the logarithm of the exponential likelihood of `count` waits of `total` seconds, at its maximum.
 
@@ -27,7 +24,7 @@ def log_likelihood(count: int, total: float) -> float:
     return count * math.log(count / max(total, count * MIN_MEAN)) - count
 
 
-@kernel("int64[::1](int64[::1], float64[::1])")
+@kernel
 def merge_order(counts: Integers, totals: Floats) -> Integers:
     """Return the clusters in the order in which each is merged with the one above it; shape (clusters - 1,).
 

@@ -7,8 +7,8 @@ import numpy as np
 
 from shadowtime.services.wait_bound.binomial import minimum_history, upper_rank
 from shadowtime.services.wait_bound.change_point import EVERY, LEVELS, RUNS, WINDOW, misses_that_count, replay
-from shadowtime.services.wait_bound.clusters import Integers
 from shadowtime.services.wait_bound.wait_history import WaitHistory, at_rank
+from shadowtime.shared.arrays import Integers
 
 DETECTING = 0.95
 """Quantile and confidence of the bounds whose misses tell of change points: the table is made for them."""

@@ -6,8 +6,9 @@ from typing import Any
 
 import numpy as np
 
-from shadowtime.services.wait_bound.clusters import Integers, cut
+from shadowtime.services.wait_bound.clusters import cut
 from shadowtime.services.wait_bound.group import Group
+from shadowtime.shared.arrays import Integers
 from shadowtime.shared.events import JobSubmitted
 
 NO_REQUEST = 1 << 40

@@ -9,8 +9,9 @@ from shadowtime.services.walltime_adjustment.adjustment_settings import Adjustme
 from shadowtime.services.walltime_adjustment.keys import WINDOWS, Traits, coarser
 from shadowtime.services.walltime_adjustment.percentile import ratio
 from shadowtime.services.walltime_adjustment.rank import positions
-from shadowtime.services.walltime_adjustment.scheme_scores import Floats, SchemeScores, Times
+from shadowtime.services.walltime_adjustment.scheme_scores import SchemeScores, Times
 from shadowtime.services.walltime_adjustment.sliding_ratios import SlidingRatios
+from shadowtime.shared.arrays import Floats
 from shadowtime.shared.events import Event, JobEnded, JobSubmitted
 from shadowtime.shared.predictions import WalltimeAdjustment
 from shadowtime.shared.predictor import Predictor

@@ -4,19 +4,18 @@ from bisect import bisect_left
 from typing import Any
 
 import numpy as np
-import numpy.typing as npt
 
+from shadowtime.shared.arrays import Floats, Integers
 from shadowtime.shared.kernel import kernel
 from shadowtime.shared.run_time_bins import BINS
 from shadowtime.shared.walltime_accuracy import BAD_GAP
 
-Times = npt.NDArray[np.int64]
+Times = Integers
 """Seconds."""
 
-Choice = npt.NDArray[np.int64]
+Choice = Integers
 """Positions of schemes."""
 
-Floats = npt.NDArray[np.float64]
 
 PRICES = (0.0, *(1.25**step for step in range(-16, 33)), np.inf)
 """What one bad under-estimate may cost, in units of accuracy; at the last, no scheme is followed that was ever bad."""
@@ -34,8 +33,8 @@ MIN_ENDED = 20
 """Ended jobs of a class of requests before anything is adjusted there."""
 
 
-@kernel("void(float64[::1], int64[::1], int64, int64, int64[::1])")
-def add_scores(accuracy: Floats, bad: Times, run_time: int, requested_time: int, adjusted_times: Times) -> None:
+@kernel
+def add_scores(accuracy: Floats, bad: Integers, run_time: int, requested_time: int, adjusted_times: Integers) -> None:
     """Add accuracy and bad under-estimate of each scheme to their sums; times in seconds, shapes (schemes,)."""
     for scheme in range(len(adjusted_times)):
         time = adjusted_times[scheme]

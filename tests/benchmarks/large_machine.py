@@ -71,7 +71,8 @@ def coarsening(jobs: int = COMPARED, every: int = EVERY) -> dict[str, Any]:
         found = evaluate_candidates(*arguments)
         in_units = Evaluation(*found)
         evaluations += 1
-        units = -(-(arguments[1] + int(arguments[8].max())) // max(int(np.gcd.reduce(arguments[3])), 1))
+        running, tried = arguments[3:5]
+        units = -(-(arguments[1] + int(tried.processors.max())) // max(int(np.gcd.reduce(running.processors)), 1))
         if units <= candidates.UNITS:
             return found
         coarse += 1

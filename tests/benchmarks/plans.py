@@ -15,6 +15,7 @@ from shadowtime.replayer.arguments import split_size
 from shadowtime.replayer.comparison import Plan, carry_out
 from shadowtime.replayer.swf import Workload
 from shadowtime.services.catalogue import configure
+from shadowtime.shared.arrays import Floats
 from shadowtime.shared.command_line import application, run_app
 from shadowtime.shared.events import Decided, Envelope, JobEnded, JobStarted, JobSubmitted
 from shadowtime.shared.reasons import Reserved
@@ -45,8 +46,6 @@ VARIANTS = (
     ),
     *(f"{EXPECTED},{BEST},test_runs=yes,shape={shape}" for shape in ("half", "quarter,widen=yes")),
 )
-
-Floats = npt.NDArray[np.float64]
 
 
 class Delays:

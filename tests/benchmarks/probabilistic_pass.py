@@ -12,7 +12,7 @@ from shadowtime.services.scheduler.job_table import Histograms, Queue, Running
 from shadowtime.services.scheduler.probabilistic import Probabilistic
 from shadowtime.services.scheduler.probabilistic_settings import ProbabilisticSettings
 from shadowtime.services.scheduler.release_walk import UNBOUNDED, walk
-from shadowtime.services.scheduler.terminations import refined_edges, terminations
+from shadowtime.services.scheduler.terminations import Distributions, RunningEnds, refined_edges, terminations
 from tests.benchmarks.scheduling_pass import NOW, median_microseconds
 
 DAY = 86_400
@@ -73,13 +73,14 @@ def probabilistic_pass() -> dict[str, Any]:
         steps = terminations(
             NOW,
             HORIZON,
-            running.start_time,
-            running.start_time + running.predicted_time,
-            running.requested_time,
-            running.slot,
-            queue.histograms.masses,
-            refined_edges(1),
-            False,
+            RunningEnds(
+                running.processors,
+                running.start_time,
+                running.start_time + running.predicted_time,
+                running.requested_time,
+                running.slot,
+            ),
+            Distributions(queue.histograms.masses, refined_edges(1), censor=False),
         )
         kinds = np.unique(queue.processors[1:])
         timed: dict[str, Callable[[], object]] = {

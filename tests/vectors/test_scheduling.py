@@ -53,9 +53,7 @@ def test_easy_degenerate_by_kernel(name: str) -> None:
     case = example[name]
     queue, running = instance_of(example, case).tables()
     heads, shadow_time, extra, rows = easy_pass(
-        *(0, example["idle"], queue.processors, queue.predicted_time, np.arange(2), running.processors),
-        *(running.start_time, running.predicted_time, running.adjusted_time, running.requested_time),
-        running.corrections,
+        *(0, example["idle"], queue.processors, queue.predicted_time, np.arange(2)), running.jobs(on_requests=False)
     )
     assert (heads, rows.tolist()) == (0, [1] if case["backfill"] else [])
     if case["backfill"]:
@@ -108,10 +106,7 @@ def test_regular_and_selective_adjustment(scheme: str, candidate: str, policy: s
     told.submit(2, head["n"], head_request)
     told.submit(3, waiting["n"], waiting["t_req"], time=now, adjusted=int(waiting["A"] * waiting["t_req"]))
     queue, running = told.scheduler.queue, told.scheduler.running
-    ends = expected_ends(
-        *(now, running.start_time, running.predicted_time, running.adjusted_time, running.requested_time),
-        running.corrections,
-    )
+    ends = expected_ends(now, running.jobs(on_requests=False))
     shadow_time, extra = shadow_of(head["n"], example["machine"] - held["n"], running.processors, ends)
     assert shadow_time - now == expected.get("shadow", example[scheme]["shadow"])
     assert extra < waiting["n"]

@@ -6,7 +6,8 @@ import numpy as np
 import pytest
 
 from shadowtime.services.wait_bound.change_point_table import THRESHOLDS
-from shadowtime.services.wait_bound.clusters import Clusters, Floats, Integers, clusterings, cut, initial
+from shadowtime.services.wait_bound.clusters import Clusters, clusterings, cut, initial
+from shadowtime.shared.arrays import Floats, Integers
 from tests.vectors.vector import vector
 
 

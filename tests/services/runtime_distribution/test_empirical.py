@@ -40,7 +40,7 @@ def batch(log: list[Ended], asked: Ended, settings: EmpiricalSettings) -> RunTim
 @given(
     log=st.lists(ENDED, max_size=12),
     asked=ENDED,
-    keys=st.builds(
+    settings=st.builds(
         EmpiricalSettings,
         window=st.integers(1, 5),
         prior=st.floats(0.01, 10),

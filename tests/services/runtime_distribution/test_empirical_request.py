@@ -60,7 +60,7 @@ def batch(log: list[Ended], asked: Ended, settings: EmpiricalRequestSettings) ->
 @given(
     log=st.lists(ENDED, max_size=12),
     asked=ENDED,
-    keys=st.builds(
+    settings=st.builds(
         EmpiricalRequestSettings,
         window=st.integers(1, 6),
         prior=st.floats(0.01, 10),

@@ -16,9 +16,10 @@ from pydantic import ValidationError
 
 from shadowtime.services.runtime_distribution.handler import PREDICTORS
 from shadowtime.services.runtime_distribution.hmm import DAY, MAX_LEARNED, SLICE, WEEK, Hmm, HmmSettings
-from shadowtime.services.runtime_distribution.hmm_filter import Floats, Model, add_unfinished, forward, log_likelihoods
+from shadowtime.services.runtime_distribution.hmm_filter import Model, add_unfinished, forward, log_likelihoods
 from shadowtime.services.runtime_distribution.hmm_learning import start
 from shadowtime.services.runtime_distribution.packed_table import unpacked
+from shadowtime.shared.arrays import Floats
 from shadowtime.shared.bounds import MAX_TIME
 from shadowtime.shared.errors import SettingsError
 from shadowtime.shared.events import Event, JobEnded, JobStarted, JobSubmitted

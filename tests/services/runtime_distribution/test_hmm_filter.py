@@ -10,13 +10,13 @@ from hypothesis import strategies as st
 
 from shadowtime.services.runtime_distribution.hmm_filter import (
     Counts,
-    Floats,
     Model,
     add_unfinished,
     forward,
     log_likelihoods,
     propagate,
 )
+from shadowtime.shared.arrays import Floats
 from shadowtime.shared.run_time_bins import EDGES
 from tests.vectors.vector import vector
 

@@ -8,7 +8,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from shadowtime.services.runtime_distribution.hmm_filter import Counts, Floats, Model, forward, log_likelihoods
+from shadowtime.services.runtime_distribution.hmm_filter import Counts, Model, forward, log_likelihoods
 from shadowtime.services.runtime_distribution.hmm_learning import (
     PASSES,
     SMOOTHING,
@@ -25,6 +25,7 @@ from shadowtime.services.runtime_distribution.hmm_learning import (
     start,
     unlearned,
 )
+from shadowtime.shared.arrays import Floats
 
 METHODS = pytest.mark.parametrize("method", ["em", "baum-welch"])
 

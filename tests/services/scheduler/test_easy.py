@@ -107,8 +107,8 @@ def test_easy_pass_is_its_uncompiled_self(instance: Instance, data: st.DataObjec
     arguments = (
         instance.now,
         max(instance.free, 0),
-        *(queue.processors, queue.predicted_time, order, running.processors, running.start_time),
-        *(running.predicted_time, running.adjusted_time, running.requested_time, running.corrections),
+        *(queue.processors, queue.predicted_time, order),
+        running.jobs(on_requests=False),
     )
     *compiled, rows = easy_pass(*arguments)
     *plain, plain_rows = easy_pass.py_func(*arguments)  # type: ignore[attr-defined]

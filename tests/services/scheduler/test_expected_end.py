@@ -5,7 +5,7 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from shadowtime.services.scheduler.expected_end import CORRECTIONS, expected_ends
+from shadowtime.services.scheduler.expected_end import CORRECTIONS, RunningJobs, expected_ends
 from shadowtime.services.scheduler.job_table import NEVER
 from tests.services.scheduler.instances import Instance, instances
 from tests.services.scheduler.textbook_easy import expected_end
@@ -15,23 +15,20 @@ from tests.services.scheduler.textbook_easy import expected_end
 @settings(max_examples=400, deadline=None)
 def test_expected_ends_is_its_plain_twin(instance: Instance, now: int) -> None:
     _, running = instance.tables()
-    columns = (running.start_time, running.predicted_time, running.adjusted_time, running.requested_time)
-    arguments = (now, *columns, running.corrections)
-    ends = expected_ends(*arguments).tolist()
+    jobs = running.jobs(on_requests=False)
+    ends = expected_ends(now, jobs).tolist()
     shortened = instance.uses.running
     assert ends == [expected_end(job, now, instance.corrections, shortened=shortened) for job in instance.running]
-    assert ends == expected_ends.py_func(*arguments).tolist()  # type: ignore[attr-defined]
+    assert ends == expected_ends.py_func(now, jobs).tolist()  # type: ignore[attr-defined]
     assert all(end > now for end in ends)
 
 
 def expected(fallback: str, now: int, predicted: int, requested: int, adjusted: int | None = None) -> int:
     """Return seconds from the start to the expected end."""
     start = 1000
-    starts, predictions, limits, requests = (
-        np.array([each]) for each in (start, predicted, adjusted or requested, requested)
-    )
+    times = (np.array([each]) for each in (1, start, predicted, adjusted or requested, requested))
     corrections = np.array(CORRECTIONS[fallback], dtype=np.int64)
-    ends = expected_ends(start + now, starts, predictions, limits, requests, corrections)
+    ends = expected_ends(start + now, RunningJobs._make((*times, corrections)))
     assert ends.dtype == np.int64
     return int(ends[0]) - start
 

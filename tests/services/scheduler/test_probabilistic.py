@@ -12,7 +12,7 @@ from shadowtime.replayer.embedded import EmbeddedReplay
 from shadowtime.replayer.machine import Machine
 from shadowtime.replayer.swf import Workload
 from shadowtime.services.catalogue import configure
-from shadowtime.services.scheduler.candidates import UNITS, evaluate_candidates, in_units
+from shadowtime.services.scheduler.candidates import UNITS, Candidates, Rule, evaluate_candidates, in_units
 from shadowtime.services.scheduler.conditioning import conditional
 from shadowtime.services.scheduler.delay_probability import delay_bound, delay_probability
 from shadowtime.services.scheduler.job_table import NEVER, Queue, Running
@@ -21,7 +21,7 @@ from shadowtime.services.scheduler.policy import Policy
 from shadowtime.services.scheduler.probabilistic import Probabilistic
 from shadowtime.services.scheduler.probabilistic_settings import ProbabilisticSettings
 from shadowtime.services.scheduler.recalibration import BINS
-from shadowtime.services.scheduler.terminations import refined_edges
+from shadowtime.services.scheduler.terminations import Distributions, RunningEnds, refined_edges
 from shadowtime.shared.errors import SettingsError
 from shadowtime.shared.events import (
     ClusterOpened,
@@ -146,22 +146,14 @@ def test_trying_candidates_is_its_plain_twin(instance: Instance, points: int, we
         return
     masses, safe = queue.histograms.masses, np.arange(len(queue)) == 3
     mended = np.array([[0.5, 0.5, 0.5, *[0.1] * BINS], [-1.0, 2.0, 0.5, *[-0.1] * BINS]])[: 2 * (weigh is not None)]
+    ends = running.start_time + running.requested_time
     arguments = (
-        *(instance.now, 3, 60.0, running.processors, running.start_time, running.start_time + running.requested_time),
-        *(running.requested_time, running.slot, queue.processors, queue.predicted_time, queue.requested_time),
-        *(
-            queue.slot,
-            safe,
-            masses,
-            refined_edges(points),
-            points == 2,
-            points - 1,
-            0.3,
-            0.9,
-            mended,
-            bool(weigh),
-            1 << 62,
-        ),
+        *(instance.now, 3, 60.0),
+        RunningEnds(running.processors, running.start_time, ends, running.requested_time, running.slot),
+        Candidates(queue.processors, queue.predicted_time, queue.requested_time, queue.slot, safe),
+        Distributions(masses, refined_edges(points), points == 2),
+        Rule(points - 1, 0.3, 0.9, mended, bool(weigh)),
+        1 << 62,
     )
     compiled, plain = evaluate_candidates(*arguments), evaluate_candidates.py_func(*arguments)  # type: ignore[attr-defined]
     for mine, expected in zip(compiled, plain, strict=True):

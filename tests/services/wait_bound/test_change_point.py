@@ -18,8 +18,8 @@ from shadowtime.services.wait_bound.change_point import (
     replay,
 )
 from shadowtime.services.wait_bound.change_point_table import THRESHOLDS
-from shadowtime.services.wait_bound.clusters import Integers
 from shadowtime.services.wait_bound.group import ranks
+from shadowtime.shared.arrays import Integers
 
 KEEP = 59
 

@@ -13,11 +13,10 @@ import pytest
 from numpy.random import PCG64, Generator
 
 from shadowtime.services.wait_bound.change_point import LEVELS, RUNS, replay
-from shadowtime.services.wait_bound.clusters import Integers
 from shadowtime.services.wait_bound.conformal import Conformal
 from shadowtime.services.wait_bound.group import Group, bound, ranks
+from shadowtime.shared.arrays import Floats, Integers
 
-Floats = npt.NDArray[np.float64]
 Logs = Callable[[Generator], Floats]
 
 MAX_JOBS, KEEP = 20_000, 59

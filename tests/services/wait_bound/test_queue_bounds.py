@@ -186,7 +186,7 @@ def test_nothing_is_cut_where_nothing_was_revealed(monkeypatch: pytest.MonkeyPat
     assert [grouping.ends for grouping in bounds._groupings] == [[], [4, 16, 64], [], [], []]
 
 
-@pytest.mark.parametrize("keys", [KEYS, BoundSettings(quantile=0.5, confidence=0.8, history=150)])
+@pytest.mark.parametrize("settings", [KEYS, BoundSettings(quantile=0.5, confidence=0.8, history=150)])
 @pytest.mark.parametrize("at_submission", [1, 99, 100, 101, 250, 300])
 def test_a_restored_one_goes_on(monkeypatch: pytest.MonkeyPatch, settings: BoundSettings, at_submission: int) -> None:
     """Also right before and after the ranges are cut anew, at each hundred."""

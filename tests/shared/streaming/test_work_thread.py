@@ -22,7 +22,7 @@ def busy(seconds: float) -> str:
     return "done"
 
 
-@kernel("int64(int64)")
+@kernel
 def counted(most: int) -> int:
     total = 0
     for number in range(most):
