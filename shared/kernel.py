@@ -53,7 +53,7 @@ def _compiled_as(annotation: Any) -> Any:
 
     >>> from shadowtime.shared.arrays import Integers
     >>> _compiled_as(tuple[int, Integers])
-    Tuple(int64, array(int64, 1d, C))
+    Tuple((int64, Array(int64, 1, 'C', False, aligned=True)))
     """
     tuple_of: Any = types.BaseTuple.from_types
     if annotation in NUMBERS:

@@ -11,10 +11,11 @@ from shadowtime.shared.paths import ROOT
 
 SOURCE = """
 import numpy as np
+from shadowtime.shared.arrays import Integers
 from shadowtime.shared.kernel import kernel
 
-@kernel("int64(int64[:])")
-def total(values):
+@kernel
+def total(values: Integers) -> int:
     found = 0
     for value in values:
         found += value
