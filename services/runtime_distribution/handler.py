@@ -20,7 +20,7 @@ from shadowtime.shared.predictor import Predictor
 from shadowtime.shared.spec import Registry, parse
 
 RunTimePredictor = Predictor[JobSubmitted, int, RunTimePrediction]
-"""A prediction is at least one second and at most the request (spec G9)."""
+"""A prediction is at least one second and at most the request (docs/algorithms.md#limits-of-a-prediction)."""
 
 PREDICTORS: Registry[RunTimePredictor] = Registry(
     "run-time predictor",

@@ -10,7 +10,7 @@ from shadowtime.services.scheduler.release_walk import Floats
 from shadowtime.shared.kernel import kernel
 
 TEST_ABOVE = 10_800
-"""Seconds; only jobs that ask for more are tested (P1, section 6)."""
+"""Seconds; only jobs that ask for more are tested (Perković 2000, section 6.1)."""
 
 MIN_TEST, MAX_TEST = 300, 900
 """Seconds that a test run takes."""
