@@ -19,8 +19,7 @@ class PolicySettings(SpecSettings):
     """Settings of every policy: the uses of adjusted requests, and of outlived predictions.
 
     The regular scheme of Tang 2013 has all three switches on, the selective one all but `running`
-    (docs/algorithms.md#uses-of-an-adjusted-request).
-    Where nothing is adjusted or predicted they change nothing.
+    (docs/algorithms.md#uses-of-an-adjusted-request). Where nothing is adjusted or predicted they change nothing.
 
     Parameters
     ----------
