@@ -52,7 +52,10 @@ class RuntimeDistribution(PredictingStage):
         super().__init__(opened, PREDICTORS.build(parse(opened.runtime)))
 
     def on_ended(self, envelope: Envelope, ended: JobEnded, job: RunningJob) -> Envelope:
-        """Learn the run time, unless the scheduler cut the job short, which tells nothing of its length."""
+        """Learn the run time, unless the scheduler cut the job short, which tells nothing of its length.
+
+        The rule: docs/algorithms.md#known-live.
+        """
         if not ended.requeued and ended.outcome != "killed":
             self.predictor.learn_one(job.submitted, ended.own_run_time)
         return envelope

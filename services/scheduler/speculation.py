@@ -1,4 +1,7 @@
-"""Which waiting jobs to run for less time than they ask for, in holes of the plan."""
+"""Which waiting jobs to run for less time than they ask for, in holes of the plan.
+
+The rules: docs/algorithms.md#speculation, docs/algorithms.md#expected-speculation and docs/algorithms.md#test-runs.
+"""
 
 import math
 from typing import NamedTuple

@@ -17,7 +17,7 @@ MAX_PRODUCT = 1 << 52
 """Of products: larger ones are all alike, and none is rounded."""
 
 STATIC_ENDS = [4, 16, 64]
-"""Largest processors of the first three of four fixed groups (Brevik 2006, section 4.2)."""
+"""Largest processors of the first three of four fixed groups (docs/algorithms.md#fixed-groups)."""
 
 
 def no_value(job: JobSubmitted) -> int:
