@@ -6,8 +6,7 @@ interactive jobs.
 
 References
 ----------
-U. Lublin and D. G. Feitelson, "The workload on parallel supercomputers: modeling the characteristics of rigid
-jobs", Journal of Parallel and Distributed Computing 63(11), 2003.
+docs/algorithms.md#generated-traces (Lublin 2003).
 """
 
 import math

@@ -1,7 +1,7 @@
 """Closed replay: a machine that runs the jobs of a trace as the scheduler decides.
 
 It alone knows the actual run times. A job ends when its work is done or at the limit of its start, whichever comes
-first (spec G2).
+first (docs/algorithms.md#closed-replay, docs/algorithms.md#end-at-the-limit).
 """
 
 from collections.abc import Sequence

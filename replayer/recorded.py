@@ -1,4 +1,7 @@
-"""Recorded replay: the log as it happened, for predictions to be scored against real waits, and for shadow mode."""
+"""Recorded replay: the log as it happened, for predictions to be scored against real waits, and for shadow mode.
+
+The rule: docs/algorithms.md#recorded-replay.
+"""
 
 from collections.abc import Sequence
 from typing import Any

@@ -14,7 +14,8 @@ OUTCOMES: dict[int | None, Outcome] = {0: "failed", 1: "completed", 5: "cancelle
 class Source(Protocol):
     """A log, told instant by instant; sans-I/O.
 
-    At one instant: ends, changes of capacity, arrivals, the scheduling point, then starts (spec G1).
+    At one instant: ends, changes of capacity, arrivals, the scheduling point, then starts
+    (docs/algorithms.md#order-of-events-at-an-instant).
     """
 
     def next_time(self) -> int | None:

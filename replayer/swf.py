@@ -44,8 +44,9 @@ Requests = Literal["as-logged", "actual", "doubled"]
 class Job:
     """One job of a trace; times in seconds, None where the log does not say.
 
-    `processors` is what was requested if that is positive, else what was allocated (spec G4). As in the log,
-    a `run_time` may be longer than the `requested_time`, and a `wait_time` negative.
+    `processors` is what was requested if that is positive, else what was allocated
+    (docs/algorithms.md#processors). As in the log, a `run_time` may be longer than the `requested_time`, and a
+    `wait_time` negative.
     """
 
     job_number: int
@@ -146,7 +147,7 @@ def read_swf(path: str | os.PathLike[str]) -> Trace:
 
     References
     ----------
-    D. G. Feitelson, "The Standard Workload Format", version 2.2, Parallel Workloads Archive.
+    docs/algorithms.md#sources (SWF 2.2).
     """
     path = Path(path)
     header, table, notes = read_text(path)
@@ -175,7 +176,7 @@ def prepare(
         Whether jobs larger than the machine are left out or cut to its size.
     requests : {"as-logged", "actual", "doubled"}
         `actual`: each job requests its run time. `doubled`: twice its request, for the same work. Both first
-        cut the run time at the request, as the machine does in any case (spec G2).
+        cut the run time at the request, as the machine does in any case (docs/algorithms.md#end-at-the-limit).
     limit : int, optional
         Keep this many jobs, the earliest submitted.
 
@@ -197,8 +198,7 @@ def prepare(
 
     References
     ----------
-    The filter is that of spec G3; aligning is that of A. Nissimov and D. G. Feitelson, "Probabilistic
-    Backfilling", JSSPP 2007.
+    docs/algorithms.md#jobs-left-out (aligning: Nissimov 2007, section 5).
     """
     for option, value, known in (("oversized", oversized, Oversized), ("requests", requests, Requests)):
         if value not in get_args(known):

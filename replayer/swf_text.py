@@ -121,7 +121,7 @@ def write_swf(path: str | os.PathLike[str], header: Mapping[str, str], table: ND
 
     References
     ----------
-    D. G. Feitelson, "The Standard Workload Format", version 2.2, Parallel Workloads Archive.
+    docs/algorithms.md#sources (SWF 2.2).
     """
     if table.ndim != 2 or table.shape[1] != len(FIELDS):
         msg = f"a table of shape {table.shape}; a trace has (n, {len(FIELDS)})"

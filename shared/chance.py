@@ -11,7 +11,7 @@ Bits = npt.NDArray[np.uint64]
 
 
 def mixed(bits: Bits) -> Bits:
-    """Return the bits well mixed: the finaliser of SplitMix64 (Steele, Lea, Flood 2014)."""
+    """Return the bits well mixed: the finaliser of SplitMix64 (Steele 2014)."""
     bits = bits + np.uint64(0x9E3779B97F4A7C15)
     bits = (bits ^ (bits >> np.uint64(30))) * np.uint64(0xBF58476D1CE4E5B9)
     bits = (bits ^ (bits >> np.uint64(27))) * np.uint64(0x94D049BB133111EB)
@@ -19,7 +19,9 @@ def mixed(bits: Bits) -> Bits:
 
 
 def uniform(key: int, job_numbers: Integers, round_: int) -> Floats:
-    """Return a number between 0 and 1 for each job, always the same for the same key, job and round (spec G6).
+    """Return a number between 0 and 1 for each job, always the same for the same key, job and round.
+
+    The rule: docs/algorithms.md#ties-and-chance.
 
     >>> jobs = np.array([1, 2, 3])
     >>> draws = uniform(7, jobs, 0)

@@ -126,7 +126,7 @@ class JobEnded(Frozen):
 
     @property
     def own_run_time(self) -> int:
-        """What the job runs on the processors that it requested, in seconds: what is learned and measured (spec G8)."""
+        """What the job runs on the processors that it requested, in seconds (docs/algorithms.md#own-run-time)."""
         return self.run_time if self.original_run_time is None else self.original_run_time
 
 

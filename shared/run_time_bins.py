@@ -15,7 +15,7 @@ from shadowtime.shared.message import MAX_DURATION
 RATIO: Final = 1.8
 BINS: Final = 1 + math.ceil(math.log(MAX_DURATION) / math.log(RATIO))
 EDGES: Final = np.array([0.0, *(RATIO**j for j in range(BINS))])
-"""Seconds, shape (BINS + 1,); reaches past the longest time that a message can carry (P0, section 4.1)."""
+"""Seconds, shape (BINS + 1,); past the longest time that a message can carry (docs/algorithms.md#bins-of-run-times)."""
 
 Masses = Floats
 """Probability of each bin from bin 0 on; shape (bins,), bins at most BINS."""

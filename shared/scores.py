@@ -102,8 +102,8 @@ class WaitBoundScores(Frozen):
     """How the bounds of one grouping fared against the waits of the jobs that started.
 
     `queue` is None for the cluster as a whole. `predictions` counts the jobs that had a bound, `without` those that had
-    none. `over_rms` is the root mean square, in seconds, of bound less wait where the bound held (P2, section 5).
-    `windows` counts the disjoint runs of 1,000 scored jobs, `windows_within` those whose coverage was within two
+    none. `over_rms` is the root mean square, in seconds, of bound less wait where the bound held (Brevik 2006, section
+    3.2). `windows` counts the disjoint runs of 1,000 scored jobs, `windows_within` those whose coverage was within two
     hundredths of the quantile.
     """
 

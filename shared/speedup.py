@@ -31,7 +31,7 @@ class Downey(Frozen):
 
     References
     ----------
-    Downey: A model for speedup of parallel programs, UC Berkeley CSD-97-933, 1997.
+    docs/algorithms.md#speed-up-of-moldable-jobs (Downey 1997b).
     """
 
     kind: Literal["downey"] = "downey"
@@ -83,6 +83,6 @@ def reshaped_time(run_time: int, by: tuple[int, int]) -> int:
 
     References
     ----------
-    Perković, Keleher: Randomization, speculation, and adaptation in batch schedulers, SC 2000 (P1), section 7.
+    docs/algorithms.md#speed-up-of-moldable-jobs (Perković 2000, section 7).
     """
     return min(-(-run_time * by[0] // by[1]), MAX_DURATION)

@@ -75,7 +75,10 @@ class StageHandler:
         return envelope
 
     def on_wait(self, envelope: Envelope, job: JobSubmitted, wait: int) -> Envelope:
-        """Answer that a wait is known, in seconds: at the start, or once a trial has ended for good (spec G8)."""
+        """Answer that a wait is known, in seconds: at the start, or once a trial has ended for good.
+
+        The rule: docs/algorithms.md#own-run-time.
+        """
         return envelope
 
     def on_ended(self, envelope: Envelope, ended: JobEnded, job: RunningJob) -> Envelope:

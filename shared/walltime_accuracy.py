@@ -5,11 +5,11 @@ from typing import Literal
 AdjustmentClass = Literal["none", "over", "under", "bad"]
 
 BAD_GAP = 1800
-"""Seconds; a job that runs this much longer than its adjusted request is badly under-estimated (P4, section 5)."""
+"""Seconds; a job that runs this much longer than adjusted is badly under-estimated (Tang 2013, section 4.2.2)."""
 
 
 def accuracy(run_time: int, estimate: int) -> float:
-    """Return the smaller over the larger of run time and estimate, in 0 to 1 (P4, section 3.1).
+    """Return the smaller over the larger of run time and estimate, in 0 to 1 (Tang 2013, equation 3).
 
     >>> accuracy(1800, 3600), accuracy(3600, 2880)
     (0.5, 0.8)
@@ -18,9 +18,9 @@ def accuracy(run_time: int, estimate: int) -> float:
 
 
 def adjustment_class(run_time: int, requested_time: int, adjusted_time: int) -> AdjustmentClass:
-    """Return what an adjustment turned out to be: none, an over-, under- or bad under-estimate (P4, section 5).
+    """Return what an adjustment turned out to be: none, an over-, under- or bad under-estimate.
 
-    Times in seconds. A gap of exactly 30 minutes is bad (spec 5.3).
+    Times in seconds. A gap of exactly 30 minutes is bad (docs/algorithms.md#classes-of-adjustments).
 
     >>> [adjustment_class(3600, 7200, each) for each in (7200, 5000, 3000)], adjustment_class(6900, 7200, 3600)
     (['none', 'over', 'under'], 'bad')

@@ -1,4 +1,4 @@
-"""What design.md says of the tree: imports, names, topics, sizes."""
+"""The rules of the tree: imports, names, topics, sizes."""
 
 import ast
 from collections.abc import Iterator, Mapping

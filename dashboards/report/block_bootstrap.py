@@ -52,8 +52,7 @@ def mean_of_blocks(values: Floats, submit_times: Integers, key: int) -> Interval
 
     References
     ----------
-    H. R. Künsch, "The jackknife and the bootstrap for general stationary observations", Annals of Statistics 17(3),
-    1989; here with blocks that do not overlap (Carlstein 1986).
+    docs/algorithms.md#block-bootstrap (Künsch 1989; Carlstein 1986, whose blocks do not overlap).
     """
     blocks = (submit_times - submit_times.min()) // block_length(submit_times)
     _, block = np.unique(blocks, return_inverse=True)

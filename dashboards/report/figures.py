@@ -46,7 +46,7 @@ SHARES = [(share / 5, f"{share * 20} %") for share in range(6)]
 
 
 def wait_distribution(runs: Sequence[RunRecord]) -> str:
-    """Return how many jobs wait no longer than so long (P0, Figure 2)."""
+    """Return how many jobs wait no longer than so long (Nissimov 2007, Figure 2)."""
     waits = [np.sort(run.jobs.wait) for run in runs]
     longest = max(10, max(int(each[-1]) for each in waits))
     chart = Chart("Share of jobs that wait no longer than so long, for each policy; the numbers follow as a table")
@@ -116,7 +116,7 @@ def _around(values: Sequence[float]) -> tuple[float, float]:
 
 
 def by_shape(runs: Sequence[RunRecord]) -> str:
-    """Return the slowdown of the four shape groups (P1, Figure 4)."""
+    """Return the slowdown of the four shape groups (Perković 2000, Figure 4)."""
     values, counts = [], np.zeros(len(SHAPES), dtype=np.int64)
     columns = runs[0].plan.workload.columns
     medians = Medians(int(np.median(columns["requested_time"])), int(np.median(columns["processors"])))
@@ -143,7 +143,7 @@ def by_shape(runs: Sequence[RunRecord]) -> str:
 
 
 def by_month(runs: Sequence[RunRecord]) -> str:
-    """Return mean wait and mean slowdown of each month (P4, Figures 14 to 17)."""
+    """Return mean wait and mean slowdown of each month (Tang 2013, Figures 14 to 17)."""
     workload = runs[0].plan.workload
     submit_times = workload.columns["submit_time"]
     every = months(int(submit_times[0]), int(submit_times[-1]), workload.unix_start_time)
@@ -244,7 +244,7 @@ def transforms(document: Mapping[str, Any]) -> str:
 
 
 def bounds_over_time(run: RunRecord, policy: str) -> str:
-    """Return waits and their bounds over time, a figure for each grouping (P2, Figures 1 and 2).
+    """Return waits and their bounds over time, a figure for each grouping (Brevik 2006, Figures 1 and 2).
 
     Parameters
     ----------

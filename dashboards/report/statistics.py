@@ -23,7 +23,7 @@ SHAPES = ("short narrow", "short wide", "long narrow", "long wide")
 
 
 def slowdowns(jobs: Jobs) -> Floats:
-    """Return the bounded slowdown of each job, over its own run time and clamped at 1 (spec G7, G8)."""
+    """Return each job's bounded slowdown, over its own run time, clamped at 1 (docs/algorithms.md#bounded-slowdown)."""
     run_times = jobs.own_run_time
     waits = jobs.end_time - jobs.submit_time - run_times
     found = map(bounded_slowdown, waits.tolist(), run_times.tolist())
@@ -68,7 +68,7 @@ def shape_of(requested_time: Integers, processors: Integers, medians: Medians) -
 
     References
     ----------
-    P1, Table 2; short and long by the request, as its text has it ("jobs that are estimated to be long").
+    docs/algorithms.md#groups-of-shapes (Perković 2000, Table 2).
     """
     return 2 * (requested_time > medians.requested_time) + (processors > medians.processors)
 

@@ -36,8 +36,7 @@ class ClassMeanSigma(Remembering):
 
     References
     ----------
-    Mu'alem, Feitelson: Utilization, predictability, workloads, and user runtime estimates in scheduling the IBM SP2
-    with backfilling, IEEE TPDS 12(6), 2001, section 5.
+    docs/algorithms.md#classes-of-a-users-jobs (Mu'alem 2001, section 5).
     """
 
     name = "class-mean-sigma"

@@ -34,7 +34,7 @@ class ClassP90(Remembering):
 
     References
     ----------
-    Nissimov, Feitelson: Probabilistic Backfilling, JSSPP 2007, section 1.
+    docs/algorithms.md#classes-of-a-users-jobs (Nissimov 2007, section 1).
     """
 
     name = "class-p90"

@@ -160,9 +160,7 @@ class DowneyMean(Downey):
 
     References
     ----------
-    Downey: Predicting queue times on space-sharing parallel computers, IPPS 1997.
-    Smith, Taylor, Foster: Using run-time predictions to estimate queue wait times and improve scheduler performance,
-    JSSPP 1999, section 2.2.
+    docs/algorithms.md#downey (Downey 1997; Smith 1999, section 2.2).
     """
 
     name = "downey-mean"

@@ -39,7 +39,7 @@ class Empirical(SimilarJobs):
 
     References
     ----------
-    Nissimov, Feitelson: Probabilistic Backfilling, JSSPP 2007, which names such distributions as future work.
+    docs/algorithms.md#similar-jobs-of-a-user (Nissimov 2007, section 6, which names such distributions as future work).
     """
 
     name = "empirical"

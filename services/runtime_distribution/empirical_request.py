@@ -50,9 +50,8 @@ class EmpiricalRequest(SimilarJobs):
 
     References
     ----------
-    Nadaraya: On estimating regression, Theory of Probability and its Applications 9, 1964 (weights by likeness).
-    Tsafrir, Etsion, Feitelson: Backfilling using system-generated predictions rather than user runtime estimates,
-    IEEE TPDS 18(6), 2007, section 3 (recent jobs of the same user tell most).
+    docs/algorithms.md#similar-jobs-of-a-user (Nadaraya 1964, for weights by likeness; Tsafrir 2007, section 3: recent
+    jobs of the same user tell most).
     """
 
     name = "empirical-request"

@@ -91,8 +91,7 @@ class Experts(Predictor[JobSubmitted, int, RunTimePrediction]):
 
     References
     ----------
-    Cesa-Bianchi, Lugosi: Prediction, Learning, and Games, 2006, sections 3.3 and 5.2 (log loss; fixed share).
-    Cappé, Moulines: On-line expectation-maximization algorithm for latent data models, JRSS B 71, 2009.
+    docs/algorithms.md#experts (Cesa-Bianchi 2006, sections 3.3 and 5.2, for log loss and fixed share; Cappé 2009).
     """
 
     name = "experts"

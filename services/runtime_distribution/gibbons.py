@@ -98,9 +98,7 @@ class Gibbons(Remembering):
 
     References
     ----------
-    Gibbons: A historical application profiler for use by parallel schedulers, JSSPP 1997.
-    Smith, Taylor, Foster: Using run-time predictions to estimate queue wait times and improve scheduler performance,
-    JSSPP 1999, section 2.2 and Table 3.
+    docs/algorithms.md#gibbons (Gibbons 1997; Smith 1999, section 2.2 and Table 3).
     """
 
     name = "gibbons"

@@ -20,7 +20,7 @@ from shadowtime.shared.predictor import Predictor
 from shadowtime.shared.spec import Registry, parse
 
 RunTimePredictor = Predictor[JobSubmitted, int, RunTimePrediction]
-"""A prediction is at least one second and at most the request (spec G9)."""
+"""A prediction is at least one second and at most the request (docs/algorithms.md#limits-of-a-prediction)."""
 
 PREDICTORS: Registry[RunTimePredictor] = Registry(
     "run-time predictor",
@@ -52,7 +52,10 @@ class RuntimeDistribution(PredictingStage):
         super().__init__(opened, PREDICTORS.build(parse(opened.runtime)))
 
     def on_ended(self, envelope: Envelope, ended: JobEnded, job: RunningJob) -> Envelope:
-        """Learn the run time, unless the scheduler cut the job short, which tells nothing of its length."""
+        """Learn the run time, unless the scheduler cut the job short, which tells nothing of its length.
+
+        The rule: docs/algorithms.md#known-live.
+        """
         if not ended.requeued and ended.outcome != "killed":
             self.predictor.learn_one(job.submitted, ended.own_run_time)
         return envelope

@@ -91,8 +91,8 @@ class Hmm(Predictor[JobSubmitted, int, RunTimePrediction]):
     `hmm_learning.learn`; a state keeps its number from one model to the next.
 
     Memory is bounded by `history`: the jobs of so many weeks, counted by slice and bin in a table of fixed size, are
-    all that is learned from (P0 learns from all; on KTH the last four weeks serve better). A job that ends after its
-    slice has left the table is forgotten.
+    all that is learned from (Nissimov 2007 learns from all; on KTH the last four weeks serve better). A job that ends
+    after its slice has left the table is forgotten.
 
     The point is that of `RunTimePrediction.of`; `observations` are the jobs behind the states, weighted as these are.
     A prediction takes O(open (bins + states²) + states running jobs), an end O(1), a new slice O(bins + states²),
@@ -114,7 +114,7 @@ class Hmm(Predictor[JobSubmitted, int, RunTimePrediction]):
 
     References
     ----------
-    Nissimov, Feitelson: Probabilistic Backfilling, JSSPP 2007, section 3.
+    docs/algorithms.md#hidden-markov-model (Nissimov 2007, section 3).
     """
 
     name = "hmm"

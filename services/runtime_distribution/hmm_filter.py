@@ -108,7 +108,7 @@ def forward(likelihoods: FloatTable, transition: FloatTable, prior: Floats) -> F
 
     References
     ----------
-    Rabiner: A tutorial on hidden Markov models, Proc. IEEE 77(2), 1989, section III-A.
+    docs/algorithms.md#hidden-markov-model (Rabiner 1989, section III-A).
 
     >>> forward(np.log([[0.5, 0.25]]), np.eye(2), np.array([0.5, 0.5])).round(6).tolist()
     [[0.666667, 0.333333]]

@@ -17,7 +17,7 @@ from shadowtime.shared.arrays import CountTable, Floats, FloatTable
 from shadowtime.shared.kernel import kernel
 
 PASSES: Final = 3
-"""More passes overfit (P0, section 3)."""
+"""More passes overfit (Nissimov 2007, section 3)."""
 
 SMOOTHING: Final = 0.5
 """Jobs added to each bin of each state, up to the longest run time seen."""
@@ -55,7 +55,7 @@ def learn(counts: Counts, model: Model, method: Method, threshold: float, ended:
 
     References
     ----------
-    Nissimov, Feitelson: Probabilistic Backfilling, JSSPP 2007, section 3.
+    docs/algorithms.md#hidden-markov-model (Nissimov 2007, section 3).
     """
     emission = seeded(counts, model.emission, chance)
     model, moved = model._replace(emission=emission), math.inf
@@ -102,7 +102,7 @@ def seeded(counts: Counts, emission: Floats, chance: Generator) -> Floats:
 
     References
     ----------
-    Arthur, Vassilvitskii: k-means++: the advantages of careful seeding, SODA 2007.
+    docs/algorithms.md#hidden-markov-model (Arthur 2007).
     """
     counts = counts[counts.any(axis=1)]
     sizes = counts.sum(axis=1, dtype=np.float64)
@@ -144,7 +144,7 @@ def soft_pass(counts: Counts, model: Model) -> tuple[Model, Floats]:
 
     References
     ----------
-    Rabiner: A tutorial on hidden Markov models, Proc. IEEE 77(2), 1989, section III-C.
+    docs/algorithms.md#hidden-markov-model (Rabiner 1989, section III-C).
     """
     filtered = forward(log_likelihoods(counts, model.emission), model.transition, start(len(model.emission)))
     smoothed, steps = smooth(filtered, model.transition)

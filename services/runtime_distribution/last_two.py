@@ -25,8 +25,7 @@ class LastTwo(Predictor[JobSubmitted, int, RunTimePrediction]):
 
     References
     ----------
-    Tsafrir, Etsion, Feitelson: Backfilling using system-generated predictions rather than user runtime estimates,
-    IEEE TPDS 18(6), 2007, section 4.
+    docs/algorithms.md#last-two (Tsafrir 2007, section 4).
     """
 
     name = "last-two"

@@ -57,7 +57,7 @@ def estimate(
 
     References
     ----------
-    Draper, Smith: Applied Regression Analysis, 1998, section 1.4 (the interval of a new observation).
+    docs/algorithms.md#templates (Draper 1998, section 1.4, for the interval of a new observation).
     """
     if n < 2:
         return 0.0, math.inf

@@ -26,8 +26,7 @@ class QueueMaximum(Predictor[JobSubmitted, int, RunTimePrediction]):
 
     References
     ----------
-    Smith, Taylor, Foster: Using run-time predictions to estimate queue wait times and improve scheduler performance,
-    JSSPP 1999, section 3 (where the maximum is that of the whole log).
+    docs/algorithms.md#queue-maximum (Smith 1999, section 3, where the maximum is that of the whole log).
     """
 
     name = "queue-maximum"

@@ -49,7 +49,9 @@ def remembered(job: JobSubmitted, run_time: int = UNKNOWN) -> RememberedJob:
 
 
 def as_predicted(run_time: float, job: JobSubmitted, elapsed: int = 0) -> float:
-    """Return a run time in seconds as it can be predicted of a job that has run for `elapsed` (spec G9).
+    """Return a run time in seconds as it can be predicted of a job that has run for `elapsed`.
+
+    The rule: docs/algorithms.md#limits-of-a-prediction.
 
     >>> job = JobSubmitted(time=0, job_number=1, requested_processors=1, requested_time=60)
     >>> as_predicted(0.5, job), as_predicted(90.0, job), as_predicted(50.0, job, elapsed=70)

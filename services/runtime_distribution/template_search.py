@@ -42,8 +42,7 @@ def search(genes: Genes, errors: Errors, population: int, generations: int, seed
 
     References
     ----------
-    Smith, Taylor, Foster: Using run-time predictions to estimate queue wait times and improve scheduler performance,
-    JSSPP 1999, section 2.1.3.
+    docs/algorithms.md#template-search (Smith 1999, section 2.1.3).
     """
     chance = Generator(PCG64([seed, 0]))
     individuals = [genes.random(chance) for _ in range(population)]

@@ -112,8 +112,7 @@ class Templates(Remembering):
 
     References
     ----------
-    Smith, Taylor, Foster: Using run-time predictions to estimate queue wait times and improve scheduler performance,
-    JSSPP 1999, section 2.1.
+    docs/algorithms.md#templates (Smith 1999, sections 2.1.1 and 2.1.2).
     """
 
     name = "templates"

@@ -53,7 +53,7 @@ def sizes(mode: Mode, processors: int, requested_time: int | None) -> tuple[int,
 
     References
     ----------
-    Perković, Keleher: Randomization, speculation, and adaptation in batch schedulers, SC 2000 (P1), section 7.1.
+    docs/algorithms.md#shapes (Perković 2000, section 7.1).
     """
     half = -(-processors // 2)
     quarter = -(-processors // 4) if processors > 4 else half

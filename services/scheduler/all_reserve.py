@@ -22,8 +22,7 @@ class AllReserve(Policy):
 
     References
     ----------
-    Smith, Taylor, Foster: Using run-time predictions to estimate queue wait times and improve scheduler performance,
-    JSSPP 1999 (P3), section 2.1.4.
+    docs/algorithms.md#all-reserve (Smith 1999, section 2.1.4).
     """
 
     name = "all-reserve"

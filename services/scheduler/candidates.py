@@ -22,7 +22,7 @@ MEASURES = ("exact", "paper", "gain")
 Exact probability of delaying the head; the paper's bound on it from below; and what it costs the head at most for each
 unit that it gains: the delay expected of the head if that lasts until the candidate ends, over the head's expected run
 time, to the time expected until the head can start, over the candidate's. Both are slowdowns; run times count as at
-least ten seconds.
+least ten seconds (docs/algorithms.md#cost-against-gain).
 """
 
 GAIN = MEASURES.index("gain")

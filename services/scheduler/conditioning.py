@@ -13,8 +13,8 @@ def condition(masses: Floats, edges: Floats, elapsed: float, request: float, cen
 
     Within a bin the logarithm of the run time is uniform, so a bin that is cut keeps the share of its logarithm; what
     is left is scaled to 1. Each bin ends the job at its upper edge, cut at the request. A job that has reached its
-    request is taken to run for one more second (spec G9), and one that has outlived its whole distribution to end at
-    that limit. O(bins).
+    request is taken to run for one more second, and one that has outlived its whole distribution to end at that limit
+    (docs/algorithms.md#limits-of-a-prediction). O(bins).
 
     Parameters
     ----------
@@ -36,7 +36,7 @@ def condition(masses: Floats, edges: Floats, elapsed: float, request: float, cen
 
     References
     ----------
-    Nissimov, Feitelson: Probabilistic backfilling, JSSPP 2007, Algorithm 1; guards of spec 1.3.
+    docs/algorithms.md#probabilistic-backfilling (Nissimov 2007, Algorithm 1; the guards are ours).
     """
     upper = max(request, elapsed + 1.0)
     times = np.empty(len(masses))

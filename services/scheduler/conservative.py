@@ -89,7 +89,7 @@ class Conservative(Policy):
 
     References
     ----------
-    Perković, Keleher: Randomization, speculation, and adaptation in batch schedulers, SC 2000 (P1), sections 2 to 7.
+    docs/algorithms.md#conservative-backfilling (Perković 2000, sections 2 to 7).
     """
 
     name = "conservative"

@@ -7,8 +7,8 @@ enough for it, they have not released enough for both, and the candidate still r
 Terminations of running jobs are independent. Those of one instant follow each other in a fixed order: first, as one
 step, the certain ones (such a job can end at no other time), then the others, job by job.
 
-References: Nissimov, Feitelson: Probabilistic backfilling, JSSPP 2007, section 3 and Algorithm 2, whose value bounds
-the probability from below; the exact one is of spec section 7.
+References: docs/algorithms.md#exact-delay-probability; docs/algorithms.md#the-papers-bound (Nissimov 2007,
+section 4 and Algorithm 2), which bounds it from below.
 """
 
 from collections.abc import Mapping, Sequence

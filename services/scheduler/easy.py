@@ -38,7 +38,7 @@ class Easy(Policy):
 
     References
     ----------
-    Lifka: The ANL/IBM SP scheduling system, JSSPP 1995. Orders: P1, section 3.
+    docs/algorithms.md#easy (Lifka 1995).
     """
 
     name = "easy"
@@ -119,8 +119,7 @@ class EasySjbf(Easy):
 
     References
     ----------
-    Tsafrir, Etsion, Feitelson: Backfilling using system-generated predictions rather than user runtime estimates,
-    IEEE TPDS 18(6), 2007, section 5.
+    docs/algorithms.md#easy (Tsafrir 2007, section 5).
     """
 
     name = "easy-sjbf"

@@ -12,14 +12,14 @@ CORRECTIONS: dict[str, tuple[int, ...]] = {
     "incremental": (60, 300, 900, 1800, 3600, 7200, 18000, 36000, 72000, 180000, 360000),
 }
 """Seconds by which the first, second, … correction of an outlived prediction exceeds it, by the predictor's
-`fallback`. Those of EASY++ are of Tsafrir et al. 2007, section 5, each replacing the last, as in the campaign of
-Gaussier et al. 2015. When they are used up, the job is assumed to run to its request."""
+`fallback`. Those of EASY++ are of Tsafrir 2007, section 5, each replacing the last (Gaussier 2015).
+When they are used up, the job is assumed to run to its request."""
 
 
 GRACE = 300
 """Seconds that a running job past its adjusted request is assumed to need still, each time anew.
 
-So does Cobalt, the scheduler of Tang et al. (spec 5.3).
+So does Cobalt, the scheduler of Tang 2013 (docs/algorithms.md#expected-end).
 """
 
 
@@ -40,7 +40,7 @@ def expected_ends(now: int, running: RunningJobs) -> Integers:
 
     A job is expected to run as predicted; if it has outlived that, as the corrections say; then to its adjusted
     request, and past that, for `GRACE` more seconds from now. It is never expected to run beyond its request, and once
-    it has, for one more second (spec G9: the lower limit wins). O(jobs).
+    it has, for one more second (docs/algorithms.md#limits-of-a-prediction). O(jobs).
 
     >>> from typing import NamedTuple
 

@@ -1,12 +1,11 @@
 """The scheduler's own forecast: how long a job will wait, from running the policy ahead with predicted run times.
 
-It is made when the submission is told: after the ends of that instant and before its scheduling point (spec G1), so
-that jobs which the same instant brings later are not known yet.
+It is made when the submission is told: after the ends of that instant and before its scheduling point
+(docs/algorithms.md#order-of-events-at-an-instant), so that jobs which the same instant brings later are not known yet.
 
 References
 ----------
-Smith, Taylor, Foster: Using run-time predictions to estimate queue wait times and improve scheduler performance,
-JSSPP 1999 (P3), section 3.
+docs/algorithms.md#wait-forecasts (Smith 1999, section 3).
 """
 
 from collections.abc import Callable
@@ -75,7 +74,8 @@ def as_submitted(queue: Queue) -> Integers:
 def forecast_ends(now: int, running: Running) -> Integers:
     """Return when each running job is forecast to end, in seconds.
 
-    A job runs as predicted; if it has outlived that, for twice the time; then to its request (spec 4.3).
+    A job runs as predicted; if it has outlived that, for twice the time; then to its request
+    (docs/algorithms.md#wait-forecasts).
 
     >>> running = Running()
     >>> for number in (1, 2, 3):

@@ -23,7 +23,7 @@ CandidateWeight = Annotated[
 """Left out of a SPEC where it is not used, so that runs from before it existed go on."""
 
 PRIORITIES = 3
-"""Priorities that are drawn from, 1 to this (P1, section 5)."""
+"""Priorities that are drawn from, 1 to this (Perković 2000, section 5)."""
 
 
 def criteria(order: str, drawn: Floats, delays: Integers, run_times: Integers) -> Floats:
@@ -44,7 +44,7 @@ def criteria(order: str, drawn: Floats, delays: Integers, run_times: Integers) -
 
     References
     ----------
-    Perković, Keleher: Randomization, speculation, and adaptation in batch schedulers, SC 2000 (P1), Table 4.
+    docs/algorithms.md#orders-of-jobs (Perković 2000, Table 4).
     """
     above: Floats = delays.astype(np.float64) if order == "BF" else np.ones(len(delays)) if order == "1/L" else drawn
     return above / run_times if order.endswith("/L") else above

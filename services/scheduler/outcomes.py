@@ -1,10 +1,10 @@
 """What came of candidates for backfilling: whether each would have delayed the head, once that is known.
 
 The head is ready when the jobs that ran at the attempt have released enough for it. A candidate would have delayed it
-if they had not released enough for both by then, and its run took longer than the head waited, whenever it ran (spec
-section 9). Where there was enough for both, that is known at once. Else it is known when the candidate's own start lies
-as far back, and is told then and not before, also of a run that is shorter: the order in which outcomes are told has
-nothing to do with what they are, so whoever learns from them learns no bias.
+if they had not released enough for both by then, and its run took longer than the head waited, whenever it ran
+(docs/algorithms.md#calibration). Where there was enough for both, that is known at once. Else it is known when the
+candidate's own start lies as far back, and is told then and not before, also of a run that is shorter: the order in
+which outcomes are told has nothing to do with what they are, so whoever learns from them learns no bias.
 """
 
 import heapq

@@ -1,4 +1,7 @@
-"""What is done with the processors that the plan of a pass leaves idle: trials, then widening, in the same order."""
+"""What is done with the processors that the plan of a pass leaves idle: trials, then widening, in the same order.
+
+The rules: docs/algorithms.md#speculation and docs/algorithms.md#widening.
+"""
 
 from collections.abc import Iterator
 

@@ -18,8 +18,8 @@ def unless_default(default: Any, description: str) -> Any:
 class PolicySettings(SpecSettings):
     """Settings of every policy: the uses of adjusted requests, and of outlived predictions.
 
-    The regular scheme of Tang et al. (P4, section 4.4) has all three switches on, the selective one all but `running`.
-    Where nothing is adjusted or predicted they change nothing.
+    The regular scheme of Tang 2013 has all three switches on, the selective one all but `running`
+    (docs/algorithms.md#uses-of-an-adjusted-request). Where nothing is adjusted or predicted they change nothing.
 
     Parameters
     ----------

@@ -63,8 +63,8 @@ class Probabilistic(Policy):
 
     References
     ----------
-    Nissimov, Feitelson: Probabilistic backfilling, JSSPP 2007. Exact probability, budget and patience: spec section 7
-    and 1.3.
+    docs/algorithms.md#probabilistic-backfilling (Nissimov 2007, section 4). Budget and patience:
+    docs/algorithms.md#guards-of-the-head.
     """
 
     name = "probabilistic"

@@ -1,4 +1,4 @@
-"""The availability profile: how many processors are free from now on, as a step function of time."""
+"""The availability profile, free processors as a step function of time: docs/algorithms.md#availability-profile."""
 
 import numpy as np
 

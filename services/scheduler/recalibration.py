@@ -7,9 +7,8 @@ too low. It begins with 0, 1, 1 and no shifts, which states p itself. `a`, `b` a
 forgetting. A shift moves by a constant step for each unit that what was stated is off, so that over time what is stated
 in a bin adds up to what happens there, whatever drifts.
 
-References: Kull, Silva Filho, Flach: Beyond sigmoids, EJS 2017, for the form; Gupta, Ramdas: Online Platt scaling with
-calibeating, ICML 2023, for both stages; Angelopoulos, Jordan, Tibshirani: Gradient equilibrium in online learning,
-2025, for the constant step.
+References: docs/algorithms.md#recalibration (Kull 2017 for the form, Gupta 2023 for both stages, Angelopoulos 2025 for
+the constant step).
 """
 
 import math

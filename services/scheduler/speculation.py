@@ -1,4 +1,7 @@
-"""Which waiting jobs to run for less time than they ask for, in holes of the plan."""
+"""Which waiting jobs to run for less time than they ask for, in holes of the plan.
+
+The rules: docs/algorithms.md#speculation, docs/algorithms.md#expected-speculation and docs/algorithms.md#test-runs.
+"""
 
 import math
 from typing import NamedTuple
@@ -9,7 +12,7 @@ from shadowtime.shared.arrays import Floats, Integers
 from shadowtime.shared.kernel import kernel
 
 TEST_ABOVE = 10_800
-"""Seconds; only jobs that ask for more are tested (P1, section 6)."""
+"""Seconds; only jobs that ask for more are tested (Perković 2000, section 6.1)."""
 
 MIN_TEST, MAX_TEST = 300, 900
 """Seconds that a test run takes."""

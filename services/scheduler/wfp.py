@@ -37,8 +37,7 @@ class Wfp(Easy):
 
     References
     ----------
-    Tang, Desai, Buettner, Lan: Job scheduling with adjusted runtime estimates on production supercomputers,
-    JPDC 73, 2013, section 4.3.
+    docs/algorithms.md#wfp (Tang 2013, section 6.1, equation 5).
     """
 
     name = "wfp"

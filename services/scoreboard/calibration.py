@@ -2,8 +2,9 @@
 
 A candidate that was evaluated, started or not, has an outcome once the jobs that ran at that moment and the candidate
 itself have ended: it would have delayed the head if, at the first instant at which those jobs had released enough for
-the head, they had not released enough for both, and the candidate, started then, would still have run (spec section
-9). The scheduler never reads what is found here: it follows some candidates by itself (`services.scheduler.outcomes`).
+the head, they had not released enough for both, and the candidate, started then, would still have run
+(docs/algorithms.md#calibration). The scheduler never reads what is found here: it follows some candidates by itself
+(`services.scheduler.outcomes`).
 """
 
 from collections.abc import Mapping

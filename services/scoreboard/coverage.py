@@ -1,4 +1,4 @@
-"""How often bounds on the wait held, and by how much: the evaluation of P2, section 5."""
+"""How often bounds on the wait held, and by how much: docs/algorithms.md#coverage-of-wait-bounds."""
 
 from collections.abc import Iterable, Sequence
 from itertools import islice

@@ -5,8 +5,7 @@ atom at the limit, and that of bin 0 an atom at one second. Masses need not add 
 
 References
 ----------
-Gneiting, Raftery: Strictly proper scoring rules, prediction, and estimation, JASA 102, 2007, sections 4.1 and 4.2.
-Czado, Gneiting, Held: Predictive model assessment for count data, Biometrics 65, 2009, section 2.1 (PIT with atoms).
+docs/algorithms.md#errors-of-run-times (Gneiting 2007, sections 4.1 and 4.2; Czado 2009, section 2.1: PIT with atoms).
 """
 
 import math

@@ -21,8 +21,7 @@ class WaitForecastErrors:
 
     References
     ----------
-    Smith, Taylor, Foster: Using run-time predictions to estimate queue wait times and improve scheduler performance,
-    JSSPP 1999 (P3), section 3.
+    docs/algorithms.md#errors-of-wait-forecasts (Smith 1999, section 3).
     """
 
     def __init__(self) -> None:

@@ -28,7 +28,7 @@ class WaitQuantiles:
 
     References
     ----------
-    Masson, Rim, Lee: DDSketch: a fast and fully-mergeable quantile sketch with relative-error guarantees, VLDB 2019.
+    docs/algorithms.md#waits (Masson 2019).
     """
 
     def __init__(self) -> None:

@@ -7,7 +7,7 @@ from shadowtime.shared.bounds import restored, storable
 from shadowtime.shared.slowdown import bounded_slowdown
 
 WAIT_FLOOR = 10
-"""Seconds; shorter waits count as this in the geometric mean (P0, section 5)."""
+"""Seconds; shorter waits count as this in the geometric mean (Nissimov 2007, section 5)."""
 
 
 def geometric_term(wait: int) -> float:
@@ -20,7 +20,7 @@ def geometric_term(wait: int) -> float:
 
 
 def wfp_priority(wait: int, requested_time: int, processors: int) -> float:
-    """Return the WFP score (wait / requested time)³ · processors (P4, section 4.3).
+    """Return the WFP score (wait / requested time)³ · processors (Tang 2013, section 6.1).
 
     >>> wfp_priority(7200, 3600, 512)
     4096.0
@@ -51,8 +51,8 @@ class WaitScores:
     ) -> None:
         """Take in a job that has ended for good; times in seconds.
 
-        Slowdown is over the job's own run time, on the processors that it requested (spec G8); the machine was held
-        from start to end.
+        Slowdown is over the job's own run time, on the processors that it requested
+        (docs/algorithms.md#own-run-time); the machine was held from start to end.
         """
         wait, run_time = start_time - submit_time, end_time - start_time
         self.jobs += 1

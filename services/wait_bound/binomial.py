@@ -34,16 +34,15 @@ def upper_rank(count: int, quantile: float, confidence: float) -> int | None:
     """Return the rank, from 1 at the least, of the observation that bounds `quantile` from above with `confidence`.
 
     It is the smallest rank such that, of `count` observations, fewer lie below the quantile with at least that
-    probability; None where there are too few. The paper's rule picks the maximum always (spec 3.3): equation 1 falls
-    in k, so the largest k is meant. O(1) but for a few steps.
+    probability; None where there are too few. The rule of the paper, as printed, picks the maximum always: its
+    equation 1 falls in k, so the largest k is meant. O(1) but for a few steps.
 
     >>> upper_rank(59, 0.95, 0.95), upper_rank(200, 0.95, 0.95), upper_rank(58, 0.95, 0.95)
     (59, 196, None)
 
     References
     ----------
-    Brevik, Nurmi, Wolski: Predicting bounds on queuing delay for batch-scheduled parallel machines, PPoPP
-    2006, section 3.
+    docs/algorithms.md#binomial-bound (Brevik 2006, section 3.1).
     """
     if count < minimum_history(quantile, confidence):
         return None

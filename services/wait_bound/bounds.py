@@ -33,7 +33,7 @@ class AllBounds(Bounder):
 
     References
     ----------
-    Brevik, Nurmi, Wolski: Predicting bounds on queuing delay for batch-scheduled parallel machines (P2), sections 3-5.
+    docs/algorithms.md#wait-bounds (Brevik 2006, sections 3 and 4).
     """
 
     name: ClassVar[str] = "all"

@@ -7,7 +7,7 @@ from shadowtime.shared.arrays import Floats, Integers
 from shadowtime.shared.kernel import kernel
 
 WINDOW = 500
-"""Last waits of which the autocorrelation is taken (spec 3.3)."""
+"""Last waits of which the autocorrelation is taken (docs/algorithms.md#change-points)."""
 
 EVERY = 50
 """Waits after which it is taken anew."""

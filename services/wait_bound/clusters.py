@@ -168,7 +168,7 @@ def cut(
 
     References
     ----------
-    SCHMIB, sections 3.4 and 3.5.
+    docs/algorithms.md#clustered-groups (Brevik 2006, sections 3.4 and 3.5).
 
     Examples
     --------

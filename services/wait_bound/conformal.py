@@ -20,7 +20,7 @@ class Conformal:
     The bound is the quantile 1 - alpha of the last waits, the largest of them at alpha 0. A job is scored once: at its
     start, or when it has waited for longer than its bound, whichever comes first; so a queue that stands still is
     noticed before anything starts. With the n-th score, alpha moves by gamma / sqrt(n) of the error: steps that stay
-    as large (spec section 8) lose the debt of every time at alpha 0, and cover too little. O(log waits) for each job.
+    as large lose the debt of every time at alpha 0, and cover too little. O(log waits) for each job.
 
     Parameters
     ----------
@@ -44,8 +44,7 @@ class Conformal:
 
     References
     ----------
-    Gibbs, Candès: Adaptive conformal inference under distribution shift, NeurIPS 2021. Angelopoulos, Barber, Bates:
-    Online conformal prediction with decaying step sizes, ICML 2024. Scores: spec section 8.
+    docs/algorithms.md#conformal-bound (Gibbs 2021; Angelopoulos 2024, for the steps).
     """
 
     def __init__(self, quantile: float, gamma: float, most: int) -> None:

@@ -5,7 +5,7 @@ from collections.abc import Sequence
 from typing import Any
 
 ROUNDING = 0.005
-"""A grouping holds its coverage if that rounds up to the quantile in per cent: so the paper counts (spec 3.3)."""
+"""A grouping holds its coverage if that rounds up to the quantile in per cent: so Brevik 2006 counts."""
 
 
 class Ensemble:
@@ -24,7 +24,7 @@ class Ensemble:
 
     References
     ----------
-    Proposed by Brevik, Nurmi, Wolski in SCHMIB, section 6: all predictors side by side, the best so far in use.
+    docs/algorithms.md#ensemble (Brevik 2006, section 4.6, which proposes it).
     """
 
     def __init__(self, groupings: int, quantile: float) -> None:

@@ -47,7 +47,7 @@ class Group:
 
     References
     ----------
-    Brevik, Nurmi, Wolski: Predicting bounds on queuing delay for batch-scheduled parallel machines, PPoPP 2006.
+    docs/algorithms.md#change-points (Brevik 2006, section 3.3).
     """
 
     def __init__(self, most: int, keep: int) -> None:
@@ -99,7 +99,7 @@ def bound(groups: list[Group], at: int, quantile: float, confidence: float) -> t
     """Return the bound of a group, and the number of waits behind it; None where all groups have too few.
 
     A group with too little history borrows that of the next higher groups, whole, until there is enough; if there is
-    none above, of the next lower ones (P2, section 4.2; spec 3.3).
+    none above, of the next lower ones (docs/algorithms.md#borrowed-history).
 
     >>> groups = [Group(100, 59) for _ in range(3)]
     >>> for group, count in zip(groups, [20, 30, 40]):

@@ -18,7 +18,7 @@ MAX_PRODUCT = 1 << 52
 """Of products: larger ones are all alike, and none is rounded."""
 
 STATIC_ENDS = [4, 16, 64]
-"""Largest processors of the first three of four fixed groups (P2, section 5)."""
+"""Largest processors of the first three of four fixed groups (docs/algorithms.md#fixed-groups)."""
 
 
 def no_value(job: JobSubmitted) -> int:

@@ -1,4 +1,7 @@
-"""How many of the last waits were within their bounds, and whether that is as many as there should be."""
+"""How many of the last waits were within their bounds, and whether that is as many as there should be.
+
+The rule: docs/algorithms.md#live-coverage.
+"""
 
 import math
 from collections import deque

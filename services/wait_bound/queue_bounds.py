@@ -16,7 +16,7 @@ from shadowtime.shared.events import JobSubmitted
 from shadowtime.shared.predictions import ChangePoint, Coverage, WaitBound
 
 RECUT = 1000
-"""Submissions after which the ranges are cut anew (P2, section 5)."""
+"""Submissions after which the ranges are cut anew (Brevik 2006, section 4.1)."""
 
 TABLE = (0.05, 0.25, 0.5, 0.75, 0.9, 0.95, 0.99)
 """Quantiles for which is told within what time the job starts."""

@@ -87,7 +87,7 @@ class Auto(Predictor[JobSubmitted, JobEnded, WalltimeAdjustment]):
 
     References
     ----------
-    Past Tang et al. (JPDC 2013), whose authors choose one scheme for a machine after the fact.
+    docs/algorithms.md#automatic-adjustment (past Tang 2013, who choose one scheme for a machine after the fact).
     """
 
     name = "auto"

@@ -30,7 +30,7 @@ class PercentileSettings(AdjustmentSettings):
 
 
 def ratio(run_time: int, requested_time: int) -> float:
-    """Return the share of its request that a job ran, at most 1 (P4, equation 1).
+    """Return the share of its request that a job ran, at most 1 (Tang 2013, equation 1).
 
     >>> ratio(1800, 3600), ratio(4000, 3600)
     (0.5, 1.0)
@@ -64,8 +64,7 @@ class Percentile(Predictor[JobSubmitted, JobEnded, WalltimeAdjustment]):
 
     References
     ----------
-    Tang, Desai, Buettner, Lan: Job scheduling with adjusted runtime estimates on production supercomputers,
-    JPDC 73, 2013, section 3.
+    docs/algorithms.md#percentile-adjustment (Tang 2013, section 4.1).
     """
 
     name = "percentile"

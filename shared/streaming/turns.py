@@ -35,7 +35,7 @@ class Turns(Generic[Item]):
 
     References
     ----------
-    P. Goyal, H. M. Vin, H. Cheng: Start-time fair queueing, IEEE/ACM Transactions on Networking 5(5), 1997.
+    docs/algorithms.md#fair-turns (Goyal 1997).
     """
 
     def __init__(self, max_items: int, max_bytes: int) -> None:

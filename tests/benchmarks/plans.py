@@ -1,4 +1,4 @@
-"""What orders, guarantees, speculation, test runs and shapes make of a log: the figures of P1.
+"""What orders, guarantees, speculation, test runs and shapes make of a log: the figures of Perković 2000.
 
 `python -m tests.benchmarks.plans LOG[@PROCESSORS] [--seeds N] [--only TEXT]`; one JSON line per variant and seed.
 """
@@ -81,7 +81,7 @@ class Delays:
 
 
 def groups(workload: Workload) -> dict[str, npt.NDArray[np.bool_]]:
-    """Return which jobs are short or long, and narrow or wide: up to the log's median or above (P1, Table 2)."""
+    """Return which jobs are short or long, narrow or wide: up to the log's median or above (Perković 2000, Table 2)."""
     sizes, times = workload.columns["processors"], workload.columns["requested_time"]
     narrow, short = sizes <= np.median(sizes), times <= np.median(times)
     return {"SN": short & narrow, "SW": short & ~narrow, "LN": ~short & narrow, "LW": ~short & ~narrow}

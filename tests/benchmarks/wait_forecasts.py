@@ -1,4 +1,4 @@
-"""Waits forecast by running the scheduler ahead, in the form of P3's tables 4 to 15, and what a forecast costs.
+"""Waits forecast by running the scheduler ahead, as Tables 4 to 15 of Smith 1999 have it, and what a forecast costs.
 
 `python -m tests.benchmarks.wait_forecasts waits|schedules [LOG]…` prints one JSON line per log, policy and predictor.
 """

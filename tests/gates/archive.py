@@ -77,7 +77,7 @@ def start_times(run: Plan) -> NDArray[np.int64]:
 
 
 class PublishedSchedule(NamedTuple):
-    """A schedule of `../shared/reference`, in order of submit time and job number."""
+    """A published schedule, in order of submit time and job number."""
 
     submit: NDArray[np.int64]
     start: NDArray[np.int64]

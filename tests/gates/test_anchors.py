@@ -1,4 +1,4 @@
-"""The figures of an independent simulator, and those published for run-time predictors (anchors, section 1)."""
+"""The figures of an independent simulator, and those published for run-time predictors."""
 
 import json
 

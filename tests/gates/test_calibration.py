@@ -1,4 +1,4 @@
-"""Candidates delay the head as often as the exact probability says (spec section 9), over all that were evaluated."""
+"""Candidates delay the head as often as is stated, over all evaluated (docs/algorithms.md#calibration)."""
 
 import json
 

@@ -1,4 +1,4 @@
-"""Conservative backfilling on full KTH: an independent simulator's figures (anchors, section 2)."""
+"""Conservative backfilling on full KTH: an independent simulator's figures."""
 
 import json
 
@@ -66,7 +66,7 @@ def test_random_variants(
 
 
 def test_the_best_combination_is_a_sixth_of_conservative() -> None:
-    """On average of three seeds; KTH-run has 16.7 %, the paper about 15 % on CTC."""
+    """On average of three seeds; an independent simulator has 16.7 %, the paper about 15 % on CTC."""
     keys = "order=R/L,guarantees=no,speculate=0.8,test_runs=yes,shape=half"
     plain = replayed("KTH", 100, "conservative", "as-logged").scores.policy.mean_bounded_slowdown_unclamped
     run = plan("KTH", 100, f"conservative:{keys}")

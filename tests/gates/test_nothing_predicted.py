@@ -1,4 +1,4 @@
-"""Where nothing is predicted, backfilling by probability is EASY: the requests happen for certain (P0, section 3)."""
+"""Without predictions, backfilling by probability is EASY: requests happen for certain (Nissimov 2007, section 4)."""
 
 from functools import lru_cache
 

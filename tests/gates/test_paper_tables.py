@@ -1,4 +1,4 @@
-"""Tables 2 and 3 of P0 beside ours: mean and geometric mean wait under EASY and by probability, tau 0.05, FCFS."""
+"""Tables 2 and 3 of Nissimov 2007 and ours: mean and geometric mean wait, EASY and by probability, tau 0.05, FCFS."""
 
 import json
 import math
@@ -44,7 +44,7 @@ def changes(
             "published": round(published, 4),
         }
         with capsys.disabled():
-            print("\n" + json.dumps({"gate": "P0", "trace": trace, "policy": policy} | figures))
+            print("\n" + json.dumps({"gate": "Nissimov 2007", "trace": trace, "policy": policy} | figures))
     return found, published
 
 

@@ -1,4 +1,4 @@
-"""Run times from similar jobs on full logs: P3's order of predictors, its margins, and what a prediction costs."""
+"""Run times from similar jobs on full logs: the paper's order of predictors, its margins, and a prediction's cost."""
 
 from functools import lru_cache
 from typing import Any
@@ -20,7 +20,7 @@ def table(trace: str) -> dict[str, dict[str, Any]]:
 
 @pytest.mark.parametrize(("trace", "most"), [("KTH", 0.42), ("SDSC-SP2", 0.50), ("CTC", 0.58)])
 def test_errors_are_a_share_of_the_mean_run_time(trace: str, most: float) -> None:
-    """P3 has 33 to 86 per cent (Table 6), 86 on two months of CTC."""
+    """Smith 1999 has 33 to 86 per cent (Table 6), 86 on two months of CTC."""
     assert table(trace)["templates"]["error"] <= most
 
 

@@ -1,4 +1,4 @@
-"""Waits forecast on full logs: what is built in when run times are known (P3, Table 4), and what a forecast costs."""
+"""Waits forecast on full logs: the error with known run times (Smith 1999, Table 4), and what a forecast costs."""
 
 from functools import lru_cache
 from typing import Any

@@ -107,7 +107,7 @@ def test_the_same_under_passwords_rights_and_tls_while_everything_is_being_kille
 
 
 @pytest.mark.archive
-@pytest.mark.skipif(not KTH.exists(), reason="needs ../shared/traces")
+@pytest.mark.skipif(not KTH.exists(), reason=f"there is no {KTH}")
 @pytest.mark.parametrize("secure", [False, True], ids=["open", "secure"])
 def test_the_first_5000_jobs_of_kth_while_everything_is_being_killed(tmp_path: Path, secure: bool) -> None:
     arguments = [str(KTH), "--jobs", "5000"]
@@ -115,7 +115,7 @@ def test_the_first_5000_jobs_of_kth_while_everything_is_being_killed(tmp_path: P
 
 
 @pytest.mark.archive
-@pytest.mark.skipif(not KTH.exists(), reason="needs ../shared/traces")
+@pytest.mark.skipif(not KTH.exists(), reason=f"there is no {KTH}")
 @pytest.mark.parametrize("runtime", ["hmm", "empirical"])
 def test_probabilities_for_the_first_3000_jobs_of_kth_while_everything_is_being_killed(
     tmp_path: Path, runtime: str
@@ -127,7 +127,7 @@ def test_probabilities_for_the_first_3000_jobs_of_kth_while_everything_is_being_
 
 
 @pytest.mark.archive
-@pytest.mark.skipif(not KTH.exists(), reason="needs ../shared/traces")
+@pytest.mark.skipif(not KTH.exists(), reason=f"there is no {KTH}")
 def test_trials_and_shapes_of_the_first_3000_jobs_of_kth_while_everything_is_being_killed(tmp_path: Path) -> None:
     """Random orders are drawn again, trials and what they taught survive the kills."""
     arguments = [str(KTH), "--jobs", "3000", "--policy", REPLANNED]

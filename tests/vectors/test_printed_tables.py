@@ -8,7 +8,7 @@ import pytest
 
 from tests.vectors.vector import vector
 
-# P0, Tables 2 and 3: EASY and probabilistic, and the change in per cent as printed (CTC, SDSC-SP2, SDSC-Blue, KTH)
+# Nissimov 2007, Tables 2 and 3: EASY, probabilistic, the change in per cent as printed (CTC, SDSC-SP2, SDSC-Blue, KTH)
 MEAN_WAITS = [(21.3, 18.1, -15.2), (364, 373, 2.6), (131, 105, -19.5), (114, 113, -0.6)]
 GEOMETRIC_WAITS = [(28.2, 25.3, -10.1), (639, 635, -0.7), (203, 135, -33.6), (181, 147, -18.9)]
 
@@ -52,7 +52,7 @@ PREDICTIONS_PER_QUEUE = (
     *(76_206, 18_242, 6_781, 63_751, 6_091, 54_953, 27_486, 2_181, 66_320, 15_781, 16_104, 47_407),
     *(3_985, 7_794, 21_126, 29_765, 58_163),
 )
-"""P2, Table 1."""
+"""Brevik 2006, Table 1."""
 
 
 def test_text_errors() -> None:
@@ -76,9 +76,9 @@ def test_runs_of_misses_by_chance() -> None:
 
 
 MEAN_RUN_TIMES = {"ANL": 97.75, "CTC": 171.14, "SDSC95": 108.21, "SDSC96": 166.98}
-"""P3, Table 1, in minutes."""
+"""Smith 1999, Table 1, in minutes."""
 
-SCHEDULED = {  # P3, Tables 10 and 12: mean wait in minutes with actual run times, and with the paper's predictor
+SCHEDULED = {  # Smith 1999, Tables 10 and 12: mean wait in minutes with actual run times, and with its predictor
     "LWF": {"ANL": (61.20, 78.22), "CTC": (11.15, 13.40), "SDSC95": (14.48, 16.19), "SDSC96": (6.80, 7.79)},
     "BF": {"ANL": (142.45, 148.77), "CTC": (23.75, 22.54), "SDSC95": (21.98, 22.17), "SDSC96": (10.42, 10.10)},
 }

@@ -13,7 +13,7 @@ from tests.vectors.vector import vector
 
 
 def more_than(k: int, n: int, quantile: float) -> float:
-    """Return equation 1 of P2: the probability that more than `k` of `n` observations lie above the quantile."""
+    """Return equation 1 of Brevik 2006: the probability that more than `k` of `n` observations exceed the quantile."""
     return float(binom.sf(k, n, 1 - quantile))
 
 
@@ -38,7 +38,7 @@ def test_ranks() -> None:
     for row in example["table"]:
         count, rank = row["n"], row["ascending_rank"]
         assert upper_rank(count, 0.95, 0.95) == rank
-        # P2 also has an approximation for long histories; it is never further off than one.
+        # Brevik 2006 also has an approximation for long histories; it is never further off than one.
         assert 0.95 * count + 1.645 * math.sqrt(count * 0.95 * 0.05) == pytest.approx(
             row["asc_rank_float_approx"], abs=0.01
         )

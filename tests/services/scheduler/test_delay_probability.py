@@ -118,7 +118,7 @@ def test_how_loose_the_bound_is_on_random_instances() -> None:
 
 
 def test_two_jobs_that_share_their_instants() -> None:
-    """The order of spec section 7: one after the other, so that the candidate is in the way for a moment."""
+    """One after the other (docs/algorithms.md#exact-delay-probability): for a moment the candidate is in the way."""
     either = {10.0: 0.5, 20.0: 0.5}
     assert delay_probability(2, [(2, either), (2, either)], (2, {30.0: 1.0})) == 1.0
     certain = {10.0: 1.0}

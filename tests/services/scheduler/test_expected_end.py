@@ -93,6 +93,6 @@ def test_corrections_rise() -> None:
 
 
 def test_the_corrections_of_easy_plus_plus_are_those_of_the_paper() -> None:
-    """Tsafrir et al. 2007: 1, 5, 15 and 30 minutes, then 1, 2, 5, 10, 20, 50 and 100 hours."""
+    """Tsafrir 2007, section 5: 1, 5, 15 and 30 minutes, then 1, 2, 5, 10, 20, 50 and 100 hours."""
     minutes = (1, 5, 15, 30, 60, 120, 300, 600, 1200, 3000, 6000)
     assert CORRECTIONS["incremental"] == tuple(60 * each for each in minutes)

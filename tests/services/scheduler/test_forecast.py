@@ -75,7 +75,7 @@ def test_later_jobs_are_not_in_the_way_of_earlier_ones(policy: str, jobs: Worklo
 
 
 def test_less_work_overtakes() -> None:
-    """The error that is built into forecasts of LWF (P3, section 3)."""
+    """The error that is built into forecasts of LWF (Smith 1999, section 3)."""
     jobs = workload(4, [TraceRow(1, 0, 4, 100, 100), TraceRow(2, 10, 4, 50, 50), TraceRow(3, 20, 4, 10, 10)])
     found = waits_of(jobs, "lwf:forecast=yes", clairvoyant_stages(jobs))
     assert [each.wait for each in found.forecasts.values()] == [0, 90, 80]

@@ -1,8 +1,7 @@
 """EASY and WFP as the textbooks have them, over lists: the twins that the compiled passes must equal.
 
-EASY: D. G. Feitelson and A. Mu'alem, "Utilization, predictability, workloads, and user runtime estimates in scheduling
-the IBM SP2 with backfilling", IEEE TPDS 12(6), 2001, algorithm of section 2. WFP and adjusted requests: W. Tang et al.,
-"Job scheduling with adjusted runtime estimates on production supercomputers", JPDC 73, 2013, sections 4.3 and 4.4.
+docs/algorithms.md#easy (Mu'alem 2001, section 2), docs/algorithms.md#wfp (Tang 2013, equation 5) and
+docs/algorithms.md#uses-of-an-adjusted-request (Tang 2013, section 5.2).
 """
 
 from fractions import Fraction

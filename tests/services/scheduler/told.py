@@ -35,7 +35,7 @@ def with_keys(policy: str, keys: str) -> str:
 UNUSED = uses()
 REGULAR = uses(queue="yes", candidates="yes", running="yes", distribution="limit")
 SELECTIVE = uses(queue="yes", candidates="yes", distribution="limit")
-"""As P4 names its schemes, section 4.4."""
+"""As Tang 2013, section 5.2, names its schemes."""
 
 
 class Told:
