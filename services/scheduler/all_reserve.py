@@ -1,11 +1,13 @@
 """Backfilling in which every job that cannot start reserves its place, anew at each pass."""
 
-from shadowtime.services.scheduler.forecast import Forecaster, PassByPass, Placed, Reserving, as_submitted
+from shadowtime.services.scheduler.forecast import Forecaster, as_submitted
 from shadowtime.services.scheduler.job_table import Queue, Running
 from shadowtime.services.scheduler.limits import MAX_STARTS, PLANNED
 from shadowtime.services.scheduler.policy import FITS_NOW, Policy, start
 from shadowtime.services.scheduler.policy_settings import PlanSettings
 from shadowtime.services.scheduler.reserve_pass import reserve_pass
+from shadowtime.services.scheduler.run_passes import PassByPass, Reserving
+from shadowtime.services.scheduler.run_placed import Placed
 from shadowtime.shared.arrays import Integers
 from shadowtime.shared.events import CutShort, Start
 from shadowtime.shared.reasons import Reserved

@@ -12,6 +12,7 @@ from shadowtime.services.scheduler.limits import MAX_STARTS, PLANNED
 from shadowtime.services.scheduler.orders import Order, ranked
 from shadowtime.services.scheduler.phases import Phases
 from shadowtime.services.scheduler.plan import (
+    COLUMNS,
     FIRST,
     NUMBER,
     SHAPE,
@@ -100,7 +101,7 @@ class Conservative(Policy):
         self.on_requests = settings.plan == "requested"
         self.starts_only = settings.shape == "requested"
         self.chance = 0
-        self.reservations: IntegerTable = np.empty((5, 0), dtype=np.int64)
+        self.reservations: IntegerTable = np.empty((COLUMNS, 0), dtype=np.int64)
         """Of the jobs that waited at the last pass."""
         self.returned: dict[int, Suspended] = {}
         """Reservations of jobs whose trials have ended since then."""
@@ -229,7 +230,7 @@ class Conservative(Policy):
 
     def restore(self, state: Any) -> None:
         """Take on what `snapshot` returned."""
-        self.reservations = np.array(state["places"], dtype=np.int64).reshape(5, -1)
+        self.reservations = np.array(state["places"], dtype=np.int64).reshape(COLUMNS, -1)
         self.returned = {number: Suspended(*place) for number, *place in state["returned"]}
         self.freed, self.foreseen, self.waited = state["freed"], state["foreseen"], state["waited"]
         self.trials.restore(state["trials"])

@@ -7,12 +7,13 @@ import numpy as np
 from pydantic import Field
 
 from shadowtime.services.scheduler.easy_pass import easy_pass
-from shadowtime.services.scheduler.forecast import Forecaster, PassByPass
+from shadowtime.services.scheduler.forecast import Forecaster
 from shadowtime.services.scheduler.job_table import Queue, Running
 from shadowtime.services.scheduler.limits import MAX_STARTS
 from shadowtime.services.scheduler.orders import CandidateWeight, Order, ranked
-from shadowtime.services.scheduler.policy import FITS_NOW, Policy, backfilled, start
+from shadowtime.services.scheduler.policy import FITS_NOW, Policy, backfills, start
 from shadowtime.services.scheduler.policy_settings import PlanSettings, PolicySettings
+from shadowtime.services.scheduler.run_passes import PassByPass
 from shadowtime.shared.arrays import Integers
 from shadowtime.shared.chance import key_of
 from shadowtime.shared.events import ClusterOpened, CutShort, Start
@@ -80,38 +81,26 @@ class Easy(Policy):
         """Return the starts of one pass: heads that fit, then backfilled candidates."""
         if free <= 0 or not len(queue):
             return []
-        processors, run_times = queue.processors, queue.requested_time if self.on_requests else queue.predicted_time
-        served: Sequence[int] = range(len(queue))
+        run_times = queue.requested_time if self.on_requests else queue.predicted_time
+        jobs = running.jobs(on_requests=self.on_requests)
         rows = self.rows(now, queue)
+        served: Sequence[int] = range(len(queue))
         if rows is None:
             order = self.order(now, queue)
+            heads, shadow_time, extra, accepted = easy_pass(now, free, queue.processors, run_times, order, jobs)
         else:
-            processors, run_times, order = processors[rows], run_times[rows], np.arange(len(queue))
-            served = rows.tolist()
-        heads, shadow_time, extra, accepted = easy_pass(
-            now,
-            free,
-            processors,
-            run_times,
-            order,
-            running.jobs(on_requests=self.on_requests),
-        )
-        starts = [start(queue, row, FITS_NOW) for row in served[: min(heads, MAX_STARTS)]]
+            served, order = rows.tolist(), np.arange(len(queue))
+            in_turn = queue.processors[rows], run_times[rows]
+            heads, shadow_time, extra, accepted = easy_pass(now, free, *in_turn, order, jobs)
+        starts: list[Start | CutShort] = [start(queue, row, FITS_NOW) for row in served[: min(heads, MAX_STARTS)]]
+        allowed = MAX_STARTS - len(starts)
+        if len(accepted):
+            head = int(queue.job_number[served[heads]])
+            ahead = [served[place] for place in accepted[:allowed].tolist()]
+            starts += backfills(now, queue, ahead, run_times, head, shadow_time, extra)
         if heads + len(accepted) > MAX_STARTS:
-            left = CutShort(by="starts", left=heads + len(accepted) - MAX_STARTS)
-            accepted = accepted[: MAX_STARTS - len(starts)]
-        else:
-            left = None
-        if not len(accepted):
-            return starts if left is None else [*starts, left]
-        head = int(queue.job_number[served[heads]])
-        for place in accepted.tolist():
-            expected_end = now + int(run_times[place])
-            reason = backfilled(head, shadow_time, extra, now, expected_end)
-            starts.append(start(queue, served[place], reason))
-            if not reason.ends_by_shadow_time:
-                extra -= int(processors[place])
-        return starts if left is None else [*starts, left]
+            starts.append(CutShort(by="starts", left=heads + len(accepted) - MAX_STARTS))
+        return starts
 
 
 class EasySjbf(Easy):

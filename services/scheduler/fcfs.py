@@ -1,10 +1,11 @@
 """First come, first served."""
 
-from shadowtime.services.scheduler.forecast import Forecaster, Placed, as_submitted
+from shadowtime.services.scheduler.forecast import Forecaster, as_submitted
 from shadowtime.services.scheduler.job_table import Queue, Running
 from shadowtime.services.scheduler.limits import MAX_STARTS
 from shadowtime.services.scheduler.policy import FITS_NOW, Policy, start
 from shadowtime.services.scheduler.policy_settings import ForecastSettings
+from shadowtime.services.scheduler.run_placed import Placed
 from shadowtime.shared.events import CutShort, Start
 
 

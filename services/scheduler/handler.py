@@ -10,7 +10,8 @@ from shadowtime.services.scheduler.adaptation import shape_of
 from shadowtime.services.scheduler.adjusted_prior import reweighted
 from shadowtime.services.scheduler.adjusted_times import planned_times
 from shadowtime.services.scheduler.expected_end import CORRECTIONS
-from shadowtime.services.scheduler.job_table import NEVER, Histograms, Queue, Running
+from shadowtime.services.scheduler.histograms import Histograms
+from shadowtime.services.scheduler.job_table import NEVER, Queue, Running
 from shadowtime.services.scheduler.policies import POLICIES
 from shadowtime.shared.events import (
     ClusterOpened,

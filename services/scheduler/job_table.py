@@ -1,29 +1,21 @@
 """The queue and the running jobs as columns of whole numbers, for compiled passes."""
 
-import heapq
 from typing import Any, Literal
 
 import numpy as np
 
 from shadowtime.services.scheduler.adjusted_times import PlannedTimes
 from shadowtime.services.scheduler.expected_end import RunningJobs
+from shadowtime.services.scheduler.histograms import Histograms
 from shadowtime.services.scheduler.policy_settings import PolicySettings
 from shadowtime.shared.arrays import Integers, IntegerTable
 from shadowtime.shared.kernel import kernel
-from shadowtime.shared.run_time_bins import BINS
 
 NEVER = 1 << 40
 """Seconds that no job waits or runs (`bounds.MAX_DURATION` is shorter): stands for a request that was not made."""
 
-UNKNOWN = -1
-"""Stands for the histogram of a job whose run time has none."""
-
-FIRST = 3
-"""Column of the first of a job's `PlannedTimes`."""
-
-REQUESTED, ADJUSTED, PREDICTED, SHORTENED = range(FIRST, FIRST + len(PlannedTimes._fields))
-SLOT = SHORTENED + 1
-START = SLOT + 1
+NUMBER, SUBMIT, SIZE, REQUESTED, ADJUSTED, PREDICTED, SHORTENED, SLOT, START = range(9)
+"""Columns: job number, time of submission, processors, the job's `PlannedTimes`, slot of its histogram, start."""
 
 SIDES: tuple[Literal["left"], Literal["right"]] = ("left", "right")
 
@@ -32,64 +24,12 @@ SIDES: tuple[Literal["left"], Literal["right"]] = ("left", "right")
 def remove_row(table: IntegerTable, size: int, job_number: int) -> None:
     """Close the gap that a job leaves in the first `size` rows of a table of shape (columns, rows)."""
     at = 0
-    while table[0, at] != job_number:
+    while table[NUMBER, at] != job_number:
         at += 1
     for column in range(len(table)):
         gap, after = table[column, at : size - 1], table[column, at + 1 : size]
         for row in range(len(gap)):  # over slices from 0 on, which compiles to a memory move
             gap[row] = after[row]
-
-
-class Histograms:
-    """Run-time distributions of the jobs in the system; each keeps its slot from submission to end. O(log jobs).
-
-    >>> histograms = Histograms()
-    >>> slot = histograms.add((0.25, 0.75))
-    >>> histograms.masses[slot, :3].tolist()
-    [0.25, 0.75, 0.0]
-    """
-
-    def __init__(self) -> None:
-        self.masses = np.zeros((64, BINS))
-        self._free = list(range(64))  # a heap: the lowest slot is taken first, also after a restart
-        self._used: dict[int, tuple[float, ...]] = {}
-
-    def add(self, histogram: tuple[float, ...]) -> int:
-        """Return the slot of a new histogram, given from bin 0 on; `UNKNOWN` for an empty one."""
-        if not histogram:
-            return UNKNOWN
-        if not self._free:
-            self._grow()
-        slot = heapq.heappop(self._free)
-        self._used[slot] = histogram
-        self.masses[slot] = 0.0
-        self.masses[slot, : len(histogram)] = histogram
-        return slot
-
-    def remove(self, slot: int) -> None:
-        """Give a slot back."""
-        if slot != UNKNOWN:
-            del self._used[slot]
-            heapq.heappush(self._free, slot)
-
-    def snapshot(self) -> Any:
-        """Return the histograms by slot."""
-        return [[slot, list(histogram)] for slot, histogram in self._used.items()]
-
-    def restore(self, state: Any) -> None:
-        """Take on what `snapshot` returned."""
-        self._used = {slot: tuple(histogram) for slot, histogram in state}
-        while len(self.masses) <= max(self._used, default=0):
-            self._grow()
-        for slot, histogram in self._used.items():
-            self.masses[slot] = 0.0
-            self.masses[slot, : len(histogram)] = histogram
-        self._free = [slot for slot in range(len(self.masses)) if slot not in self._used]
-
-    def _grow(self) -> None:
-        size = len(self.masses)
-        self.masses = np.concatenate([self.masses, np.zeros_like(self.masses)])
-        self._free.extend(range(size, 2 * size))
 
 
 class JobTable:
@@ -126,17 +66,17 @@ class JobTable:
     @property
     def job_number(self) -> Integers:
         """Job numbers."""
-        return self._table[0, : self._size]
+        return self._table[NUMBER, : self._size]
 
     @property
     def submit_time(self) -> Integers:
         """Times of submission, in seconds."""
-        return self._table[1, : self._size]
+        return self._table[SUBMIT, : self._size]
 
     @property
     def processors(self) -> Integers:
         """Processors requested, or held."""
-        return self._table[2, : self._size]
+        return self._table[SIZE, : self._size]
 
     @property
     def requested_time(self) -> Integers:
@@ -164,12 +104,12 @@ class JobTable:
         if size == self._table.shape[1]:
             self._table = np.concatenate([self._table, np.zeros_like(self._table)], axis=1)
         at = size
-        if size and (self._table[1, size - 1], self._table[0, size - 1]) > (row[1], row[0]):
-            first, last = (int(np.searchsorted(self.submit_time, row[1], side)) for side in SIDES)
-            at = first + int(np.searchsorted(self.job_number[first:last], row[0]))
+        if size and (self._table[SUBMIT, size - 1], self._table[NUMBER, size - 1]) > (row[SUBMIT], row[NUMBER]):
+            first, last = (int(np.searchsorted(self.submit_time, row[SUBMIT], side)) for side in SIDES)
+            at = first + int(np.searchsorted(self.job_number[first:last], row[NUMBER]))
             self._table[:, at + 1 : size + 1] = self._table[:, at:size]
         self._table[:, at] = row
-        self._rows[row[0]] = row
+        self._rows[row[NUMBER]] = row
         self._size = size + 1
 
     def remove(self, job_number: int) -> tuple[int, ...]:

@@ -4,11 +4,12 @@ from functools import partial
 
 import numpy as np
 
-from shadowtime.services.scheduler.forecast import Forecaster, Placed
+from shadowtime.services.scheduler.forecast import Forecaster
 from shadowtime.services.scheduler.job_table import Queue, Running
 from shadowtime.services.scheduler.limits import MAX_STARTS
 from shadowtime.services.scheduler.policy import FITS_NOW, Policy, start
 from shadowtime.services.scheduler.policy_settings import PlanSettings
+from shadowtime.services.scheduler.run_placed import Placed
 from shadowtime.shared.arrays import Integers
 from shadowtime.shared.events import CutShort, Start
 

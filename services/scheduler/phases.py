@@ -6,7 +6,8 @@ The rules: docs/algorithms.md#speculation and docs/algorithms.md#widening.
 from collections.abc import Iterator
 
 from shadowtime.services.scheduler.adaptation import Shape, Shapes
-from shadowtime.services.scheduler.job_table import NEVER, UNKNOWN, Queue
+from shadowtime.services.scheduler.histograms import UNKNOWN
+from shadowtime.services.scheduler.job_table import NEVER, Queue
 from shadowtime.services.scheduler.limits import PLANNED
 from shadowtime.services.scheduler.plan import EACH_STEP, FIRST, Plan
 from shadowtime.services.scheduler.profile import FOREVER, take

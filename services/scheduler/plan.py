@@ -14,6 +14,8 @@ NUMBER, SUBMIT, STARTS, FIRST, SHAPE = range(5)
 """Columns of the reservations: whose, and since when it waits; when it starts by the plan, and by the first plan;
 which of its shapes is planned."""
 
+COLUMNS = SHAPE + 1
+
 
 @kernel
 def carried(reservations: IntegerTable, job_numbers: Integers, submit_times: Integers) -> IntegerTable:
@@ -25,7 +27,7 @@ def carried(reservations: IntegerTable, job_numbers: Integers, submit_times: Int
     >>> carried(reservations, np.array([2, 3]), np.array([0, 7]))[STARTS].tolist()
     [50, -1]
     """
-    now = np.full((5, len(job_numbers)), UNPLANNED)
+    now = np.full((COLUMNS, len(job_numbers)), UNPLANNED)
     old = 0
     for job in range(len(job_numbers)):
         number, submit = job_numbers[job], submit_times[job]

@@ -1,11 +1,12 @@
 """The seam of scheduling policies."""
 
-from collections.abc import Sequence
+from collections.abc import Iterable, Sequence
 from typing import Any, ClassVar, Protocol
 
 from shadowtime.services.scheduler.forecast import Forecaster
 from shadowtime.services.scheduler.job_table import NEVER, Queue, Running
 from shadowtime.services.scheduler.policy_settings import PolicySettings
+from shadowtime.shared.arrays import Integers
 from shadowtime.shared.events import ClusterOpened, CutShort, Decision, Evaluated, Event, Start
 from shadowtime.shared.message import MAX_DURATION
 from shadowtime.shared.reasons import Backfilled, FitsNow, Reason
@@ -86,3 +87,24 @@ def backfilled(head: int, shadow_time: int, extra: int, now: int, expected_end: 
         expected_end=expected_end if expected_end - now <= MAX_DURATION else None,
         ends_by_shadow_time=expected_end <= shadow_time,
     )
+
+
+def backfills(
+    now: int, queue: Queue, rows: Iterable[int], run_times: Integers, head: int, shadow_time: int, extra: int
+) -> list[Start]:
+    """Return the starts of rows of the queue ahead of a blocked head, in the order in which EASY accepts them.
+
+    Parameters
+    ----------
+    run_times
+        Of each row of the queue, in seconds.
+    head, shadow_time, extra
+        The head's job number, and what it leaves when the first of them starts.
+    """
+    starts = []
+    for row in rows:
+        reason = backfilled(head, shadow_time, extra, now, now + int(run_times[row]))
+        starts.append(start(queue, row, reason))
+        if not reason.ends_by_shadow_time:
+            extra -= int(queue.processors[row])
+    return starts

@@ -15,11 +15,11 @@ from shadowtime.services.scheduler.candidates import (
     Rule,
     evaluate_candidates,
 )
-from shadowtime.services.scheduler.easy_pass import BEYOND, shadow_of
+from shadowtime.services.scheduler.easy_pass import BEYOND, backfilled_rows, shadow_of
 from shadowtime.services.scheduler.job_table import NEVER, Queue, Running
 from shadowtime.services.scheduler.limits import MAX_STARTS, WALKED, WEIGHED
 from shadowtime.services.scheduler.orders import ranked
-from shadowtime.services.scheduler.policy import FITS_NOW, Answer, Policy, backfilled, start
+from shadowtime.services.scheduler.policy import FITS_NOW, Answer, Policy, backfilled, backfills, start
 from shadowtime.services.scheduler.probabilistic_settings import ProbabilisticSettings
 from shadowtime.services.scheduler.recalibration import NOTHING_LEARNED, Recalibration
 from shadowtime.services.scheduler.terminations import Distributions, RunningEnds, refined_edges
@@ -185,17 +185,12 @@ class Probabilistic(Policy):
         """
         now, queue = busy.now, busy.queue
         shadow_time, extra = shadow_of(size, free, busy.processors, busy.requested_ends())
-        decisions: list[Answer] = []
-        columns = rows.tolist(), queue.processors[rows].tolist(), (now + queue.requested_time[rows]).tolist()
-        for looked_at, (row, processors, end) in enumerate(zip(*columns, strict=True)):
-            if processors > free or (end > shadow_time and processors > extra):
-                continue
-            if busy.started + len(decisions) == MAX_STARTS:
-                decisions.append(CutShort(by="starts", left=len(rows) - looked_at))
-                break
-            decisions.append(start(queue, row, backfilled(head, shadow_time, extra, now, end)))
-            free -= processors
-            extra -= processors if end > shadow_time else 0
+        requested = queue.requested_time
+        accepted = backfilled_rows(now, free, shadow_time, extra, queue.processors, requested, rows).tolist()
+        allowed = MAX_STARTS - busy.started
+        decisions: list[Answer] = [*backfills(now, queue, accepted[:allowed], requested, head, shadow_time, extra)]
+        if len(accepted) > allowed:
+            decisions.append(CutShort(by="starts", left=len(rows) - rows.tolist().index(accepted[allowed])))
         return [*decisions, CutShort(by="walks", left=len(rows))]
 
     def observe(self, event: Event) -> None:

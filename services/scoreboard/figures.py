@@ -7,8 +7,8 @@ from typing import get_args
 
 import numpy as np
 
-from shadowtime.services.scoreboard.calibration import BINS as TENTHS
-from shadowtime.services.scoreboard.calibration import ReliabilityTable
+from shadowtime.services.scoreboard.reliability_table import BINS as TENTHS
+from shadowtime.services.scoreboard.reliability_table import ReliabilityTable
 from shadowtime.services.scoreboard.sampling import ALL, FREE, MAX_QUEUES, OTHERS, Sampling
 from shadowtime.services.scoreboard.tally import Tally
 from shadowtime.shared import metric_names as names

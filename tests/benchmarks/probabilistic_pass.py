@@ -8,7 +8,8 @@ from typing import Any, NamedTuple
 import numpy as np
 
 from shadowtime.services.scheduler.adjusted_times import planned_times
-from shadowtime.services.scheduler.job_table import Histograms, Queue, Running
+from shadowtime.services.scheduler.histograms import Histograms
+from shadowtime.services.scheduler.job_table import Queue, Running
 from shadowtime.services.scheduler.probabilistic import Probabilistic
 from shadowtime.services.scheduler.probabilistic_settings import ProbabilisticSettings
 from shadowtime.services.scheduler.release_walk import UNBOUNDED, walk

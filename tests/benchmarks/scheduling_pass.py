@@ -8,7 +8,8 @@ from typing import Any
 import numpy as np
 
 from shadowtime.services.scheduler.adjusted_times import planned_times
-from shadowtime.services.scheduler.job_table import UNKNOWN, Queue, Running
+from shadowtime.services.scheduler.histograms import UNKNOWN
+from shadowtime.services.scheduler.job_table import Queue, Running
 from shadowtime.services.scheduler.policies import POLICIES
 from shadowtime.shared.spec import parse
 

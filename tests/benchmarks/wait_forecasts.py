@@ -19,7 +19,8 @@ from shadowtime.services.catalogue import configure
 from shadowtime.services.pipeline import STAGES
 from shadowtime.services.scheduler.adjusted_times import planned_times
 from shadowtime.services.scheduler.handler import Scheduler
-from shadowtime.services.scheduler.job_table import UNKNOWN, Queue, Running
+from shadowtime.services.scheduler.histograms import UNKNOWN
+from shadowtime.services.scheduler.job_table import Queue, Running
 from shadowtime.services.scheduler.policies import POLICIES
 from shadowtime.shared.command_line import application, run_app
 from shadowtime.shared.events import ClusterOpened

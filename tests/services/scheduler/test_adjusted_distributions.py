@@ -4,7 +4,7 @@ import math
 
 import pytest
 
-from shadowtime.services.scheduler.job_table import UNKNOWN
+from shadowtime.services.scheduler.histograms import UNKNOWN
 from shadowtime.shared.events import Decided, SchedulingPoint
 from shadowtime.shared.run_time_bins import EDGES, bin_of
 from tests.services.scheduler.told import REGULAR, SELECTIVE, Told, uses

@@ -8,7 +8,8 @@ from hypothesis import strategies as st
 
 from shadowtime.services.catalogue import canonical
 from shadowtime.services.scheduler.adjusted_times import planned_times
-from shadowtime.services.scheduler.job_table import NEVER, UNKNOWN, Queue, Running
+from shadowtime.services.scheduler.histograms import UNKNOWN
+from shadowtime.services.scheduler.job_table import NEVER, Queue, Running
 from shadowtime.services.scheduler.policies import POLICIES
 from shadowtime.services.scheduler.policy_settings import PolicySettings
 from shadowtime.shared.errors import SettingsError

@@ -12,7 +12,8 @@ from shadowtime.replayer.swf import Workload
 from shadowtime.services.catalogue import configure
 from shadowtime.services.pipeline import STAGES
 from shadowtime.services.scheduler.adjusted_times import planned_times
-from shadowtime.services.scheduler.job_table import NEVER, UNKNOWN, Queue, Running
+from shadowtime.services.scheduler.histograms import UNKNOWN
+from shadowtime.services.scheduler.job_table import NEVER, Queue, Running
 from shadowtime.services.scheduler.policies import POLICIES
 from shadowtime.services.scheduler.speculation import Attempt
 from shadowtime.services.scheduler.trials import Suspended, Trials

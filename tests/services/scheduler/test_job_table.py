@@ -6,7 +6,8 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 from hypothesis.stateful import RuleBasedStateMachine, invariant, precondition, rule
 
-from shadowtime.services.scheduler.job_table import UNKNOWN, Histograms, JobTable, Queue, Running, remove_row
+from shadowtime.services.scheduler.histograms import UNKNOWN, Histograms
+from shadowtime.services.scheduler.job_table import JobTable, Queue, Running, remove_row
 
 
 @given(columns=st.integers(1, 6), rows=st.integers(1, 8), spare=st.integers(0, 3), data=st.data())

@@ -13,8 +13,9 @@ from shadowtime.replayer.recorded import Recorded
 from shadowtime.replayer.source import Source
 from shadowtime.replayer.swf import BUNDLED, Workload, prepare, read_swf
 from shadowtime.services.catalogue import configure
-from shadowtime.services.scoreboard.calibration import Calibration, ReliabilityTable
+from shadowtime.services.scoreboard.calibration import Calibration
 from shadowtime.services.scoreboard.handler import Scoreboard
+from shadowtime.services.scoreboard.reliability_table import ReliabilityTable
 from shadowtime.shared.errors import RuleBroken
 from shadowtime.shared.events import (
     CapacityChanged,
