@@ -5,93 +5,21 @@ report on a phone, on paper or with a screen reader has the same of it.
 """
 
 import math
-from collections.abc import Callable, Iterable, Sequence
-from typing import NamedTuple
+from collections.abc import Iterable, Sequence
 
+from shadowtime.dashboards.report.axes import Axis, linear, logarithmic, logarithmic_marks, round_marks
 from shadowtime.dashboards.report.markup import escape
 
 COLOURS = 8
 """Series that differ in colour and dashes, as `style.css` has them; a ninth looks like the first."""
 
-TIMES = {
-    1: "1 s",
-    10: "10 s",
-    60: "1 min",
-    600: "10 min",
-    3_600: "1 h",
-    86_400: "1 d",
-    864_000: "10 d",
-    8_640_000: "100 d",
-}
 LETTER = 6.8
 """Width of a letter in the units of a chart, on a phone."""
-
-
-class Axis(NamedTuple):
-    """Where values are on an axis, and its marks."""
-
-    place: Callable[[float], float]
-    marks: Sequence[tuple[float, str]]
-    name: str
 
 
 def series(number: int) -> str:
     """Return the class of the style that a series has."""
     return f"s{number % COLOURS + 1}"
-
-
-def linear(low: float, high: float, start: float, end: float) -> Callable[[float], float]:
-    """Return the place between `start` and `end` of a value between `low` and `high`.
-
-    >>> linear(0, 10, 100, 200)(5)
-    150.0
-    """
-    return lambda value: start + (end - start) * (value - low) / ((high - low) or 1)
-
-
-def logarithmic(low: float, high: float, start: float, end: float) -> Callable[[float], float]:
-    """Return the place of a value on a logarithmic axis; what is below `low` is at `start`.
-
-    >>> round(logarithmic(1, 100, 0, 200)(10)), logarithmic(1, 100, 0, 200)(0)
-    (100, 0.0)
-    """
-    return lambda value: start + (end - start) * math.log(max(value, low) / low) / (math.log(high / low) or 1)
-
-
-def round_marks(low: float, high: float, most: int = 6) -> list[tuple[float, str]]:
-    """Return round numbers from `low` to `high`, at most so many, with what they are called.
-
-    >>> [name for _, name in round_marks(0, 93)], [name for _, name in round_marks(0, 5_000, 2)]
-    (['0', '20', '40', '60', '80'], ['0', '5,000'])
-    """
-    rough = max(high - low, 1e-9) / most
-    power = 10.0 ** math.floor(math.log10(rough))
-    step = next(each * power for each in (1, 2, 5, 10) if each * power >= rough * (1 - 1e-9))
-    first, last = math.ceil(low / step - 1e-9), math.floor(high / step + 1e-9)
-    return [(place * step, f"{place * step:,.10g}") for place in range(first, last + 1)]
-
-
-def logarithmic_marks(low: float, high: float) -> list[tuple[float, str]]:
-    """Return marks of a logarithmic axis: 1, 2 and 5 times powers of ten, or these alone, or round numbers if few fit.
-
-    >>> [name for _, name in logarithmic_marks(1, 40)], [name for _, name in logarithmic_marks(52, 68)]
-    (['1', '2', '5', '10', '20'], ['55', '60', '65'])
-    """
-    powers = [10.0**power for power in range(math.floor(math.log10(low)), math.ceil(math.log10(high)) + 1)]
-    for steps in ((1,), (1, 2, 5)):
-        marks = [step * power for power in powers for step in steps if low <= step * power <= high]
-        if len(marks) >= 4:
-            return [(mark, f"{mark:,.10g}") for mark in marks]
-    return round_marks(low, high) if len(marks) < 3 else [(mark, f"{mark:,.10g}") for mark in marks]
-
-
-def time_marks(low: float, high: float) -> list[tuple[float, str]]:
-    """Return marks of a logarithmic axis of seconds.
-
-    >>> time_marks(10, 7200)
-    [(10, '10 s'), (60, '1 min'), (600, '10 min'), (3600, '1 h')]
-    """
-    return [(time, name) for time, name in TIMES.items() if low <= time <= high]
 
 
 class Chart:
@@ -221,6 +149,16 @@ def legend(names: Sequence[tuple[str, str]]) -> str:
         for style, name in names
     )
     return f'<ul class="legend">{items}</ul>'
+
+
+def lines(names: Iterable[str]) -> str:
+    """Return the legend of lines."""
+    return legend([(f"line {series(number)}", name) for number, name in enumerate(names)])
+
+
+def fills(names: Iterable[str]) -> str:
+    """Return the legend of areas."""
+    return legend([(f"fill {series(number)}", name) for number, name in enumerate(names)])
 
 
 def _swatch(style: str) -> str:

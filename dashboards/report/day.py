@@ -6,7 +6,8 @@ from typing import NamedTuple
 
 import numpy as np
 
-from shadowtime.dashboards.report.charts import Axis, Chart, cell, figure, legend, linear, round_marks, table
+from shadowtime.dashboards.report.axes import Axis, linear, round_marks
+from shadowtime.dashboards.report.charts import Chart, cell, figure, legend, table
 from shadowtime.dashboards.report.markup import escape
 from shadowtime.dashboards.report.statistics import DAY, clock_of
 from shadowtime.replayer.run_record import Jobs, RunRecord

@@ -5,26 +5,13 @@ from typing import Any
 
 import numpy as np
 
-from shadowtime.dashboards.report.charts import (
-    Axis,
-    Chart,
-    cell,
-    figure,
-    grouped_bars,
-    legend,
-    linear,
-    logarithmic,
-    logarithmic_marks,
-    series,
-    table,
-    time_marks,
-)
+from shadowtime.dashboards.report.axes import SHARES, Axis, linear, logarithmic, logarithmic_marks, time_marks
+from shadowtime.dashboards.report.charts import Chart, cell, figure, fills, grouped_bars, lines, series, table
 from shadowtime.dashboards.report.markup import escape
 from shadowtime.dashboards.report.statistics import (
     SHAPES,
     Medians,
     by_class,
-    clock_of,
     month_of,
     months,
     shape_of,
@@ -36,13 +23,8 @@ from shadowtime.shared.arrays import Integers
 from shadowtime.shared.formatting import duration
 
 QUANTILES = (0.05, 0.25, 0.5, 0.75, 0.9, 0.95, 0.99, 1.0)
-MAX_DOTS = 1_500
-"""Jobs of which a cloud of dots is made; of more, every second, third and so on is shown."""
-
 FAR_APART = 10
 """Times that a mean wait is longer than another where a linear axis shows the longer one only."""
-
-SHARES = [(share / 5, f"{share * 20} %") for share in range(6)]
 
 
 def wait_distribution(runs: Sequence[RunRecord]) -> str:
@@ -63,7 +45,12 @@ def wait_distribution(runs: Sequence[RunRecord]) -> str:
     ]
     head = ["policy", *(f"{share:.0%} within" for share in QUANTILES)]
     caption = "Share of jobs that wait no longer than so long, on a logarithmic axis. Higher and to the left is better."
-    return figure("Waits", caption, _lines(runs) + chart.svg(), table(head, rows, "Quantiles of the waits"))
+    return figure(
+        "Waits",
+        caption,
+        lines(run.plan.label for run in runs) + chart.svg(),
+        table(head, rows, "Quantiles of the waits"),
+    )
 
 
 def _quantiles(waits: Integers) -> list[int]:
@@ -102,7 +89,7 @@ def frontier(rows: Sequence[Mapping[str, Any]]) -> str:
         "Better is down and to the left. Beaten: another policy is better in one figure and no worse in the other. No "
         "policy on the line is."
     )
-    picture = _fills([row["policy"] for row in rows]) + chart.svg()
+    picture = fills([row["policy"] for row in rows]) + chart.svg()
     return figure(
         "Slowdown against the longest wait", caption, picture, table(head, body, "Slowdown against the longest wait")
     )
@@ -139,7 +126,7 @@ def by_shape(runs: Sequence[RunRecord]) -> str:
         f"Divided at the medians: long jobs request more than {duration(medians.requested_time)}, wide ones more than "
         f"{medians.processors:,} processor{'s' * (medians.processors != 1)}. The axis is logarithmic."
     )
-    return figure("Slowdown by shape of job", caption, _fills(names) + picture, table(head, rows, "Slowdown by shape"))
+    return figure("Slowdown by shape of job", caption, fills(names) + picture, table(head, rows, "Slowdown by shape"))
 
 
 def by_month(runs: Sequence[RunRecord]) -> str:
@@ -175,123 +162,9 @@ def by_month(runs: Sequence[RunRecord]) -> str:
         ]
         title = f"Mean {what} by month"
         caption = "By the month in which jobs were submitted" + ("; the axis is logarithmic." if floor else ".")
-        found.append(figure(title, caption, _fills(names) + picture, table(["month", "jobs", *names], rows, title)))
+        found.append(figure(title, caption, fills(names) + picture, table(["month", "jobs", *names], rows, title)))
     return "".join(found)
 
 
 def _slowdown(value: float | None) -> str:
     return "-" if value is None else f"{value:,.2f}"
-
-
-def calibration(row: Mapping[str, Any], policy: str) -> str:
-    """Return whether the probabilities of delaying the head came true under a policy, called so in the title."""
-    scores = row["calibration"]
-    chart = Chart(f"Share of candidates that would have delayed the head, by stated probability, under {row['policy']}")
-    x, y = linear(0, 1, chart.left, chart.right), linear(0, 1, chart.bottom, chart.top)
-    chart.axes(Axis(x, SHARES, "stated probability of delaying the head"), Axis(y, SHARES, "share that would have"))
-    chart.line([(x(0), y(0)), (x(1), y(1))], "front")
-    rows = []
-    kinds = [("exact probability", "exact"), ("the paper's bound", "bound")]
-    if scores["recalibrated"]:
-        kinds.insert(0, ("recalibrated probability", "recalibrated"))
-    for number, (name, key) in enumerate(kinds):
-        bins = scores[key]["bins"]
-        chart.line([(x(each["mean_probability"]), y(each["delayed"])) for each in bins], series(number))
-        for each in bins:
-            said = f"{name} {each['mean_probability']:.2f}: {each['delayed']:.1%} of {each['candidates']:,} candidates"
-            chart.dot(x(each["mean_probability"]), y(each["delayed"]), series(number), said)
-            rows.append(
-                [
-                    f"{name}, from {each['from_probability']:.1f}",
-                    f"{each['candidates']:,}",
-                    cell(each["mean_probability"], f"{each['mean_probability']:.3f}"),
-                    cell(each["delayed"], f"{each['delayed']:.3f}"),
-                ]
-            )
-    errors = [(name, scores[key]["calibration_error"]) for name, key in kinds]
-    told = ", ".join(f"{name} {error:.3f}" for name, error in errors if error is not None)
-    caption = (
-        "Candidates that were weighed, by the probability with which they were said to delay the head of the queue, "
-        "and the share that would have. On the line, what is said is what happens."
-        + (f" Calibration error, the mean distance from it: {told}." if told else "")
-    )
-    head = ["probability", "candidates", "stated", "happened"]
-    picture = legend([(f"line {series(number)}", name) for number, (name, _) in enumerate(kinds)]) + chart.svg()
-    title = f"Calibration of {policy}"
-    return figure(title, caption, picture, table(head, rows, title))
-
-
-def transforms(document: Mapping[str, Any]) -> str:
-    """Return the histograms of the probability integral transform of run-time predictors, if any has one."""
-    known = [row for row in document["run_time_predictions"] if row["pit"]]
-    if not known:
-        return ""
-    heads = [row["predictor"].partition("(")[0] for row in known]
-    names = heads if len(set(heads)) == len(heads) else [row["predictor"] for row in known]
-    count = len(known[0]["pit"])
-    groups = [f"{place / count:.1f}" for place in range(count)]
-    picture = grouped_bars(
-        "Share of run times in each tenth of their predicted distribution; the numbers follow as a table",
-        groups, [row["pit"] for row in known], names, "share of jobs", "tenth of the predicted distribution",
-    )  # fmt: skip
-    body = [[escape(row["predictor"]), *(cell(each, f"{each:.3f}") for each in row["pit"])] for row in known]
-    caption = (
-        "In which tenth of its predicted distribution each run time fell: all tenths alike where it can be taken at "
-        "its word."
-    )
-    title = "Calibration of run times"
-    return figure(title, caption, _fills(names) + picture, table(["predictor", *groups], body, title))
-
-
-def bounds_over_time(run: RunRecord, policy: str) -> str:
-    """Return waits and their bounds over time, a figure for each grouping (Brevik 2006, Figures 1 and 2).
-
-    Parameters
-    ----------
-    policy
-        What it is called in the titles; empty where there is one only.
-    """
-    clock = clock_of(run.plan.workload.unix_start_time)
-    found = []
-    for grouping, rows in run.bounded_waits.by_grouping().items():
-        if not len(rows):
-            continue
-        shown = rows[:: -(-len(rows) // MAX_DOTS)]
-        first, last, longest = int(rows[0, 0]), int(rows[-1, 0]), max(10, int(rows[:, 1:].max()))
-        title = f"{grouping} under {policy}" if policy else grouping
-        chart = Chart(f"Waits and their bounds over time, grouping {title}; the numbers follow as a table")
-        x, y = linear(first, last, chart.left, chart.right), logarithmic(1, longest, chart.bottom, chart.top)
-        dates = [(at, clock(int(at))) for at in np.linspace(first, last, 7)[1:-1:2].tolist()]
-        chart.axes(Axis(x, dates, "submission"), Axis(y, time_marks(1, longest), "wait"))
-        places = [x(at) for at in shown[:, 0].tolist()]
-        chart.cloud(zip(places, map(y, shown[:, 1].tolist()), strict=True), "waited")
-        chart.cloud(zip(places, map(y, shown[:, 2].tolist()), strict=True), "bounded")
-        caption = f"{len(rows):,} waits and the bounds that were issued at submission" + (
-            "." if len(shown) == len(rows) else f"; {len(shown):,} of them are drawn, evenly."
-        )
-        picture = legend([("cloud waited", "wait"), ("cloud bounded", "bound")]) + chart.svg()
-        found.append(figure(title, caption, picture, _bounds_by_month(run, rows)))
-    return "".join(found)
-
-
-def _bounds_by_month(run: RunRecord, rows: Integers) -> str:
-    every = months(int(rows[0, 0]), int(rows[-1, 0]), run.plan.workload.unix_start_time)
-    month = month_of(rows[:, 0], every)
-    body = []
-    for place, each in enumerate(every):
-        part = rows[month == place]
-        if len(part):
-            waited, bound = int(np.quantile(part[:, 1], 0.95)), int(np.median(part[:, 2]))
-            covered = float((part[:, 1] <= part[:, 2]).mean())
-            cells = [cell(waited, duration(waited)), cell(bound, duration(bound)), cell(covered, f"{covered:.1%}")]
-            body.append([each.name, f"{len(part):,}", *cells])
-    head = ["month", "jobs", "95 % waited at most", "median bound", "covered"]
-    return table(head, body, "Bounds by month")
-
-
-def _lines(runs: Sequence[RunRecord]) -> str:
-    return legend([(f"line {series(number)}", run.plan.label) for number, run in enumerate(runs)])
-
-
-def _fills(names: Sequence[str]) -> str:
-    return legend([(f"fill {series(number)}", name) for number, name in enumerate(names)])

@@ -10,7 +10,7 @@ from pathlib import Path
 from typing import Any
 
 from shadowtime import __version__
-from shadowtime.dashboards.report import day, figures, tables
+from shadowtime.dashboards.report import day, figures, prediction_figures, tables
 from shadowtime.dashboards.report.block_bootstrap import block_length
 from shadowtime.dashboards.report.charts import table
 from shadowtime.dashboards.report.markup import escape
@@ -72,7 +72,7 @@ def _cluster(place: int, document: Mapping[str, Any], runs: Sequence[RunRecord])
         _part("The schedule as logged" if recorded else "Scores", tables.comparison(rows, predicting=not recorded)),
         tables.bars(rows) if compared else "",
         _part("Each job against itself", _differences(runs)) if compared and runs else "",
-        _part("Predicted run times", tables.run_times(document) + _grid(figures.transforms(document))),
+        _part("Predicted run times", tables.run_times(document) + _grid(prediction_figures.transforms(document))),
         _part("Adjusted requests", tables.adjustments(document)),
         _part("Forecasts of waits", tables.forecasts(document)),
         _bounds(document, schedules),
@@ -112,7 +112,7 @@ def _bounds(document: Mapping[str, Any], runs: Sequence[RunRecord]) -> str:
         return ""
     several = len(document["policies"]) > 1
     names = _short([run.plan.label for run in runs]) if several else [""] * len(runs)
-    drawn = "".join(map(figures.bounds_over_time, runs, names))
+    drawn = "".join(map(prediction_figures.bounds_over_time, runs, names))
     return _part("Bounds on waits", tables.wait_bounds(rows, several)) + _grid(drawn)
 
 
@@ -124,7 +124,11 @@ def _figures(rows: Sequence[Mapping[str, Any]], runs: Sequence[RunRecord]) -> li
         figures.frontier(rows) if len(rows) > 1 else "",
         figures.by_shape(runs),
         figures.by_month(runs),
-        *(figures.calibration(row, name) for row, name in zip(rows, names, strict=True) if row["calibration"]),
+        *(
+            prediction_figures.calibration(row, name)
+            for row, name in zip(rows, names, strict=True)
+            if row["calibration"]
+        ),
     ]
     days = "".join(day.gantt(run, chosen) for run in runs)
     under = f" under {runs[0].plan.label}" if len(runs) > 1 else ""

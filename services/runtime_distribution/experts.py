@@ -5,7 +5,8 @@ from typing import Any, Final
 import numpy as np
 from pydantic import Field
 
-from shadowtime.services.runtime_distribution.hmm import Hmm, HmmSettings
+from shadowtime.services.runtime_distribution.hmm import Hmm
+from shadowtime.services.runtime_distribution.hmm_settings import HmmSettings
 from shadowtime.services.runtime_distribution.renewed import renew
 from shadowtime.services.runtime_distribution.similar_jobs import BEYOND, SimilarJobs, Weighting
 from shadowtime.shared.arrays import Floats

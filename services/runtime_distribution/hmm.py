@@ -1,12 +1,10 @@
 """Run times come in local moods: a hidden Markov model of the jobs that arrive within the same quarter of an hour."""
 
 import math
-from typing import Any, Final, Literal
+from typing import Any, Final
 
 import numpy as np
-import numpy.typing as npt
 from numpy.random import PCG64, Generator
-from pydantic import Field, ValidationInfo, field_validator
 
 from shadowtime.services.runtime_distribution.hmm_filter import (
     Model,
@@ -16,65 +14,16 @@ from shadowtime.services.runtime_distribution.hmm_filter import (
     log_likelihoods,
     propagate,
 )
-from shadowtime.services.runtime_distribution.hmm_learning import Method, learn, start, unlearned
+from shadowtime.services.runtime_distribution.hmm_learning import learn, start, unlearned
+from shadowtime.services.runtime_distribution.hmm_settings import DAY, SLICE, WEEK, HmmSettings
 from shadowtime.services.runtime_distribution.packed_table import packed, unpacked
-from shadowtime.shared.arrays import Floats
+from shadowtime.shared.arrays import Floats, Integers
 from shadowtime.shared.events import Event, JobEnded, JobStarted, JobSubmitted
-from shadowtime.shared.message import Count
 from shadowtime.shared.predictions import RunTimePrediction
 from shadowtime.shared.predictor import Predictor
 from shadowtime.shared.run_time_bins import BINS, bin_of
-from shadowtime.shared.spec import SpecSettings
-
-SLICE: Final = 900
-"""Seconds."""
-
-DAY: Final = 96
-WEEK: Final = 7 * DAY
-"""Slices."""
 
 MAX_COUNT: Final = np.iinfo(np.uint16).max
-
-MAX_LEARNED: Final = 20_480
-"""The square of the states times the weeks of history, at most: what learning costs, within one event. 64 states learn
-from 5 weeks, 16 from 80, 14 from 104."""
-
-
-class HmmSettings(SpecSettings):
-    """Settings of `Hmm`."""
-
-    states: int = Field(16, ge=1, le=64, description="number of hidden states, each with a distribution of run times")
-    state: Literal["posterior", "argmax"] = Field(
-        "posterior",
-        description="predict the mixture of all states by their probability, or the distribution of the likeliest",
-    )
-    learning: Method = Field(
-        "baum-welch",
-        description="learn the states from the sequence of slices (Baum-Welch), or as a mixture of slices (hard EM)",
-    )
-    evidence: Literal["unfinished", "ended"] = Field(
-        "unfinished",
-        description="what tells the state: ended jobs and how long unfinished ones have run, or ended alone",
-    )
-    open: int = Field(
-        16, ge=1, le=2 * WEEK, description="slices (of 15 minutes) back to which a late end still corrects the state"
-    )
-    threshold: float = Field(
-        3.0,
-        ge=0,
-        allow_inf_nan=False,
-        description="learn again when the distance of the last two models times sqrt(ended jobs) reaches this",
-    )
-    history: int = Field(4, ge=2, le=104, description="weeks whose jobs are learned from")
-    seed: Count = Field(0, description="of the random choice of the first states")
-
-    @field_validator("history")
-    @classmethod
-    def _soon_learned(cls, history: int, info: ValidationInfo) -> int:
-        states = info.data.get("states", 1)
-        if states * states * history > MAX_LEARNED:
-            raise ValueError(f"{states} states learn from at most {MAX_LEARNED // (states * states)} weeks")
-        return history
 
 
 class Hmm(Predictor[JobSubmitted, int, RunTimePrediction]):
@@ -186,7 +135,7 @@ class Hmm(Predictor[JobSubmitted, int, RunTimePrediction]):
             if not event.requeued:
                 self._arrived.pop(event.job_number, None)
 
-    def _slices(self, count: int) -> npt.NDArray[np.int64]:
+    def _slices(self, count: int) -> Integers:
         """Return the numbers of the last `count` slices, or of all since the first."""
         return np.arange(max(self._now - count + 1, self._first or 0), self._now + 1)
 

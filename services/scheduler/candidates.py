@@ -10,6 +10,8 @@ from shadowtime.services.scheduler.release_walk import walk
 from shadowtime.services.scheduler.terminations import Distributions, RunningEnds, ends_of, terminations
 from shadowtime.shared.arrays import Flags, Floats, FloatTable, Integers
 from shadowtime.shared.kernel import kernel
+from shadowtime.shared.predictions import DIGITS
+from shadowtime.shared.reasons import Risk
 from shadowtime.shared.slowdown import RUN_TIME_FLOOR
 
 UNITS = 4000
@@ -55,6 +57,13 @@ TOO_MUCH = -2
 """In the place of a row: weighing all would have been too much work."""
 
 
+RISKIEST = 3
+"""Terminations that a decision names."""
+
+ROUNDED = 0.5 * 10.0**-DIGITS
+"""What is no more than this rounds to nothing."""
+
+
 class Evaluation(NamedTuple):
     """What `evaluate_candidates` returns."""
 
@@ -65,6 +74,19 @@ class Evaluation(NamedTuple):
     risks: Floats
     resolution: int
     work: int
+
+    def riskiest(self, numbers: Integers) -> tuple[Risk, ...]:
+        """Return the terminations at which the accepted candidate delays the head likeliest; `numbers` of the jobs."""
+        first = np.argsort(-self.risks, kind="stable")[:RISKIEST].tolist()
+        return tuple(
+            Risk(
+                job_number=int(numbers[self.jobs[k]]),
+                time=int(self.times[k]),
+                probability=round(float(self.risks[k]), DIGITS),
+            )
+            for k in first
+            if self.risks[k] > ROUNDED
+        )
 
 
 class Candidates(NamedTuple):

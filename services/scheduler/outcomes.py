@@ -9,9 +9,9 @@ which outcomes are told has nothing to do with what they are, so whoever learns 
 
 import heapq
 from collections.abc import Iterable, Iterator, Sequence
-from dataclasses import dataclass
-from typing import Any, NamedTuple
+from typing import Any
 
+from shadowtime.services.scheduler.attempt import Attempt, Candidate, Outcome, Pending
 from shadowtime.shared.events import JobEnded, JobStarted
 
 EACH_ATTEMPT = 32
@@ -19,63 +19,6 @@ EACH_ATTEMPT = 32
 
 MAX_FOLLOWED = 65_536
 """Candidates whose outcome is waited for; while there are so many, attempts are passed over."""
-
-
-class Candidate(NamedTuple):
-    """A candidate of an attempt, one of `among` that are followed.
-
-    There is its raw probability, what was stated instead, and whether it passed the criterion.
-    """
-
-    job_number: int
-    processors: int
-    probability: float
-    stated: float
-    passes: bool
-    among: int
-
-
-class Outcome(NamedTuple):
-    """Whether a candidate would have delayed the head."""
-
-    candidate: Candidate
-    delayed: bool
-
-
-@dataclass(slots=True)
-class Attempt:
-    """Candidates that were weighed together, until the head is ready.
-
-    `running` of the jobs that it counts run still; the others have `released` processors, of `needed` ones.
-    """
-
-    id: int
-    time: int
-    needed: int
-    running: int
-    released: int
-    candidates: list[Candidate]
-
-
-@dataclass(slots=True)
-class Pending:
-    """A candidate that has started, of a head that is ready; it is told of at `due`.
-
-    `delayed` is True until its end shows otherwise, None if it is to run again, which leaves it unknown.
-    """
-
-    due: int
-    attempt: int
-    candidate: Candidate
-    delayed: bool | None = True
-
-    def __lt__(self, other: "Pending") -> bool:
-        """Order by time, then as they were weighed."""
-        return (self.due, self.attempt, self.candidate.job_number) < (
-            other.due,
-            other.attempt,
-            other.candidate.job_number,
-        )
 
 
 class Outcomes:

@@ -16,7 +16,8 @@ from shadowtime.services.scheduler.candidates import (
     evaluate_candidates,
 )
 from shadowtime.services.scheduler.easy_pass import BEYOND, backfilled_rows, shadow_of
-from shadowtime.services.scheduler.job_table import NEVER, Queue, Running
+from shadowtime.services.scheduler.head_record import HeadRecord, add_risk
+from shadowtime.services.scheduler.job_table import Queue, Running
 from shadowtime.services.scheduler.limits import MAX_STARTS, WALKED, WEIGHED
 from shadowtime.services.scheduler.orders import ranked
 from shadowtime.services.scheduler.policy import FITS_NOW, Answer, Policy, backfilled, backfills, start
@@ -25,28 +26,12 @@ from shadowtime.services.scheduler.recalibration import NOTHING_LEARNED, Recalib
 from shadowtime.services.scheduler.terminations import Distributions, RunningEnds, refined_edges
 from shadowtime.shared.arrays import Flags, FloatTable, Integers
 from shadowtime.shared.chance import key_of
-from shadowtime.shared.events import ClusterOpened, CutShort, Evaluated, Event, JobStarted, JobSubmitted
+from shadowtime.shared.events import ClusterOpened, CutShort, Evaluated, Event
 from shadowtime.shared.predictions import DIGITS
-from shadowtime.shared.reasons import ProbablyHarmless, Reason, Risk
-
-RISKIEST = 3
-"""Terminations that a decision names."""
-
-ROUNDED = 0.5 * 10.0**-DIGITS
-"""What is no more than this rounds to nothing."""
-
+from shadowtime.shared.reasons import ProbablyHarmless, Reason
 
 EACH_RUNNING = 64
 """Work that each running job stands for whenever one more has started, in steps of a walk: its shadow is found anew."""
-
-
-def add_risk(spent: float, probability: float) -> float:
-    """Return the probability of at least one delay, if that was `spent` before one more of `probability`.
-
-    >>> add_risk(0.5, 0.1)
-    0.55
-    """
-    return 1.0 - (1.0 - spent) * (1.0 - probability)
 
 
 class Probabilistic(Policy):
@@ -72,13 +57,7 @@ class Probabilistic(Policy):
 
     def __init__(self, settings: ProbabilisticSettings) -> None:
         self.settings = settings
-        self.spent: dict[int, float] = {}
-        """Of each waiting job that was head: the probability, so far, that it has been delayed."""
-        self.promises: dict[int, int] = {}
-        """And its shadow time on the requests when a candidate first fitted ahead of it."""
-        self.submit_times: dict[int, int] = {}
-        """Of each waiting job."""
-        self.longest_wait = 0
+        self.heads = HeadRecord()
         self.chance = 0
         self.obeyed = True
         """Whether what it decides is what happens."""
@@ -111,11 +90,9 @@ class Probabilistic(Policy):
         deadline = math.inf
         aged = np.zeros(len(rows), dtype=np.bool_)
         if self.settings.patience < math.inf:
-            limit = self.settings.patience * self.longest_wait
+            limit = self.settings.patience * self.heads.longest_wait
             promise, _ = shadow_of(size, free, busy.processors, busy.requested_ends())
-            if self.promises.get(head, now + NEVER) - now >= NEVER:  # none yet, or none that could be kept
-                self.promises[head] = promise
-            deadline = max(self.promises[head], int(queue.submit_time[heads]) + limit)
+            deadline = max(self.heads.promise(head, now, promise), int(queue.submit_time[heads]) + limit)
             aged = now - queue.submit_time[rows] > limit / 2
         rows = np.concatenate((rows[aged], self._in_order(now, queue, rows[~aged])))
         allowed, weighable = WALKED, WEIGHED
@@ -125,7 +102,7 @@ class Probabilistic(Policy):
                 return [*decisions, CutShort(by="starts", left=len(rows))]
             if allowed < 0:
                 return decisions + self._as_easy(busy, rows, head, size, free)
-            spent = self.spent.get(head, 0.0)
+            spent = self.heads.spent.get(head, 0.0)
             plain, shadow_time, extra = spent >= self.settings.budget, -BEYOND, -1  # nothing is safe by that
             if plain or self.settings.accept_easy_safe or deadline < math.inf:
                 ends = busy.requested_ends()
@@ -194,14 +171,8 @@ class Probabilistic(Policy):
         return [*decisions, CutShort(by="walks", left=len(rows))]
 
     def observe(self, event: Event) -> None:
-        """Keep the longest wait; forget the risk of a head that has started, and what it was promised."""
-        if isinstance(event, JobSubmitted):
-            self.submit_times[event.job_number] = event.time
-        elif isinstance(event, JobStarted):
-            submit_time = self.submit_times.pop(event.job_number, event.time)  # a requeued job counts once
-            self.longest_wait = max(self.longest_wait, event.time - submit_time)
-            self.spent.pop(event.job_number, None)
-            self.promises.pop(event.job_number, None)
+        """Notice waits, and which heads have started."""
+        self.heads.observe(event)
         if self.recalibration is not None:
             self.recalibration.observe(event)
 
@@ -216,14 +187,12 @@ class Probabilistic(Policy):
 
     def snapshot(self) -> Any:
         """Return what is known of the waiting jobs, and the longest wait."""
-        tables = {name: list(getattr(self, name).items()) for name in ("spent", "promises", "submit_times")}
-        state = {**tables, "longest_wait": self.longest_wait}
+        state = self.heads.snapshot()
         return state if self.recalibration is None else state | {"recalibration": self.recalibration.snapshot()}
 
     def restore(self, state: Any) -> None:
         """Take on what `snapshot` returned."""
-        self.spent, self.promises = dict(state["spent"]), dict(state["promises"])
-        self.submit_times, self.longest_wait = dict(state["submit_times"]), state["longest_wait"]
+        self.heads.restore(state)
         if self.recalibration is not None:
             self.recalibration.restore(state["recalibration"])
 
@@ -267,8 +236,7 @@ class Probabilistic(Policy):
     def _risk(self, head: int, spent: float, tried: Evaluation, busy: Busy) -> ProbablyHarmless:
         """Put the head to the risk of the accepted candidate, and return it as a reason."""
         probability, bound, gain, stated = tried.measures[-1].tolist()
-        self.spent[head] = add_risk(spent, stated if self.settings.recalibrate == "yes" else probability)
-        riskiest = [k for k in np.argsort(-tried.risks, kind="stable")[:RISKIEST].tolist() if tried.risks[k] > ROUNDED]
+        self.heads.spent[head] = add_risk(spent, stated if self.settings.recalibrate == "yes" else probability)
         return ProbablyHarmless(
             head=head,
             criterion=self.settings.criterion,
@@ -277,14 +245,7 @@ class Probabilistic(Policy):
             recalibrated=stated if self.recalibration else None,
             cost_of_gain=gain if self.settings.criterion == "gain" else None,
             tau=self.settings.tau,
-            budget_left=max(round(self.settings.budget - self.spent[head], DIGITS), 0.0),
-            riskiest=tuple(
-                Risk(
-                    job_number=int(busy.numbers[tried.jobs[k]]),
-                    time=int(tried.times[k]),
-                    probability=round(float(tried.risks[k]), DIGITS),
-                )
-                for k in riskiest
-            ),
+            budget_left=max(round(self.settings.budget - self.heads.spent[head], DIGITS), 0.0),
+            riskiest=tried.riskiest(busy.numbers),
             resolution=tried.resolution or None,
         )

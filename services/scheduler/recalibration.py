@@ -16,7 +16,8 @@ from typing import Any
 
 import numpy as np
 
-from shadowtime.services.scheduler.outcomes import Outcome, Outcomes
+from shadowtime.services.scheduler.attempt import Outcome
+from shadowtime.services.scheduler.outcomes import Outcomes
 from shadowtime.shared.arrays import Floats, FloatTable
 from shadowtime.shared.events import Event, JobEnded, JobStarted
 from shadowtime.shared.kernel import kernel
@@ -131,7 +132,7 @@ def learn(
 class Recalibration:
     """Follows candidates to their outcomes and learns, for those that do not pass the criterion (row 0) and that do.
 
-    >>> from shadowtime.services.scheduler.outcomes import Candidate
+    >>> from shadowtime.services.scheduler.attempt import Candidate
     >>> mended = Recalibration()
     >>> for _ in range(200):
     ...     mended.learn(Outcome(Candidate(7, 1, 0.1, 0.1, True, among=1), delayed=True))

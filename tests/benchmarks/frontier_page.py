@@ -4,7 +4,8 @@ from collections.abc import Sequence
 from html import escape
 from typing import Any
 
-from shadowtime.dashboards.report.charts import Axis, Chart, legend, logarithmic, logarithmic_marks, table
+from shadowtime.dashboards.report.axes import Axis, logarithmic, logarithmic_marks
+from shadowtime.dashboards.report.charts import Chart, legend, table
 from shadowtime.dashboards.report.page import STYLE
 from shadowtime.shared.formatting import duration
 

@@ -7,8 +7,8 @@ import pytest
 
 from shadowtime.services.scheduler.easy_pass import easy_pass, shadow_of
 from shadowtime.services.scheduler.expected_end import expected_ends
+from shadowtime.services.scheduler.head_record import add_risk
 from shadowtime.services.scheduler.policies import POLICIES
-from shadowtime.services.scheduler.probabilistic import add_risk
 from shadowtime.services.scheduler.wfp import by_score, scores
 from shadowtime.shared.events import Evaluated, Start
 from shadowtime.shared.reasons import Backfilled

@@ -15,9 +15,10 @@ from hypothesis import strategies as st
 from pydantic import ValidationError
 
 from shadowtime.services.runtime_distribution.handler import PREDICTORS
-from shadowtime.services.runtime_distribution.hmm import DAY, MAX_LEARNED, SLICE, WEEK, Hmm, HmmSettings
+from shadowtime.services.runtime_distribution.hmm import Hmm
 from shadowtime.services.runtime_distribution.hmm_filter import Model, add_unfinished, forward, log_likelihoods
 from shadowtime.services.runtime_distribution.hmm_learning import start
+from shadowtime.services.runtime_distribution.hmm_settings import DAY, MAX_LEARNED, SLICE, WEEK, HmmSettings
 from shadowtime.services.runtime_distribution.packed_table import unpacked
 from shadowtime.shared.arrays import Floats
 from shadowtime.shared.bounds import MAX_TIME
@@ -266,7 +267,8 @@ def test_a_snapshot_serves_another_process() -> None:
     play(predictor, events[:told])
     program = (
         "import sys, orjson\n"
-        "from services.runtime_distribution.hmm import Hmm, HmmSettings\n"
+        "from shadowtime.services.runtime_distribution.hmm import Hmm\n"
+        "from shadowtime.services.runtime_distribution.hmm_settings import HmmSettings\n"
         "from tests.services.runtime_distribution.test_hmm import log, play\n"
         "predictor = Hmm(HmmSettings(states=3))\n"
         "predictor.restore(orjson.loads(sys.stdin.buffer.read()))\n"

@@ -16,8 +16,9 @@ from shadowtime.replayer.embedded import EmbeddedReplay
 from shadowtime.replayer.machine import Machine
 from shadowtime.replayer.swf import BUNDLED, Workload, prepare, read_swf
 from shadowtime.services.catalogue import configure
+from shadowtime.services.scheduler.attempt import Outcome
 from shadowtime.services.scheduler.handler import Scheduler
-from shadowtime.services.scheduler.outcomes import Outcome, Outcomes
+from shadowtime.services.scheduler.outcomes import Outcomes
 from shadowtime.shared.events import (
     CapacityChanged,
     ClusterOpened,

@@ -4,7 +4,7 @@ import numpy as np
 import pytest
 from numpy.random import PCG64, Generator
 
-from shadowtime.services.scheduler.outcomes import Candidate, Outcome
+from shadowtime.services.scheduler.attempt import Candidate, Outcome
 from shadowtime.services.scheduler.recalibration import STEP, TERMS, Recalibration, recalibrated
 
 LIKELY = np.linspace(0.05, 0.95, 10)

@@ -1,0 +1,61 @@
+"""What heads of the queue have been put to, and promised."""
+
+from typing import Any
+
+from shadowtime.services.scheduler.job_table import NEVER
+from shadowtime.shared.events import Event, JobStarted, JobSubmitted
+
+
+def add_risk(spent: float, probability: float) -> float:
+    """Return the probability of at least one delay, if that was `spent` before one more of `probability`.
+
+    >>> add_risk(0.5, 0.1)
+    0.55
+    """
+    return 1.0 - (1.0 - spent) * (1.0 - probability)
+
+
+class HeadRecord:
+    """What is known of each waiting job that is or was head, and the longest wait so far. O(1) an event."""
+
+    def __init__(self) -> None:
+        self.spent: dict[int, float] = {}
+        """Of each waiting job that was head: the probability, so far, that it has been delayed."""
+        self.promises: dict[int, int] = {}
+        """And its shadow time on the requests when a candidate first fitted ahead of it."""
+        self.submit_times: dict[int, int] = {}
+        """Of each waiting job."""
+        self.longest_wait = 0
+
+    def promise(self, head: int, now: int, shadow_time: int) -> int:
+        """Return when a head was first promised to start, in seconds; by now's shadow time where that is the first.
+
+        A promise that could not be kept, as no end of the running jobs was known, is none.
+        """
+        if self.promises.get(head, now + NEVER) - now >= NEVER:
+            self.promises[head] = shadow_time
+        return self.promises[head]
+
+    def observe(self, event: Event) -> None:
+        """Keep the longest wait; forget the risk of a head that has started, and what it was promised."""
+        if isinstance(event, JobSubmitted):
+            self.submit_times[event.job_number] = event.time
+        elif isinstance(event, JobStarted):
+            submit_time = self.submit_times.pop(event.job_number, event.time)  # a requeued job counts once
+            self.longest_wait = max(self.longest_wait, event.time - submit_time)
+            self.spent.pop(event.job_number, None)
+            self.promises.pop(event.job_number, None)
+
+    def snapshot(self) -> dict[str, Any]:
+        """Return the whole state as plain values."""
+        return {
+            "spent": list(self.spent.items()),
+            "promises": list(self.promises.items()),
+            "submit_times": list(self.submit_times.items()),
+            "longest_wait": self.longest_wait,
+        }
+
+    def restore(self, state: dict[str, Any]) -> None:
+        """Take on what `snapshot` returned."""
+        self.spent, self.promises = dict(state["spent"]), dict(state["promises"])
+        self.submit_times, self.longest_wait = dict(state["submit_times"]), state["longest_wait"]
