@@ -11,6 +11,7 @@ from collections.abc import Iterator
 import aiohttp
 
 from shadowtime.services.metrics.health import MetricsHealth
+from shadowtime.shared.backoff import Backoff
 from shadowtime.shared.bounds import SIXTY_FOUR_BITS, saturated
 from shadowtime.shared.errors import reason_of
 from shadowtime.shared.events import ClusterOpened, Decided, Envelope, JobSubmitted
@@ -26,7 +27,7 @@ MAX_BATCH = 500
 MAX_RUNS = 1_000
 """Runs whose beginnings are remembered."""
 
-MAX_PAUSE = 60.0
+FIRST_PAUSE, MAX_PAUSE = 1.0, 60.0
 UNKNOWN = -1
 
 
@@ -49,7 +50,7 @@ class GrafanaLive:
 
     async def run(self) -> None:
         """Push until cancelled."""
-        pause = 1.0
+        backoff = Backoff(FIRST_PAUSE, MAX_PAUSE)
         while True:
             lines = [
                 line for record in await self._tail.next_batch(MAX_BATCH, 1.0) for line in self._lines(record.value)
@@ -59,12 +60,12 @@ class GrafanaLive:
             trouble = await self._push("\n".join(lines).encode())
             if trouble is None:
                 self._health.pushed.inc(len(lines))
-                pause = 1.0
+                backoff.reset()
                 continue
             self._health.dropped.inc(len(lines))
+            pause = backoff.pause()
             log.warning("Grafana Live takes nothing: %s; trying again in %.0f s", trouble, pause)
             await asyncio.sleep(pause)
-            pause = min(2 * pause, MAX_PAUSE)
             await self._tail.skip()
 
     async def _push(self, body: bytes) -> str | None:

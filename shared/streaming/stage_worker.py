@@ -20,6 +20,7 @@ from collections import OrderedDict
 from collections.abc import Awaitable, Callable, Mapping, Sequence
 from dataclasses import dataclass
 
+from shadowtime.shared.backoff import Backoff
 from shadowtime.shared.errors import BusError, Fenced, StoreError
 from shadowtime.shared.events import Envelope
 from shadowtime.shared.stage import Stage, described
@@ -36,6 +37,8 @@ from shadowtime.shared.topics import JOBS
 from shadowtime.shared.wording import quoted, shortened
 
 log = logging.getLogger("shadowtime.worker")
+
+FIRST_PAUSE, MAX_PAUSE = 0.05, 2.0
 
 MAX_HELD = 1_000
 """Runs whose state is held in memory; that of others is loaded when their next event comes."""
@@ -124,7 +127,7 @@ class StageWorker:
 
     async def _retry(self, work: Callable[[], Awaitable[None]]) -> None:
         """Do `work`, again and again while Kafka or Redis fail: all of it may be repeated."""
-        pause = 0.05
+        backoff = Backoff(FIRST_PAUSE, MAX_PAUSE)
         while True:
             try:
                 await work()
@@ -133,10 +136,10 @@ class StageWorker:
                 log.warning("%s", shortened(str(fenced)))
                 self._metrics.fenced.inc()
             except (StoreError, BusError) as error:
+                pause = backoff.pause()
                 log.warning("%s: %s; trying again in %.1f s", self.stage.name, shortened(str(error)), pause)
                 self._metrics.retries.inc()
                 await self._sleep(pause)
-                pause = min(2 * pause, 2.0)
             self.drop()
 
     async def _take(self, partition: int) -> None:
