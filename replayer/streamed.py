@@ -19,6 +19,7 @@ from shadowtime.replayer.source import Source
 from shadowtime.shared.errors import ReplayError, reason_of
 from shadowtime.shared.events import ClusterClosed, ClusterOpened, Decided, Envelope, Event, Rejected, SchedulingPoint
 from shadowtime.shared.streaming import bus
+from shadowtime.shared.streaming.log_reader import read_log
 from shadowtime.shared.streaming.settings import Settings
 from shadowtime.shared.topics import DECISIONS, JOBS, SCORES
 
@@ -128,7 +129,7 @@ class StreamedReplay:
         places = [TopicPartition(topic, self._partition) for topic in (DECISIONS, SCORES)]
         consumer.assign(places)
         self._published.clear()
-        async for record in bus.read_log(self._settings, JOBS, self._partition):
+        async for record in read_log(self._settings, JOBS, self._partition):
             if record.key == self.run.encode():
                 envelope = Envelope.read(record.value)
                 if envelope is not None and envelope.sequence == len(self._published):

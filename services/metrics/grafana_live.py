@@ -16,7 +16,7 @@ from shadowtime.shared.bounds import SIXTY_FOUR_BITS, saturated
 from shadowtime.shared.errors import reason_of
 from shadowtime.shared.events import ClusterOpened, Decided, Envelope, JobSubmitted
 from shadowtime.shared.samples import label
-from shadowtime.shared.streaming.kafka_follower import TailFollower
+from shadowtime.shared.streaming.topic_follower import TopicFollower
 
 log = logging.getLogger("shadowtime.live")
 
@@ -36,14 +36,14 @@ class GrafanaLive:
 
     Parameters
     ----------
-    tail
+    follower
         Topic `decisions` from now on.
     session
         With the URL of Grafana as its base, and who we are as its headers.
     """
 
-    def __init__(self, tail: TailFollower, session: aiohttp.ClientSession, health: MetricsHealth) -> None:
-        self._tail = tail
+    def __init__(self, follower: TopicFollower, session: aiohttp.ClientSession, health: MetricsHealth) -> None:
+        self._follower = follower
         self._session = session
         self._health = health
         self._unix_start: dict[str, int] = {}
@@ -52,9 +52,8 @@ class GrafanaLive:
         """Push until cancelled."""
         backoff = Backoff(FIRST_PAUSE, MAX_PAUSE)
         while True:
-            lines = [
-                line for record in await self._tail.next_batch(MAX_BATCH, 1.0) for line in self._lines(record.value)
-            ]
+            records = await self._follower.try_next_batch(MAX_BATCH, 1.0)
+            lines = [line for record in records for line in self._lines(record.value)]
             if not lines:
                 continue
             trouble = await self._push("\n".join(lines).encode())
@@ -66,7 +65,7 @@ class GrafanaLive:
             pause = backoff.pause()
             log.warning("Grafana Live takes nothing: %s; trying again in %.0f s", trouble, pause)
             await asyncio.sleep(pause)
-            await self._tail.skip()
+            await self._follower.skip()
 
     async def _push(self, body: bytes) -> str | None:
         """Return why Grafana did not take the lines; None if it did."""

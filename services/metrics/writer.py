@@ -22,7 +22,7 @@ from shadowtime.services.metrics.import_lines import import_lines
 from shadowtime.shared.backoff import Backoff
 from shadowtime.shared.errors import reason_of
 from shadowtime.shared.events import Envelope
-from shadowtime.shared.streaming.kafka_follower import GroupFollower, Offsets
+from shadowtime.shared.streaming.topic_follower import GroupFollower, Offsets
 
 log = logging.getLogger("shadowtime.metrics")
 
@@ -61,7 +61,7 @@ class MetricsWriter:
         loop = asyncio.get_running_loop()
         self._server, self._since = await self._started(), loop.time()
         while True:
-            records = await self._follower.next_batch(MAX_BATCH, 1.0)
+            records = await self._follower.try_next_batch(MAX_BATCH, 1.0)
             await self._write(records)
             self._health.lag.set(self._follower.lag(await self._follower.positions()))
             if loop.time() - self._since >= DURABLE_SECONDS:
