@@ -12,6 +12,7 @@ from shadowtime.shared.streaming.redis_store import RedisStore, connect
 from shadowtime.shared.streaming.settings import Settings
 from shadowtime.shared.streaming.stage_worker import StageWorker
 from shadowtime.shared.streaming.stream import Record
+from shadowtime.shared.streaming.worker_context import WorkerContext
 from shadowtime.shared.streaming.worker_metrics import WorkerMetrics
 
 
@@ -54,9 +55,9 @@ async def rebuild(stage: Stage, settings: Settings, only: str | None = None) -> 
                 if only in (None, name):
                     await store.forget(name)
             anyone = replace(stage, foreign=())  # what it said itself is handed back to it
-            worker = StageWorker(
-                anyone, store, _Silent(), settings, WorkerMetrics(stage.name), partitions, time.monotonic, behind=True
-            )
+            metrics = WorkerMetrics(stage.name)
+            context = WorkerContext(anyone, store, _Silent(), settings, metrics, partitions, time.monotonic)
+            worker = StageWorker(context, behind=True)
             try:
                 async for part in reading.parts(stage.reads, partition):
                     records = [_as_answered(record, said, only) for record in part]
