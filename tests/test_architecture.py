@@ -27,9 +27,10 @@ MEETS_THE_WORLD = (
     "services/metrics/",
     "services/watch/",
     "services/command_line.py",
+    "services/workers.py",
     "replayer/streamed.py",
 )
-"""Where time passes and others answer: `shared/streaming/`, the readers of the stream, the entry point."""
+"""Where time passes and others answer: `shared/streaming/`, the readers of the stream, the entry points."""
 CLOCKS_AND_CHANCE = {"time", "datetime", "random", "secrets", "uuid"}
 
 
