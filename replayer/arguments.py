@@ -9,7 +9,8 @@ from typing import NamedTuple
 from pydantic import TypeAdapter, ValidationError
 
 from shadowtime.replayer.pace import MIN_FACTOR
-from shadowtime.replayer.swf import Oversized, Requests, Workload, prepare, read_swf
+from shadowtime.replayer.swf import read_swf
+from shadowtime.replayer.workload import Oversized, Requests, Workload, prepare
 from shadowtime.services.catalogue import DEFAULTS, Configuration, canonical, configure
 from shadowtime.shared.errors import SettingsError
 from shadowtime.shared.events import CapacityChanged

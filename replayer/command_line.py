@@ -43,7 +43,8 @@ from shadowtime.replayer.pace import Pace
 from shadowtime.replayer.records import DecisionLog, Schedule
 from shadowtime.replayer.run_record import RunRecord
 from shadowtime.replayer.source import JobTraits
-from shadowtime.replayer.swf import BUNDLED, Oversized, Requests
+from shadowtime.replayer.swf import BUNDLED
+from shadowtime.replayer.workload import Oversized, Requests
 from shadowtime.services.catalogue import entries
 from shadowtime.shared.command_line import application, messages, one_line, run_app, say
 from shadowtime.shared.errors import SettingsError

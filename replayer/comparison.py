@@ -13,7 +13,7 @@ from shadowtime.replayer.pace import Pace
 from shadowtime.replayer.recorded import Recorded
 from shadowtime.replayer.source import DEFAULT_TRAITS, JobTraits, Source
 from shadowtime.replayer.stopwatch import Stopwatch
-from shadowtime.replayer.swf import YEAR_2000, Workload
+from shadowtime.replayer.workload import YEAR_2000, Workload
 from shadowtime.services.catalogue import DEFAULTS, Configuration
 from shadowtime.services.pipeline import STAGES
 from shadowtime.services.scheduler.policies import POLICIES

@@ -11,7 +11,7 @@ from typing import Any
 
 from shadowtime.replayer.event_order import in_order
 from shadowtime.replayer.source import DEFAULT_TRAITS, OUTCOMES, JobTraits, submission
-from shadowtime.replayer.swf import Job, Workload
+from shadowtime.replayer.workload import Job, Workload
 from shadowtime.shared.bounds import MAX_TIME
 from shadowtime.shared.errors import ReplayError
 from shadowtime.shared.events import CapacityChanged, Decided, Event, JobEnded, JobStarted, SchedulingPoint, Start

@@ -10,7 +10,7 @@ import numpy as np
 
 from shadowtime.replayer.event_order import in_order
 from shadowtime.replayer.source import DEFAULT_TRAITS, OUTCOMES, JobTraits, submission
-from shadowtime.replayer.swf import Workload
+from shadowtime.replayer.workload import Workload
 from shadowtime.shared.bounds import MAX_TIME
 from shadowtime.shared.errors import TraceError
 from shadowtime.shared.events import CapacityChanged, Decided, Event, JobEnded, JobStarted, SchedulingPoint

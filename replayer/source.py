@@ -3,7 +3,7 @@
 from collections.abc import Sequence
 from typing import Any, NamedTuple, Protocol
 
-from shadowtime.replayer.swf import Job
+from shadowtime.replayer.workload import Job
 from shadowtime.shared.events import Decided, Event, JobSubmitted, Outcome
 from shadowtime.shared.speedup import SpeedUp
 

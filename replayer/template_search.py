@@ -14,7 +14,7 @@ from shadowtime.replayer.arguments import read_cluster
 from shadowtime.replayer.output import result_file
 from shadowtime.replayer.recorded import Recorded
 from shadowtime.replayer.source import submission
-from shadowtime.replayer.swf import Workload
+from shadowtime.replayer.workload import Workload
 from shadowtime.services.runtime_distribution.remembered_jobs import remembered
 from shadowtime.services.runtime_distribution.template_errors import ENDED, SUBMITTED, TemplateErrors
 from shadowtime.services.runtime_distribution.template_genes import Genes

@@ -182,7 +182,7 @@ def test_time_and_chance_are_arguments() -> None:
 
 
 def test_the_machine_reads_no_clock() -> None:
-    for module in ("source", "event_order", "machine", "recorded", "embedded", "swf", "swf_text"):
+    for module in ("source", "event_order", "machine", "recorded", "embedded", "swf", "swf_text", "workload"):
         assert not packages(ROOT / "replayer" / f"{module}.py") & CLOCKS_AND_CHANCE
 
 

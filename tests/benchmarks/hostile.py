@@ -26,7 +26,8 @@ from prometheus_client.parser import text_string_to_metric_families
 
 from shadowtime.replayer.comparison import Plan
 from shadowtime.replayer.records import DecisionLog
-from shadowtime.replayer.swf import BUNDLED, prepare, read_swf
+from shadowtime.replayer.swf import BUNDLED, read_swf
+from shadowtime.replayer.workload import prepare
 from shadowtime.services.catalogue import configure
 from shadowtime.shared.paths import ROOT
 from shadowtime.shared.streaming import bus

@@ -4,7 +4,7 @@ from pathlib import Path
 from typing import NamedTuple
 
 from shadowtime.replayer.arguments import read_cluster, split_size
-from shadowtime.replayer.swf import Workload
+from shadowtime.replayer.workload import Workload
 from shadowtime.shared.command_line import say
 from shadowtime.shared.errors import TraceError
 from tests.gates.archive import path_of, workload

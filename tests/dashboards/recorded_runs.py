@@ -4,7 +4,7 @@ from typing import Any
 
 from shadowtime.replayer.comparison import Plan, as_json, carry_out
 from shadowtime.replayer.run_record import RunRecord
-from shadowtime.replayer.swf import Workload
+from shadowtime.replayer.workload import Workload
 from shadowtime.services.catalogue import canonical, configure
 from tests.replayer.small_logs import generated, plan_of
 

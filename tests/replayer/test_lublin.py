@@ -23,7 +23,8 @@ from shadowtime.replayer.lublin import (
     generate,
 )
 from shadowtime.replayer.population import POPULAR_REQUESTS
-from shadowtime.replayer.swf import BUNDLED, FIELDS, prepare, read_swf
+from shadowtime.replayer.swf import BUNDLED, FIELDS, read_swf
+from shadowtime.replayer.workload import prepare
 from shadowtime.shared.errors import SettingsError
 
 DAY = 86_400

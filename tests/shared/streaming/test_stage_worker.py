@@ -12,7 +12,8 @@ from hypothesis import strategies as st
 
 from shadowtime.replayer.lublin import generate
 from shadowtime.replayer.machine import Machine
-from shadowtime.replayer.swf import Trace, prepare
+from shadowtime.replayer.swf import Trace
+from shadowtime.replayer.workload import prepare
 from shadowtime.services.pipeline import STAGES
 from shadowtime.shared.errors import BusError
 from shadowtime.shared.events import ClusterClosed, ClusterOpened, Decided, Envelope, Event, JobSubmitted
