@@ -7,7 +7,7 @@ from shadowtime.shared.start_up import run
 GROUPS = {
     "Replay": {
         "replay": ("replayer.command_line", "replay logs under policies and compare them"),
-        "generate": ("replayer.lublin", "write a log of a synthetic workload"),
+        "generate": ("replayer.generate", "write a log of a synthetic workload"),
         "search-templates": ("replayer.template_search", "find templates of similar jobs for a log"),
     },
     "On the stream": {

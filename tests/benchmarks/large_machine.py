@@ -9,7 +9,7 @@ import numba
 import numpy as np
 
 from shadowtime.replayer.comparison import Plan, carry_out
-from shadowtime.replayer.lublin import generate
+from shadowtime.replayer.generate import generate
 from shadowtime.replayer.swf import Trace
 from shadowtime.replayer.workload import Workload, prepare
 from shadowtime.services.catalogue import configure

@@ -5,7 +5,7 @@ from functools import lru_cache
 from typing import Any
 
 from shadowtime.replayer.embedded import EmbeddedReplay
-from shadowtime.replayer.lublin import generate
+from shadowtime.replayer.generate import generate
 from shadowtime.replayer.machine import Machine
 from shadowtime.replayer.swf import Trace
 from shadowtime.replayer.workload import prepare

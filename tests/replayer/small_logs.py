@@ -5,7 +5,7 @@ from pathlib import Path
 import numpy as np
 
 from shadowtime.replayer.comparison import Plan
-from shadowtime.replayer.lublin import generate
+from shadowtime.replayer.generate import generate
 from shadowtime.replayer.swf import FIELDS, Trace, write_swf
 from shadowtime.replayer.workload import Requests, Workload, prepare
 from shadowtime.services.catalogue import configure

@@ -10,7 +10,7 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from shadowtime.replayer.lublin import generate
+from shadowtime.replayer.generate import generate
 from shadowtime.replayer.machine import Machine
 from shadowtime.replayer.swf import Trace
 from shadowtime.replayer.workload import prepare
