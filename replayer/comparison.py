@@ -2,7 +2,7 @@
 
 import asyncio
 import time
-from collections.abc import Callable, Iterator, Mapping, Sequence
+from collections.abc import Mapping, Sequence
 from hashlib import sha256
 from typing import TYPE_CHECKING, Any, Literal, NamedTuple
 from uuid import uuid4
@@ -105,15 +105,15 @@ def carry_out(plan: Plan, observers: Sequence[Observer] = ()) -> Result:
     return _result(plan, replay.run, replay.last, time.perf_counter() - wall, time.process_time() - cpu, stopwatch)
 
 
-def carry_out_paced(
-    plans: Sequence[Plan], pace: Pace, observers: Callable[[Plan], Sequence[Observer]]
-) -> Iterator[Result]:
-    """Replay several plans side by side in real time, each from its own first instant on."""
+def carry_out_paced(plans: Sequence[Plan], pace: Pace, observers: Sequence[Sequence[Observer]]) -> list[Result]:
+    """Replay several plans side by side in real time, each from its own first instant on and seen by its observers."""
     stopwatches = [plan.stopwatch() for plan in plans]
-    replays = [plan.replay(observers(plan), each) for plan, each in zip(plans, stopwatches, strict=True)]
+    each = zip(plans, observers, stopwatches, strict=True)
+    replays = [plan.replay(seen_by, stopwatch) for plan, seen_by, stopwatch in each]
     began = [replay.next_time() or 0 for replay in replays]
     wall, cpu = time.perf_counter(), time.process_time()
     open_runs = set(range(len(plans)))
+    results: dict[int, Result] = {}
     while open_runs:
         due = {run: (replays[run].next_time() or began[run]) - began[run] for run in open_runs}
         run = min(due, key=lambda each: (due[each], each))
@@ -121,7 +121,8 @@ def carry_out_paced(
         if not replays[run].step():
             open_runs.remove(run)
             spent = time.perf_counter() - wall, time.process_time() - cpu
-            yield _result(plans[run], replays[run].run, replays[run].last, *spent, stopwatches[run])
+            results[run] = _result(plans[run], replays[run].run, replays[run].last, *spent, stopwatches[run])
+    return [results[run] for run in range(len(plans))]
 
 
 async def carry_out_streamed(
@@ -129,7 +130,7 @@ async def carry_out_streamed(
     settings: "Settings",
     run: str | None,
     pace: Pace | None,
-    observers: Callable[[Plan], Sequence[Observer]],
+    observers: Sequence[Sequence[Observer]],
 ) -> list[Result]:
     """Replay several plans over Kafka, side by side; `run` names the runs, and resumes those that are known."""
     # here, so that an embedded replay does not load the Kafka client
@@ -139,18 +140,16 @@ async def carry_out_streamed(
     if run is not None and len(plans) > 1:
         names = [run_name(run, plan.cluster, plan.label) for plan in plans]
 
-    async def carry_out_one(plan: Plan, name: str) -> Result:
+    async def carry_out_one(plan: Plan, name: str, seen_by: Sequence[Observer]) -> Result:
         starts_only = POLICIES.build(parse(plan.configuration.policy)).starts_only
         opened = plan._replace(sample_every=settings.sample_seconds or None).opened()
-        replay = StreamedReplay(
-            opened, plan.source(), observers(plan), name, settings, starts_only=starts_only, pace=pace
-        )
+        replay = StreamedReplay(opened, plan.source(), seen_by, name, settings, starts_only=starts_only, pace=pace)
         wall, cpu = time.perf_counter(), time.process_time()
         last = await replay.run_to_end()
         return _result(plan, name, last, time.perf_counter() - wall, time.process_time() - cpu)
 
     async with asyncio.TaskGroup() as group:
-        tasks = [group.create_task(carry_out_one(plan, name)) for plan, name in zip(plans, names, strict=True)]
+        tasks = [group.create_task(carry_out_one(*each)) for each in zip(plans, names, observers, strict=True)]
     return [task.result() for task in tasks]
 
 

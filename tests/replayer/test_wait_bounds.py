@@ -141,7 +141,7 @@ def test_of_several_policies_each_has_its_rows() -> None:
 
 
 def test_seconds_are_measured_where_there_are_bounds() -> None:
-    [paced] = carry_out_paced([recorded()], Pace(1e9), lambda _: ())
+    [paced] = carry_out_paced([recorded()], Pace(1e9), [()])
     for result in (carry_out(recorded()), paced):
         assert result.wait_bound_seconds is not None
         assert 0 < result.wait_bound_seconds < result.elapsed_seconds + 1
