@@ -28,6 +28,7 @@ MEETS_THE_WORLD = (
     "services/watch/",
     "services/command_line.py",
     "services/workers.py",
+    "replayer/kafka_run.py",
     "replayer/streamed.py",
 )
 """Where time passes and others answer: `shared/streaming/`, the readers of the stream, the entry points."""
