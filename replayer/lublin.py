@@ -38,6 +38,7 @@ def draw_sizes(rng: Generator, count: int, processors: int) -> NDArray[np.int64]
 
     Examples
     --------
+    >>> from numpy.random import PCG64
     >>> draw_sizes(Generator(PCG64([1])), 8, 128)
     array([ 2,  5,  1,  3, 16,  4,  6, 16])
     """
@@ -63,6 +64,7 @@ def draw_run_times(rng: Generator, sizes: NDArray[np.int64]) -> NDArray[np.float
 
     Examples
     --------
+    >>> from numpy.random import PCG64
     >>> draw_run_times(Generator(PCG64([1])), np.array([1, 128])).round().tolist()
     [72.0, 13967.0]
     """
@@ -103,6 +105,7 @@ def draw_arrivals(rng: Generator, count: int, span: float) -> NDArray[np.int64]:
 
     Examples
     --------
+    >>> from numpy.random import PCG64
     >>> draw_arrivals(Generator(PCG64([1])), 4, 86_400.0)
     array([36044, 46757, 79388, 86400])
     """
