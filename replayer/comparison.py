@@ -56,6 +56,11 @@ class Plan(NamedTuple):
     traits: JobTraits = DEFAULT_TRAITS
     sample_every: int | None = None
 
+    @property
+    def bounds_waits(self) -> bool:
+        """Whether waits are bounded in it."""
+        return self.wait_bound != DEFAULTS["wait-bound"]
+
     def source(self) -> Source:
         """Return the events of the run, at their beginning."""
         return SOURCES[self.mode](self.workload, self.capacity, self.traits)
@@ -83,7 +88,7 @@ class Plan(NamedTuple):
 
     def stopwatch(self) -> Stopwatch | None:
         """Return what measures the wait bounds; None where there are none."""
-        return None if self.wait_bound == DEFAULTS["wait-bound"] else Stopwatch()
+        return Stopwatch() if self.bounds_waits else None
 
 
 class Result(NamedTuple):

@@ -104,7 +104,7 @@ def print_tables(by_cluster: Sequence[Sequence[Result]]) -> None:
         if plan.mode == "closed":
             tables = [comparison_table]
         else:
-            tables = [prediction_table, *([] if plan.wait_bound == "none" else [wait_bound_table])]
+            tables = [prediction_table, *[wait_bound_table] * plan.bounds_waits]
         if any(result.scores.wait_forecast for result in results):
             tables.append(forecast_table)
         for table in tables:
