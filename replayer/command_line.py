@@ -20,15 +20,8 @@ from shadowtime.replayer.arguments import (
     require_seed,
 )
 from shadowtime.replayer.catalogue_table import print_catalogue
-from shadowtime.replayer.comparison import (
-    Plan,
-    Result,
-    as_json,
-    carry_out,
-    carry_out_paced,
-    carry_out_streamed,
-    run_name,
-)
+from shadowtime.replayer.comparison import Plan, Result, carry_out, carry_out_paced, carry_out_streamed, run_name
+from shadowtime.replayer.comparison_json import as_json
 from shadowtime.replayer.interruption import Interruption
 from shadowtime.replayer.pace import Pace
 from shadowtime.replayer.progress import Observers, with_progress

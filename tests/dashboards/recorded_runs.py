@@ -2,7 +2,8 @@
 
 from typing import Any
 
-from shadowtime.replayer.comparison import Plan, as_json, carry_out
+from shadowtime.replayer.comparison import Plan, carry_out
+from shadowtime.replayer.comparison_json import as_json
 from shadowtime.replayer.run_record import RunRecord
 from shadowtime.replayer.workload import Workload
 from shadowtime.services.catalogue import canonical, configure

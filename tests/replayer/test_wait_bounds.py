@@ -12,7 +12,8 @@ from rich.console import Console
 
 import shadowtime.replayer.command_line as replayer_main
 from shadowtime.replayer.arguments import parse_wait_bound
-from shadowtime.replayer.comparison import Plan, Result, as_json, carry_out, carry_out_paced
+from shadowtime.replayer.comparison import Plan, Result, carry_out, carry_out_paced
+from shadowtime.replayer.comparison_json import as_json
 from shadowtime.replayer.comparison_table import wait_bound_table
 from shadowtime.replayer.pace import Pace
 from shadowtime.replayer.stopwatch import Stopwatch
