@@ -1,4 +1,4 @@
-"""The order of events at one instant, for every source.
+"""The order of events at one instant, for every source (docs/algorithms.md#order-of-events-at-an-instant).
 
 What has ended frees its processors before anything else, so that the scheduler sees them; then the machine takes on
 its new size, and who arrives, arrives. The scheduling point follows what the scheduler is to know, and starts follow
