@@ -2,17 +2,21 @@
 
 import re
 from collections.abc import Callable, Iterable, Sequence
+from dataclasses import dataclass
 from itertools import zip_longest
 from math import inf
+from pathlib import Path
 from typing import NamedTuple
 
 from pydantic import TypeAdapter, ValidationError
 
-from shadowtime.replayer.pace import MIN_FACTOR
-from shadowtime.replayer.swf import Oversized, Requests, Workload, prepare, read_swf
+from shadowtime.replayer.pace import MIN_FACTOR, Pace
+from shadowtime.replayer.swf import read_swf
+from shadowtime.replayer.workload import Oversized, Requests, Workload, prepare
 from shadowtime.services.catalogue import DEFAULTS, Configuration, canonical, configure
 from shadowtime.shared.errors import SettingsError
 from shadowtime.shared.events import CapacityChanged
+from shadowtime.shared.message import MAX_INTEGER
 from shadowtime.shared.spec import Spec, parse
 from shadowtime.shared.speedup import SpeedUp
 from shadowtime.shared.wording import quoted
@@ -29,20 +33,42 @@ class Cluster(NamedTuple):
     workload: Workload
 
 
-def read_cluster(
-    text: str,
-    processors: int | None,
-    oversized: Oversized,
-    requests: Requests,
-    jobs: int | None,
-    say: Callable[[str], None],
-    mode: str,
-) -> Cluster:
+@dataclass(frozen=True)
+class Preparation:
+    """What is made of a log before it is replayed, as `prepare` takes it."""
+
+    processors: int | None = None
+    oversized: Oversized = "drop"
+    requests: Requests = "as-logged"
+    jobs: int | None = None
+
+
+def read_clusters(
+    texts: Sequence[str], preparation: Preparation, say: Callable[[str], None], mode: str
+) -> list[Cluster]:
+    """Read logs, no two of them the same on a machine of the same size, and say what was left out of each."""
+    clusters = [read_cluster(text, preparation, say, mode) for text in texts]
+    require_different(
+        "log",
+        (
+            (text, (Path(split_size(text)[0]).resolve(), cluster.workload.processors))
+            for text, cluster in zip(texts, clusters, strict=True)
+        ),
+    )
+    return clusters
+
+
+def read_cluster(text: str, preparation: Preparation, say: Callable[[str], None], mode: str) -> Cluster:
     """Read a trace named as `FILE` or `FILE@PROCESSORS`, and say what was left out of it."""
     path, size = split_size(text)
     trace = read_swf(path)
-    size_of_machine = processors if size is None else size
-    workload = prepare(trace, size_of_machine, oversized=oversized, requests=requests, limit=jobs)
+    workload = prepare(
+        trace,
+        preparation.processors if size is None else size,
+        oversized=preparation.oversized,
+        requests=preparation.requests,
+        limit=preparation.jobs,
+    )
     for note in trace.notes:
         say(f"{trace.name}: {note}")
     if workload.skipped:
@@ -78,15 +104,28 @@ def parse_capacity(text: str) -> CapacityChanged:
         raise SettingsError(f"--capacity {quoted(text)}: {first['loc'][0]}: {first['msg']}") from None
 
 
-def parse_factor(text: str) -> float:
-    """Return the factor that `--speed` names."""
+def parse_changes(texts: Iterable[str]) -> tuple[CapacityChanged, ...]:
+    """Return the changes of a machine's size in order of time."""
+    return tuple(sorted(map(parse_capacity, texts), key=lambda change: change.time))
+
+
+def parse_pace(text: str, sleep: Callable[[float], None]) -> Pace | None:
+    """Return the pace that `--speed` names; None for as fast as it goes."""
+    if text == "max":
+        return None
     try:
         factor = float(text)
     except ValueError:
         factor = 0.0
     if not MIN_FACTOR <= factor < inf:
         raise SettingsError(f"--speed {quoted(text)}: expected max or a factor of at least {MIN_FACTOR}")
-    return factor
+    return Pace(factor, sleep=sleep)
+
+
+def require_seed(number: int) -> None:
+    """Raise `SettingsError` if a number is no seed that events can carry."""
+    if not 0 <= number <= MAX_INTEGER:
+        raise SettingsError(f"--seed {number}: expected 0 to {MAX_INTEGER}")
 
 
 def parse_speedup(text: str) -> SpeedUp | None:

@@ -2,9 +2,9 @@
 
 import asyncio
 import time
-from collections.abc import Callable, Iterator, Mapping, Sequence
+from collections.abc import Sequence
 from hashlib import sha256
-from typing import TYPE_CHECKING, Any, Literal, NamedTuple
+from typing import TYPE_CHECKING, Literal, NamedTuple
 from uuid import uuid4
 
 from shadowtime.replayer.embedded import EmbeddedReplay, Observer
@@ -13,7 +13,7 @@ from shadowtime.replayer.pace import Pace
 from shadowtime.replayer.recorded import Recorded
 from shadowtime.replayer.source import DEFAULT_TRAITS, JobTraits, Source
 from shadowtime.replayer.stopwatch import Stopwatch
-from shadowtime.replayer.swf import YEAR_2000, Workload
+from shadowtime.replayer.workload import YEAR_2000, Workload
 from shadowtime.services.catalogue import DEFAULTS, Configuration
 from shadowtime.services.pipeline import STAGES
 from shadowtime.services.scheduler.policies import POLICIES
@@ -56,6 +56,11 @@ class Plan(NamedTuple):
     traits: JobTraits = DEFAULT_TRAITS
     sample_every: int | None = None
 
+    @property
+    def bounds_waits(self) -> bool:
+        """Whether waits are bounded in it."""
+        return self.wait_bound != DEFAULTS["wait-bound"]
+
     def source(self) -> Source:
         """Return the events of the run, at their beginning."""
         return SOURCES[self.mode](self.workload, self.capacity, self.traits)
@@ -83,7 +88,7 @@ class Plan(NamedTuple):
 
     def stopwatch(self) -> Stopwatch | None:
         """Return what measures the wait bounds; None where there are none."""
-        return None if self.wait_bound == DEFAULTS["wait-bound"] else Stopwatch()
+        return Stopwatch() if self.bounds_waits else None
 
 
 class Result(NamedTuple):
@@ -105,15 +110,15 @@ def carry_out(plan: Plan, observers: Sequence[Observer] = ()) -> Result:
     return _result(plan, replay.run, replay.last, time.perf_counter() - wall, time.process_time() - cpu, stopwatch)
 
 
-def carry_out_paced(
-    plans: Sequence[Plan], pace: Pace, observers: Callable[[Plan], Sequence[Observer]]
-) -> Iterator[Result]:
-    """Replay several plans side by side in real time, each from its own first instant on."""
+def carry_out_paced(plans: Sequence[Plan], pace: Pace, observers: Sequence[Sequence[Observer]]) -> list[Result]:
+    """Replay several plans side by side in real time, each from its own first instant on and seen by its observers."""
     stopwatches = [plan.stopwatch() for plan in plans]
-    replays = [plan.replay(observers(plan), each) for plan, each in zip(plans, stopwatches, strict=True)]
+    each = zip(plans, observers, stopwatches, strict=True)
+    replays = [plan.replay(seen_by, stopwatch) for plan, seen_by, stopwatch in each]
     began = [replay.next_time() or 0 for replay in replays]
     wall, cpu = time.perf_counter(), time.process_time()
     open_runs = set(range(len(plans)))
+    results: dict[int, Result] = {}
     while open_runs:
         due = {run: (replays[run].next_time() or began[run]) - began[run] for run in open_runs}
         run = min(due, key=lambda each: (due[each], each))
@@ -121,7 +126,8 @@ def carry_out_paced(
         if not replays[run].step():
             open_runs.remove(run)
             spent = time.perf_counter() - wall, time.process_time() - cpu
-            yield _result(plans[run], replays[run].run, replays[run].last, *spent, stopwatches[run])
+            results[run] = _result(plans[run], replays[run].run, replays[run].last, *spent, stopwatches[run])
+    return [results[run] for run in range(len(plans))]
 
 
 async def carry_out_streamed(
@@ -129,7 +135,7 @@ async def carry_out_streamed(
     settings: "Settings",
     run: str | None,
     pace: Pace | None,
-    observers: Callable[[Plan], Sequence[Observer]],
+    observers: Sequence[Sequence[Observer]],
 ) -> list[Result]:
     """Replay several plans over Kafka, side by side; `run` names the runs, and resumes those that are known."""
     # here, so that an embedded replay does not load the Kafka client
@@ -139,18 +145,16 @@ async def carry_out_streamed(
     if run is not None and len(plans) > 1:
         names = [run_name(run, plan.cluster, plan.label) for plan in plans]
 
-    async def carry_out_one(plan: Plan, name: str) -> Result:
+    async def carry_out_one(plan: Plan, name: str, seen_by: Sequence[Observer]) -> Result:
         starts_only = POLICIES.build(parse(plan.configuration.policy)).starts_only
         opened = plan._replace(sample_every=settings.sample_seconds or None).opened()
-        replay = StreamedReplay(
-            opened, plan.source(), observers(plan), name, settings, starts_only=starts_only, pace=pace
-        )
+        replay = StreamedReplay(opened, plan.source(), seen_by, name, settings, starts_only=starts_only, pace=pace)
         wall, cpu = time.perf_counter(), time.process_time()
         last = await replay.run_to_end()
         return _result(plan, name, last, time.perf_counter() - wall, time.process_time() - cpu)
 
     async with asyncio.TaskGroup() as group:
-        tasks = [group.create_task(carry_out_one(plan, name)) for plan, name in zip(plans, names, strict=True)]
+        tasks = [group.create_task(carry_out_one(*each)) for each in zip(plans, names, observers, strict=True)]
     return [task.result() for task in tasks]
 
 
@@ -160,90 +164,3 @@ def _result(
     if last is None or last.scores is None:
         raise ReplayError(f"run {run!r} ended without scores")
     return Result(plan, last.scores, elapsed, cpu, None if stopwatch is None else stopwatch.seconds)
-
-
-def as_json(results: Sequence[Result], rewritten: Mapping[str, str] | None = None) -> dict[str, Any]:
-    """Return the results of one trace as `--json` gives them; times in seconds, shares in 0 to 1.
-
-    `rewritten` tells what was done to the trace or to the way it was replayed before a plan was made.
-    """
-    plan = results[0].plan
-    workload = plan.workload
-    schedules = results[:1] if plan.mode == "recorded" else results  # the recorded one is the same in every pass
-    return {
-        "trace": workload.name,
-        "cluster": plan.cluster,
-        "processors": workload.processors,
-        "jobs": len(workload),
-        "skipped": workload.skipped,
-        "aligned": workload.aligned,
-        "settings": {
-            "mode": plan.mode,
-            **(rewritten or {}),
-            "wait_bound": plan.wait_bound,
-            "seed": plan.seed,
-            "capacity": [[change.time, change.processors] for change in plan.capacity],
-            "restartable": plan.traits.restartable,
-            "moldable": plan.traits.moldable,
-            "speedup": None if plan.traits.speedup is None else plan.traits.speedup.model_dump(),
-        },
-        "policies": [_policy_row(result) for result in schedules],
-        "run_time_predictions": [
-            {"predictor": result.plan.configuration.runtime} | result.scores.run_time.model_dump() for result in results
-        ],
-        "walltime_adjustments": [
-            {"scheme": result.plan.configuration.adjustment} | result.scores.adjustment.model_dump()
-            for result in results
-        ],
-        "wait_bounds": [row for result in schedules for row in wait_bound_rows(result)],
-        "wait_forecasts": [
-            {"policy": result.plan.label, "runtime": result.plan.configuration.runtime}
-            | result.scores.wait_forecast.model_dump()
-            for result in results
-            if result.scores.wait_forecast
-        ],
-    }
-
-
-def _policy_row(result: Result) -> dict[str, Any]:
-    plan, calibration = result.plan, result.scores.calibration
-    return (
-        {
-            "policy": plan.label,
-            "runtime": plan.configuration.runtime,
-            "adjustment": plan.configuration.adjustment,
-        }
-        | result.scores.policy.model_dump(exclude={"jobs"})
-        | {
-            "elapsed_seconds": round(result.elapsed_seconds, 3),
-            "cpu_seconds": round(result.cpu_seconds, 3),
-            "calibration": calibration.model_dump() if calibration else None,
-        }
-    )
-
-
-def wait_bound_rows(result: Result) -> list[dict[str, Any]]:
-    """Return one row per queue and grouping, the cluster as a whole first; times in seconds."""
-    scores, seconds = result.scores.wait_bounds, result.wait_bound_seconds
-    plain = {(each.queue, each.quantile): each.over_rms for each in scores if each.grouping == "plain"}
-    rows = []
-    for each in scores:
-        over_rms = plain.get((each.queue, each.quantile))
-        rows.append(
-            {
-                "queue": "all" if each.queue is None else each.queue,
-                "grouping": each.grouping,
-                "quantile": each.quantile,
-                "confidence": each.confidence,
-                "predictions": each.predictions,
-                "coverage": each.coverage,
-                "over_rms": each.over_rms,
-                "ratio_to_plain": over_rms / each.over_rms if over_rms is not None and each.over_rms else None,
-                "seconds": None if seconds is None else round(seconds, 3),
-                "without": each.without,
-                "windows": each.windows,
-                "windows_within": each.windows_within,
-                "policy": result.plan.label,
-            }
-        )
-    return rows

@@ -5,7 +5,8 @@ from collections.abc import Sequence
 from rich.markup import escape
 from rich.table import Table
 
-from shadowtime.replayer.comparison import Plan, Result, wait_bound_rows
+from shadowtime.replayer.comparison import Plan, Result
+from shadowtime.replayer.comparison_json import wait_bound_rows
 from shadowtime.shared.command_line import one_line
 from shadowtime.shared.formatting import duration, work
 from shadowtime.shared.spec import parse

@@ -9,8 +9,9 @@ from dataclasses import dataclass
 from heapq import heapify, heappop, heappush
 from typing import Any
 
+from shadowtime.replayer.event_order import in_order
 from shadowtime.replayer.source import DEFAULT_TRAITS, OUTCOMES, JobTraits, submission
-from shadowtime.replayer.swf import Job, Workload
+from shadowtime.replayer.workload import Job, Workload
 from shadowtime.shared.bounds import MAX_TIME
 from shadowtime.shared.errors import ReplayError
 from shadowtime.shared.events import CapacityChanged, Decided, Event, JobEnded, JobStarted, SchedulingPoint, Start
@@ -112,7 +113,7 @@ class Machine:
         return None
 
     def next_instant(self) -> Sequence[Event]:
-        """Return ends, changes of capacity, arrivals and the scheduling point of the next instant.
+        """Return the events of the next instant; what the decision at its scheduling point causes, `apply` returns.
 
         Raises
         ------
@@ -128,7 +129,7 @@ class Machine:
                 f"{len(self._running)} jobs run and {len(self._waiting)} wait"
             )
         self._time = time
-        events: list[Event] = []
+        events: list[Event] = [SchedulingPoint(time=time)]
         while self._ends and self._ends[0][0] == time:
             events.append(self._end(heappop(self._ends)[1]))
         while self._changed < len(self._capacity) and self._capacity[self._changed].time == time:
@@ -142,8 +143,7 @@ class Machine:
             self._waiting[job.job_number] = (self._arrived, job)
             self._arrived += 1
             events.append(submission(job, self._traits))
-        events.append(SchedulingPoint(time=time))
-        return events
+        return in_order(events)
 
     def apply(self, decided: Decided) -> Sequence[Event]:
         """Kill, then start, as decided.

@@ -8,8 +8,9 @@ from typing import Any
 
 import numpy as np
 
+from shadowtime.replayer.event_order import in_order
 from shadowtime.replayer.source import DEFAULT_TRAITS, OUTCOMES, JobTraits, submission
-from shadowtime.replayer.swf import Workload
+from shadowtime.replayer.workload import Workload
 from shadowtime.shared.bounds import MAX_TIME
 from shadowtime.shared.errors import TraceError
 from shadowtime.shared.events import CapacityChanged, Decided, Event, JobEnded, JobStarted, SchedulingPoint
@@ -55,7 +56,7 @@ class Recorded:
         times = np.concatenate((end, [each.time for each in capacity], submit, start))
         kinds = np.repeat((_END, _CAPACITY, _ARRIVAL, _START), (len(rows), len(capacity), len(rows), len(rows)))
         rows = np.concatenate((rows, np.arange(len(capacity)), rows, rows))
-        order = np.lexsort((rows, kinds, times)).astype(np.int64)
+        order = np.argsort(times, kind="stable")
         self._times = times[order].astype(np.int64)
         self._kinds = kinds[order].astype(np.int8)
         self._rows = rows[order].astype(np.int32)
@@ -66,7 +67,7 @@ class Recorded:
         return int(self._times[self._told]) if self._told < len(self._times) else None
 
     def next_instant(self) -> Sequence[Event]:
-        """Return ends, changes of capacity, arrivals, the scheduling point and starts of the next instant."""
+        """Return the events of the next instant."""
         time = self.next_time()
         if time is None:
             return ()
@@ -74,9 +75,8 @@ class Recorded:
         kinds = self._kinds[self._told : until].tolist()
         rows = self._rows[self._told : until].tolist()
         self._told = until
-        starts = kinds.index(_START) if _START in kinds else len(kinds)
         events = [self._event(kind, row, time) for kind, row in zip(kinds, rows, strict=True)]
-        return [*events[:starts], SchedulingPoint(time=time), *events[starts:]]
+        return in_order([*events, SchedulingPoint(time=time)])
 
     def apply(self, decided: Decided) -> Sequence[Event]:
         """Do nothing: what happens is what happened."""

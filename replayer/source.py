@@ -3,7 +3,7 @@
 from collections.abc import Sequence
 from typing import Any, NamedTuple, Protocol
 
-from shadowtime.replayer.swf import Job
+from shadowtime.replayer.workload import Job
 from shadowtime.shared.events import Decided, Event, JobSubmitted, Outcome
 from shadowtime.shared.speedup import SpeedUp
 
@@ -12,11 +12,7 @@ OUTCOMES: dict[int | None, Outcome] = {0: "failed", 1: "completed", 5: "cancelle
 
 
 class Source(Protocol):
-    """A log, told instant by instant; sans-I/O.
-
-    At one instant: ends, changes of capacity, arrivals, the scheduling point, then starts
-    (docs/algorithms.md#order-of-events-at-an-instant).
-    """
+    """A log, told instant by instant, each in the order of `replayer/event_order.py`; sans-I/O."""
 
     def next_time(self) -> int | None:
         """Return the time of the next instant in seconds; None when the log is over."""

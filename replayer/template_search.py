@@ -10,11 +10,11 @@ from typing import Annotated
 import typer
 from rich.progress import BarColumn, MofNCompleteColumn, Progress, TextColumn, TimeRemainingColumn
 
-from shadowtime.replayer.arguments import read_cluster
+from shadowtime.replayer.arguments import Preparation, read_cluster
 from shadowtime.replayer.output import result_file
 from shadowtime.replayer.recorded import Recorded
 from shadowtime.replayer.source import submission
-from shadowtime.replayer.swf import Workload
+from shadowtime.replayer.workload import Workload
 from shadowtime.services.runtime_distribution.remembered_jobs import remembered
 from shadowtime.services.runtime_distribution.template_errors import ENDED, SUBMITTED, TemplateErrors
 from shadowtime.services.runtime_distribution.template_genes import Genes
@@ -76,7 +76,7 @@ def command(
             raise SettingsError(f"--{option} {value}: at least {low}")
     if population % 2:
         raise SettingsError(f"--population {population}: an even number, as all but {ELITE} sets come in pairs")
-    cluster = read_cluster(trace, None, "drop", "as-logged", jobs, say, "recorded")
+    cluster = read_cluster(trace, Preparation(jobs=jobs), say, "recorded")
     columns = (TextColumn("{task.description}"), BarColumn(), MofNCompleteColumn(), TimeRemainingColumn())
     with (
         result_file(output) as file,

@@ -10,7 +10,8 @@ import numpy as np
 from numpy.typing import NDArray
 
 from shadowtime.replayer.comparison import Plan, carry_out
-from shadowtime.replayer.swf import FIELDS, Trace, prepare
+from shadowtime.replayer.swf import FIELDS, Trace
+from shadowtime.replayer.workload import prepare
 from shadowtime.services.catalogue import configure
 from shadowtime.shared.events import Envelope, JobStarted
 

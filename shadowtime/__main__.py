@@ -7,11 +7,11 @@ from shadowtime.shared.start_up import run
 GROUPS = {
     "Replay": {
         "replay": ("replayer.command_line", "replay logs under policies and compare them"),
-        "generate": ("replayer.lublin", "write a log of a synthetic workload"),
+        "generate": ("replayer.generate", "write a log of a synthetic workload"),
         "search-templates": ("replayer.template_search", "find templates of similar jobs for a log"),
     },
     "On the stream": {
-        "serve": ("services.command_line", "run a worker: a stage, or the writer of metrics"),
+        "serve": ("services.workers", "run a worker: a stage, or the writer of metrics"),
         "live": ("services.command_line", "serve the live page"),
         "ask": ("services.command_line", "bound the wait of a job that one might submit now"),
         "watch": ("services.command_line", "show the messages of a topic as they come"),
@@ -28,7 +28,7 @@ GROUPS = {
 """Module and one line of help of each sub-command, in groups."""
 
 COMMANDS = {name: module for group in GROUPS.values() for name, (module, _) in group.items()}
-SHARED = {name for name, module in COMMANDS.items() if module == "services.command_line"} - {"serve"}
+SHARED = {name for name, module in COMMANDS.items() if module == "services.command_line"}
 """Sub-commands that are commands of one command line, which takes their name."""
 
 

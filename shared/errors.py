@@ -22,7 +22,10 @@ that the project raises on purpose reaches a user.
 
 from pydantic import ValidationError
 
-from shadowtime.shared.wording import shortened
+from shadowtime.shared.wording import QUOTED, shortened
+
+MAX_WRONG = 1_000
+"""Things that may be wrong with a message, up to which the first is named."""
 
 
 class ShadowtimeError(Exception):
@@ -77,18 +80,26 @@ class ReplayError(ShadowtimeError):
     """A replay cannot go on."""
 
 
-def first_of(error: ValidationError) -> str:
+def first_of(error: ValidationError, whole: str | None = None) -> str:
     """Return the first thing that is wrong with a message or a setting, on one line: where, and what.
+
+    `whole` is what the message as a whole is called; without it the place begins with the name of its schema. Of a
+    million things it would take seconds to name the first: there are just many.
 
     >>> from shadowtime.shared.events import SchedulingPoint
     >>> try:
     ...     SchedulingPoint(time=2**60)
     ... except ValidationError as error:
     ...     print(first_of(error))
+    ...     print(first_of(error, "message"))
     SchedulingPoint.time: Input should be less than or equal to 2199023255552
+    time: Input should be less than or equal to 2199023255552
     """
+    if error.error_count() > MAX_WRONG:
+        return f"{whole or error.title}: {error.error_count()} things are wrong with it"
     first = error.errors(include_url=False, include_context=False, include_input=False)[0]
-    return shortened(f"{'.'.join(map(str, (error.title, *first['loc'])))}: {first['msg']}")
+    names = (error.title, *first["loc"]) if whole is None else first["loc"] or (whole,)
+    return shortened(f"{shortened('.'.join(map(str, names)), QUOTED)}: {shortened(first['msg'], 300)}")
 
 
 def reason_of(error: BaseException) -> str:

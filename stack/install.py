@@ -20,8 +20,8 @@ from pathlib import Path
 from shadowtime.shared.command_line import run_app
 from shadowtime.stack.browser import AXE, AXE_VERSION, CHROMIUM, axe_is_there, unpack_axe
 from shadowtime.stack.commands import run
-from shadowtime.stack.jars import fetch_jars
-from shadowtime.stack.kafka_server import Kafka, jar_folder
+from shadowtime.stack.jars import fetch_jars, jar_folder
+from shadowtime.stack.kafka_server import Kafka
 from shadowtime.stack.packages import consent, install_packages
 from shadowtime.stack.redis_server import Redis
 from shadowtime.stack.server import Server, ServerError

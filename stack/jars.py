@@ -4,6 +4,8 @@
 pom, to be read as a diff before it is committed. It asks the repository afresh and leaves Maven's own cache alone.
 """
 
+import os
+import re
 import shutil
 import sys
 from collections.abc import Sequence
@@ -11,12 +13,34 @@ from pathlib import Path
 from tempfile import TemporaryDirectory
 
 from shadowtime.shared.command_line import run_app
-from shadowtime.stack.checksums import read_sums, sha256
+from shadowtime.shared.paths import ROOT
+from shadowtime.stack.checksums import faults, read_sums, sha256
 from shadowtime.stack.commands import run
-from shadowtime.stack.kafka_server import POM, SUMS, jar_faults, kafka_version
 from shadowtime.stack.server import ServerError
 
+SOURCE = Path(__file__).with_name("kafka")
+POM = SOURCE / "pom.xml"
+SUMS = SOURCE / "SHA256SUMS"
 HEAD = "# The jars of pom.xml for `sha256sum --check`, each below its coordinates; made by python -m stack.jars\n"
+
+
+def kafka_version() -> str:
+    """Return the version of Kafka that the stack runs, as its pom.xml pins it."""
+    found = re.search(r"<kafka\.version>([^<]+)</kafka\.version>", POM.read_text())
+    if found is None:
+        raise ServerError(f"{POM} names no kafka.version")
+    return found[1]
+
+
+def jar_folder() -> Path:
+    """Return where the broker's jars are kept: below SHADOWTIME_SERVERS, else `.servers` in the checkout."""
+    servers = os.environ.get("SHADOWTIME_SERVERS") or ROOT / ".servers"
+    return Path(servers).resolve() / f"kafka-{kafka_version()}"
+
+
+def jar_faults(folder: Path) -> list[str]:
+    """Return a line for each jar in `folder` that is missing, additional or not the one that SHA256SUMS names."""
+    return faults(folder, read_sums(SUMS), ".jar")
 
 
 def fetch_jars(folder: Path) -> None:

@@ -13,18 +13,14 @@ import uuid
 from pathlib import Path
 from typing import Any
 
-from shadowtime.shared.paths import ROOT
 from shadowtime.stack.access import Access, connect
-from shadowtime.stack.checksums import faults, read_sums
+from shadowtime.stack.jars import SOURCE, SUMS, jar_faults, jar_folder, kafka_version
 from shadowtime.stack.kafka_access import grant
 from shadowtime.stack.ports import HOST, free_port
 from shadowtime.stack.private_file import write_private
 from shadowtime.stack.roles import ADMIN, KAFKA, kafka_acls
-from shadowtime.stack.server import OWNER_ONLY, Server, ServerError, Settings, open_log
+from shadowtime.stack.server import OWNER_ONLY, Server, Settings, open_log
 
-SOURCE = Path(__file__).with_name("kafka")
-POM = SOURCE / "pom.xml"
-SUMS = SOURCE / "SHA256SUMS"
 MIN_JAVA = 17
 FORMAT_SECONDS = 150.0
 MODULES = "org.apache.kafka.common.security"
@@ -34,25 +30,6 @@ CONTROLLER = "controller"
 
 # ApiVersions, the first request of every client: key 18, version 0, correlation id 1, no client id.
 API_VERSIONS = struct.pack(">hhih", 18, 0, 1, -1)
-
-
-def kafka_version() -> str:
-    """Return the version of Kafka that the stack runs, as its pom.xml pins it."""
-    found = re.search(r"<kafka\.version>([^<]+)</kafka\.version>", POM.read_text())
-    if found is None:
-        raise ServerError(f"{POM} names no kafka.version")
-    return found[1]
-
-
-def jar_folder() -> Path:
-    """Return where the broker's jars are kept: below SHADOWTIME_SERVERS, else `.servers` in the checkout."""
-    servers = os.environ.get("SHADOWTIME_SERVERS") or ROOT / ".servers"
-    return Path(servers).resolve() / f"kafka-{kafka_version()}"
-
-
-def jar_faults(folder: Path) -> list[str]:
-    """Return a line for each jar in `folder` that is missing, additional or not the one that SHA256SUMS names."""
-    return faults(folder, read_sums(SUMS), ".jar")
 
 
 class Kafka(Server):

@@ -5,6 +5,7 @@ import threading
 import time
 from contextlib import suppress
 
+from shadowtime.shared.backoff import Backoff
 from shadowtime.stack.server import Server, ServerError
 
 log = logging.getLogger("stack")
@@ -44,7 +45,7 @@ class RestartLoop(threading.Thread):
 
     def run(self) -> None:
         """Keep the process running."""
-        pause = FIRST_PAUSE
+        backoff = Backoff(FIRST_PAUSE, MAX_PAUSE)
         while not self._stopping.is_set():
             began = time.monotonic()
             try:
@@ -55,10 +56,10 @@ class RestartLoop(threading.Thread):
             if self._stopping.is_set():
                 break
             if time.monotonic() - began > STEADY_SECONDS:
-                pause = FIRST_PAUSE
+                backoff.reset()
+            pause = backoff.pause()
             log.warning("%s %s; starting it again in %g s", self.name, self.trouble, pause)
             self._stopping.wait(pause)
-            pause = min(2 * pause, MAX_PAUSE)
             self.restarts += 1
 
     def _live(self) -> None:

@@ -26,7 +26,7 @@ from shadowtime import __version__
 from shadowtime.shared.command_line import run_app
 from shadowtime.shared.paths import ROOT
 from shadowtime.stack.images import Image, read_images
-from shadowtime.stack.kafka_server import SUMS
+from shadowtime.stack.jars import SUMS
 from shadowtime.stack.lock_file import Package, read_lock
 from shadowtime.stack.server import ServerError
 

@@ -4,7 +4,7 @@ from collections.abc import Mapping
 
 import numpy as np
 
-from shadowtime.replayer.swf import Workload
+from shadowtime.replayer.workload import Workload
 from shadowtime.services.pipeline import STAGES
 from shadowtime.shared.events import ClusterOpened, Envelope, JobSubmitted
 from shadowtime.shared.predictions import RunTimePrediction

@@ -27,9 +27,11 @@ MEETS_THE_WORLD = (
     "services/metrics/",
     "services/watch/",
     "services/command_line.py",
+    "services/workers.py",
+    "replayer/kafka_run.py",
     "replayer/streamed.py",
 )
-"""Where time passes and others answer: `shared/streaming/`, the readers of the stream, the entry point."""
+"""Where time passes and others answer: `shared/streaming/`, the readers of the stream, the entry points."""
 CLOCKS_AND_CHANCE = {"time", "datetime", "random", "secrets", "uuid"}
 
 
@@ -181,7 +183,7 @@ def test_time_and_chance_are_arguments() -> None:
 
 
 def test_the_machine_reads_no_clock() -> None:
-    for module in ("source", "machine", "recorded", "embedded", "swf", "swf_text"):
+    for module in ("source", "event_order", "machine", "recorded", "embedded", "swf", "swf_text", "workload"):
         assert not packages(ROOT / "replayer" / f"{module}.py") & CLOCKS_AND_CHANCE
 
 

@@ -31,7 +31,7 @@ from shadowtime.stack.credentials import (
     files,
     names,
 )
-from shadowtime.stack.kafka_server import kafka_version
+from shadowtime.stack.jars import kafka_version
 from shadowtime.stack.roles import ADMIN, roles
 from tests.patience import PATIENCE
 from tests.stack.compose import EXAMPLE, FILE, dockerfile, raw, resolved, services, variables

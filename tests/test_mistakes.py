@@ -108,8 +108,8 @@ MISTAKES = {  # LOG stands for a small log, GONE for a port where nobody listens
     "stack up --redis-port 0": "--redis-port",
     "stack down now": "now",
     # what makes logs and templates
-    "replayer.lublin --jobs some": "--jobs",
-    "replayer.lublin --jobs 5": "--processors",
+    "replayer.generate --jobs some": "--jobs",
+    "replayer.generate --jobs 5": "--processors",
     "replayer.template_search nope.swf -o x": "nope.swf: cannot be read",
     "replayer.template_search": "TRACE",
 }

@@ -61,7 +61,7 @@ def test_options_exist() -> None:
     shown = ""
     for command in (
         ["replayer"],
-        ["replayer.lublin"],
+        ["replayer.generate"],
         ["services", "watch"],
         ["services", "live"],
         ["services", "ask"],

@@ -13,7 +13,8 @@ from aiohttp import web
 from pydantic import BaseModel
 from rich.table import Table
 
-from shadowtime.services.ask.questions import Answer, Answers, Problem, Question, Unanswerable, read_question
+from shadowtime.services.ask.answers import Answers
+from shadowtime.services.ask.questions import Answer, Problem, Question, Unanswerable, read_question
 from shadowtime.services.pipeline import STAGES
 from shadowtime.shared.command_line import one_line
 from shadowtime.shared.errors import ShadowtimeError, StoreError

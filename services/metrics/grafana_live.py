@@ -11,11 +11,12 @@ from collections.abc import Iterator
 import aiohttp
 
 from shadowtime.services.metrics.health import MetricsHealth
+from shadowtime.shared.backoff import Backoff
 from shadowtime.shared.bounds import SIXTY_FOUR_BITS, saturated
 from shadowtime.shared.errors import reason_of
 from shadowtime.shared.events import ClusterOpened, Decided, Envelope, JobSubmitted
 from shadowtime.shared.samples import label
-from shadowtime.shared.streaming.kafka_follower import TailFollower
+from shadowtime.shared.streaming.topic_follower import TopicFollower
 
 log = logging.getLogger("shadowtime.live")
 
@@ -26,7 +27,7 @@ MAX_BATCH = 500
 MAX_RUNS = 1_000
 """Runs whose beginnings are remembered."""
 
-MAX_PAUSE = 60.0
+FIRST_PAUSE, MAX_PAUSE = 1.0, 60.0
 UNKNOWN = -1
 
 
@@ -35,37 +36,36 @@ class GrafanaLive:
 
     Parameters
     ----------
-    tail
+    follower
         Topic `decisions` from now on.
     session
         With the URL of Grafana as its base, and who we are as its headers.
     """
 
-    def __init__(self, tail: TailFollower, session: aiohttp.ClientSession, health: MetricsHealth) -> None:
-        self._tail = tail
+    def __init__(self, follower: TopicFollower, session: aiohttp.ClientSession, health: MetricsHealth) -> None:
+        self._follower = follower
         self._session = session
         self._health = health
         self._unix_start: dict[str, int] = {}
 
     async def run(self) -> None:
         """Push until cancelled."""
-        pause = 1.0
+        backoff = Backoff(FIRST_PAUSE, MAX_PAUSE)
         while True:
-            lines = [
-                line for record in await self._tail.next_batch(MAX_BATCH, 1.0) for line in self._lines(record.value)
-            ]
+            records = await self._follower.try_next_batch(MAX_BATCH, 1.0)
+            lines = [line for record in records for line in self._lines(record.value)]
             if not lines:
                 continue
             trouble = await self._push("\n".join(lines).encode())
             if trouble is None:
                 self._health.pushed.inc(len(lines))
-                pause = 1.0
+                backoff.reset()
                 continue
             self._health.dropped.inc(len(lines))
+            pause = backoff.pause()
             log.warning("Grafana Live takes nothing: %s; trying again in %.0f s", trouble, pause)
             await asyncio.sleep(pause)
-            pause = min(2 * pause, MAX_PAUSE)
-            await self._tail.skip()
+            await self._follower.skip()
 
     async def _push(self, body: bytes) -> str | None:
         """Return why Grafana did not take the lines; None if it did."""

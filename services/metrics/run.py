@@ -13,9 +13,10 @@ from shadowtime.services.metrics.grafana_live import GrafanaLive
 from shadowtime.services.metrics.health import MetricsHealth
 from shadowtime.services.metrics.writer import MetricsWriter
 from shadowtime.shared.errors import SettingsError
+from shadowtime.shared.streaming.bus import prepare_topics
 from shadowtime.shared.streaming.http_access import bearer_token
-from shadowtime.shared.streaming.kafka_follower import GroupFollower, TailFollower
 from shadowtime.shared.streaming.settings import Settings
+from shadowtime.shared.streaming.topic_follower import GroupFollower, TopicFollower
 from shadowtime.shared.streaming.web import listening, shutdown_event
 from shadowtime.shared.streaming.web_names import split_names
 from shadowtime.shared.streaming.worker_pages import worker_pages
@@ -30,8 +31,9 @@ WRITE_SECONDS, PUSH_SECONDS = 30.0, 3.0
 async def run_metrics(settings: Settings) -> None:
     """Feed both until SIGTERM or Ctrl-C; trouble with Grafana never reaches VictoriaMetrics."""
     health = MetricsHealth()
+    await prepare_topics(settings)
     async with AsyncExitStack() as stack:
-        follower = await stack.enter_async_context(GroupFollower(settings, SCORES, "metrics"))
+        scores = await stack.enter_async_context(GroupFollower(settings, SCORES, "metrics"))
         store = await stack.enter_async_context(
             session(
                 settings.victoria_metrics_url,
@@ -41,13 +43,13 @@ async def run_metrics(settings: Settings) -> None:
                 settings.victoria_metrics_ca_file,
             )
         )
-        feeding = [MetricsWriter(follower, store, health).run]
+        feeding = [MetricsWriter(scores, store, health).run]
         if settings.grafana_url is not None:
-            tail = await stack.enter_async_context(TailFollower(settings, DECISIONS))
+            decisions = await stack.enter_async_context(TopicFollower(settings, DECISIONS))
             grafana = await stack.enter_async_context(
                 session(settings.grafana_url, settings.grafana_username, settings.grafana_password, PUSH_SECONDS)
             )
-            feeding.append(GrafanaLive(tail, grafana, health).run)
+            feeding.append(GrafanaLive(decisions, grafana, health).run)
         ended = shutdown_event()
         work = [asyncio.create_task(feed()) for feed in feeding]
         if settings.web_port:

@@ -19,9 +19,10 @@ import aiohttp
 
 from shadowtime.services.metrics.health import MetricsHealth
 from shadowtime.services.metrics.import_lines import import_lines
+from shadowtime.shared.backoff import Backoff
 from shadowtime.shared.errors import reason_of
 from shadowtime.shared.events import Envelope
-from shadowtime.shared.streaming.kafka_follower import GroupFollower, Offsets
+from shadowtime.shared.streaming.topic_follower import GroupFollower, Offsets
 
 log = logging.getLogger("shadowtime.metrics")
 
@@ -31,7 +32,7 @@ MAX_BATCH = 500
 DURABLE_SECONDS = 15.0
 """After which VictoriaMetrics has a sample and its index on disk; by itself it takes up to ten."""
 
-MAX_PAUSE = 5.0
+FIRST_PAUSE, MAX_PAUSE = 0.1, 5.0
 STARTED = re.compile(rb"^process_start_time_seconds (\S+)", re.MULTILINE)
 MARK = b'"samples":['
 
@@ -60,7 +61,7 @@ class MetricsWriter:
         loop = asyncio.get_running_loop()
         self._server, self._since = await self._started(), loop.time()
         while True:
-            records = await self._follower.next_batch(MAX_BATCH, 1.0)
+            records = await self._follower.try_next_batch(MAX_BATCH, 1.0)
             await self._write(records)
             self._health.lag.set(self._follower.lag(await self._follower.positions()))
             if loop.time() - self._since >= DURABLE_SECONDS:
@@ -96,7 +97,7 @@ class MetricsWriter:
 
     async def _ask(self, method: str, path: str, final: tuple[int, ...], body: bytes | None = None) -> bytes | None:
         """Return what the server answers, however long that takes; None if its status is among the `final` ones."""
-        pause = 0.1
+        backoff = Backoff(FIRST_PAUSE, MAX_PAUSE)
         while True:
             try:
                 async with self._session.request(method, path, data=body) as response:
@@ -109,7 +110,7 @@ class MetricsWriter:
                         return None
             except (aiohttp.ClientError, OSError, TimeoutError) as error:
                 reason = reason_of(error)
+            pause = backoff.pause()
             log.warning("VictoriaMetrics does not take %s: %s; trying again in %.1f s", path, reason, pause)
             self._health.retries.inc()
             await asyncio.sleep(pause)
-            pause = min(2 * pause, MAX_PAUSE)

@@ -2,7 +2,7 @@
 
 import asyncio
 import ssl
-from collections.abc import AsyncIterator, Awaitable, Callable, Mapping, Sequence
+from collections.abc import Awaitable, Callable, Mapping
 from typing import Any
 from zlib import crc32
 
@@ -32,9 +32,6 @@ REFUSALS = (ssl.SSLError, AuthenticationFailedError, SaslAuthenticationFailed, U
 
 SLACK = 100_000
 """Bytes of a message beside its value: key, headers, Kafka's own."""
-
-PART = 500
-"""Records that are read again at once."""
 
 WORK_SECONDS = 60.0
 """Patience with a broker that is at work on topics."""
@@ -234,60 +231,3 @@ def _require_created(answer: Any, settings: Settings) -> None:
         )
     for name, code in refused.items():
         raise for_code(code)(name)
-
-
-class LogReader:
-    """Reads stretches of partitions again, in parts; it connects at its first."""
-
-    def __init__(self, settings: Settings) -> None:
-        self._settings = settings
-        self._consumer: AIOKafkaConsumer | None = None
-
-    async def parts(
-        self, topic: str, partition: int, start: int = 0, stop: int | None = None
-    ) -> AsyncIterator[Sequence[Any]]:
-        """Yield the records from offset `start` up to `stop` (what there is now, if None), some hundred at a time.
-
-        Raises
-        ------
-        KafkaError
-            If Kafka does not give them.
-        """
-        if self._consumer is None:
-            consumer = reader(self._settings)
-            try:
-                await consumer.start()
-            except BaseException:
-                await consumer.stop()
-                raise
-            self._consumer = consumer
-        consumer, place = self._consumer, TopicPartition(topic, partition)
-        consumer.assign([place])
-        first = (await consumer.beginning_offsets([place]))[place]
-        end = (await consumer.end_offsets([place]))[place]
-        stop = end if stop is None else min(stop, end)
-        consumer.seek(place, max(start, first))
-        while await consumer.position(place) < stop:
-            batch = await consumer.getmany(place, timeout_ms=1000, max_records=PART)
-            records = [record for record in batch.get(place, ()) if record.offset < stop]
-            if records:
-                yield records
-
-    async def stop(self) -> None:
-        """Let go of the connection."""
-        consumer, self._consumer = self._consumer, None
-        if consumer is not None:
-            await consumer.stop()
-
-
-async def read_log(
-    settings: Settings, topic: str, partition: int, start: int = 0, stop: int | None = None
-) -> AsyncIterator[Any]:
-    """Yield the records of a partition from offset `start` up to `stop` (what there is now, if None)."""
-    reading = LogReader(settings)
-    try:
-        async for part in reading.parts(topic, partition, start, stop):
-            for record in part:
-                yield record
-    finally:
-        await reading.stop()

@@ -2,15 +2,13 @@
 
 from pydantic import ValidationError
 
+from shadowtime.shared.errors import first_of
 from shadowtime.shared.events import Envelope
 from shadowtime.shared.stage import Stage, described
 from shadowtime.shared.streaming.bus import partition_of
 from shadowtime.shared.streaming.stream import Record
 from shadowtime.shared.streaming.unpacking import NotUnpacked
-from shadowtime.shared.wording import QUOTED, quoted, shortened
-
-MAX_WRONG = 1_000
-"""Errors of a message, up to which the first is named."""
+from shadowtime.shared.wording import quoted
 
 
 class Refuse(Exception):
@@ -41,7 +39,7 @@ def admitted(record: Record, stage: Stage, partitions: int, max_bytes: int) -> E
     try:
         envelope = Envelope.from_bytes(record.value)
     except ValidationError as error:
-        raise Refuse(f"not an envelope of this schema: {_first(error)}") from None
+        raise Refuse(f"not an envelope of this schema: {first_of(error, 'message')}") from None
     except Exception as error:  # whatever a library makes of bytes that nobody has thought of
         raise Refuse(f"not an envelope of this schema: {described(error)}") from None
     run = quoted(envelope.run)
@@ -53,11 +51,3 @@ def admitted(record: Record, stage: Stage, partitions: int, max_bytes: int) -> E
     if (intrusion := stage.intrusion(envelope)) is not None:
         raise Refuse(f"{intrusion!r} is not for anybody before stage {stage.name} to say")
     return envelope
-
-
-def _first(error: ValidationError) -> str:
-    """Return the first thing that is wrong, and where; names of fields may be anybody's."""
-    if error.error_count() > MAX_WRONG:  # unknown fields: to tell of a million takes seconds
-        return f"message: {error.error_count()} things are wrong with it"
-    first = error.errors(include_input=False, include_url=False)[0]
-    return f"{shortened('.'.join(map(str, first['loc'])), QUOTED) or 'message'}: {shortened(first['msg'], 300)}"

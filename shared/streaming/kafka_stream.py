@@ -21,6 +21,7 @@ from aiokafka.errors import (
 from shadowtime.shared.errors import BusError, Refused, reason_of
 from shadowtime.shared.stage import Stage
 from shadowtime.shared.streaming import bus
+from shadowtime.shared.streaming.log_reader import LogReader
 from shadowtime.shared.streaming.settings import Settings
 from shadowtime.shared.streaming.stream import Record
 from shadowtime.shared.topics import DEAD_LETTERS
@@ -43,7 +44,7 @@ class KafkaStream:
         self._stage = stage
         self._producer = bus.producer(settings)
         self._settings = settings
-        self._reader = bus.LogReader(settings)
+        self._reader = LogReader(settings)
 
     async def start(self) -> None:
         """Connect the producer."""

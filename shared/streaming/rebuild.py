@@ -7,10 +7,12 @@ from dataclasses import replace
 from shadowtime.shared.events import Envelope, Rejected
 from shadowtime.shared.stage import Stage
 from shadowtime.shared.streaming import bus
+from shadowtime.shared.streaming.log_reader import LogReader, read_log
 from shadowtime.shared.streaming.redis_store import RedisStore, connect
 from shadowtime.shared.streaming.settings import Settings
 from shadowtime.shared.streaming.stage_worker import StageWorker
 from shadowtime.shared.streaming.stream import Record
+from shadowtime.shared.streaming.worker_context import WorkerContext
 from shadowtime.shared.streaming.worker_metrics import WorkerMetrics
 
 
@@ -43,7 +45,7 @@ async def rebuild(stage: Stage, settings: Settings, only: str | None = None) -> 
     """
     client = connect(settings)
     store = RedisStore(client, stage.name, settings.run_retention_seconds)
-    reading = bus.LogReader(settings)
+    reading = LogReader(settings)
     rebuilt: dict[str, int] = {}
     try:
         partitions = await bus.prepare_topics(settings)
@@ -53,9 +55,9 @@ async def rebuild(stage: Stage, settings: Settings, only: str | None = None) -> 
                 if only in (None, name):
                     await store.forget(name)
             anyone = replace(stage, foreign=())  # what it said itself is handed back to it
-            worker = StageWorker(
-                anyone, store, _Silent(), settings, WorkerMetrics(stage.name), partitions, time.monotonic, behind=True
-            )
+            metrics = WorkerMetrics(stage.name)
+            context = WorkerContext(anyone, store, _Silent(), settings, metrics, partitions, time.monotonic)
+            worker = StageWorker(context, behind=True)
             try:
                 async for part in reading.parts(stage.reads, partition):
                     records = [_as_answered(record, said, only) for record in part]
@@ -76,7 +78,7 @@ Said = dict[str, tuple[int, dict[int, bytes]]]
 async def _said(stage: Stage, settings: Settings, partition: int) -> Said:
     """Return what a stage has said on its own topic."""
     said: Said = {}
-    async for record in bus.read_log(settings, stage.writes, partition):
+    async for record in read_log(settings, stage.writes, partition):
         envelope = Envelope.read(record.value)
         if envelope is None:
             continue

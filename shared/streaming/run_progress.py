@@ -5,17 +5,16 @@ of the events of the slice before it.
 """
 
 import logging
-from collections.abc import Callable, Sequence
+from collections.abc import Sequence
 
 from shadowtime.shared.errors import Fenced, Refused, SnapshotMismatch
 from shadowtime.shared.events import Envelope
-from shadowtime.shared.stage import Stage, StageRun, described, rejected
+from shadowtime.shared.stage import StageRun, described, rejected
 from shadowtime.shared.streaming.run_slice import PutAway, Run, Slice, Work, push_slice
-from shadowtime.shared.streaming.settings import Settings
-from shadowtime.shared.streaming.state_store import StateStore, Transaction
-from shadowtime.shared.streaming.stream import DeadLetters, Record, Stream
+from shadowtime.shared.streaming.state_store import Transaction
+from shadowtime.shared.streaming.stream import DeadLetters, Record
 from shadowtime.shared.streaming.work_thread import Overrun, WorkThread
-from shadowtime.shared.streaming.worker_metrics import WorkerMetrics
+from shadowtime.shared.streaming.worker_context import WorkerContext
 from shadowtime.shared.wording import quoted, shortened
 
 log = logging.getLogger("shadowtime.worker")
@@ -42,31 +41,19 @@ class RunProgress:
         Where the stage's own work is done.
     letters
         Where events go that the stage refuses.
-    clock
-        Seconds, of which only differences count.
     """
 
-    def __init__(
-        self,
-        stage: Stage,
-        store: StateStore,
-        stream: Stream,
-        settings: Settings,
-        metrics: WorkerMetrics,
-        thread: WorkThread,
-        letters: DeadLetters,
-        clock: Callable[[], float],
-    ) -> None:
-        self.stage = stage
+    def __init__(self, context: WorkerContext, thread: WorkThread, letters: DeadLetters) -> None:
+        self.stage = context.stage
         self.quarantined: dict[str, str] = {}
         """Why runs are quarantined, by name."""
-        self._store = store
-        self._stream = stream
-        self._settings = settings
-        self._metrics = metrics
+        self._store = context.store
+        self._stream = context.stream
+        self._settings = context.settings
+        self._metrics = context.metrics
+        self._clock = context.clock
         self._thread = thread
         self._letters = letters
-        self._clock = clock
         self._attempted: set[str] = set()
 
     async def load(self, name: str, partition: int, put_away: PutAway | None = None) -> Run:

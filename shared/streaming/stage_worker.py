@@ -14,37 +14,28 @@ The rules it keeps, for each run:
 What a record that cannot be used was, and why, goes to the dead letters; the stream goes on.
 """
 
-import asyncio
 import logging
-from collections import OrderedDict
 from collections.abc import Awaitable, Callable, Mapping, Sequence
 from dataclasses import dataclass
 
+from shadowtime.shared.backoff import Backoff
 from shadowtime.shared.errors import BusError, Fenced, StoreError
 from shadowtime.shared.events import Envelope
-from shadowtime.shared.stage import Stage, described
+from shadowtime.shared.stage import described
+from shadowtime.shared.streaming.held_runs import HeldRuns
 from shadowtime.shared.streaming.incoming import Refuse, admitted
 from shadowtime.shared.streaming.partition_log import PartitionLog
 from shadowtime.shared.streaming.run_progress import RunProgress
-from shadowtime.shared.streaming.run_slice import PutAway, Run, Slice, Work
-from shadowtime.shared.streaming.settings import Settings
-from shadowtime.shared.streaming.state_store import StateStore
-from shadowtime.shared.streaming.stream import DeadLetters, Record, Stream
+from shadowtime.shared.streaming.run_slice import Run, Slice, Work
+from shadowtime.shared.streaming.stream import DeadLetters, Record
 from shadowtime.shared.streaming.work_thread import WorkThread
-from shadowtime.shared.streaming.worker_metrics import WorkerMetrics
+from shadowtime.shared.streaming.worker_context import WorkerContext
 from shadowtime.shared.topics import JOBS
 from shadowtime.shared.wording import quoted, shortened
 
 log = logging.getLogger("shadowtime.worker")
 
-MAX_HELD = 1_000
-"""Runs whose state is held in memory; that of others is loaded when their next event comes."""
-
-MAX_HELD_BYTES = 64_000_000
-"""Bytes of the last snapshots, and of the inputs since, of all runs that are held in memory: several times as many."""
-
-MAX_PUT_AWAY = 10_000
-"""Runs that are no longer held of which it is known how far their log has been searched, and what was delivered."""
+FIRST_PAUSE, MAX_PAUSE = 0.05, 2.0
 
 
 @dataclass(frozen=True)
@@ -60,41 +51,20 @@ class StageWorker:
 
     Parameters
     ----------
-    partitions
-        How many each topic has.
-    clock
-        Seconds, of which only differences count.
     behind
         Whether runs that it begins are left to be followed up by the next worker that takes their partition.
     """
 
-    def __init__(
-        self,
-        stage: Stage,
-        store: StateStore,
-        stream: Stream,
-        settings: Settings,
-        metrics: WorkerMetrics,
-        partitions: int,
-        clock: Callable[[], float],
-        sleep: Callable[[float], Awaitable[None]] = asyncio.sleep,
-        *,
-        behind: bool = False,
-    ) -> None:
-        self.stage = stage
-        self.thread = WorkThread(stage.name, settings.handler_seconds)
-        self._letters = DeadLetters(stream, metrics)
-        self._progress = RunProgress(stage, store, stream, settings, metrics, self.thread, self._letters, clock)
+    def __init__(self, context: WorkerContext, *, behind: bool = False) -> None:
+        self.stage = context.stage
+        self.thread = WorkThread(context.stage.name, context.settings.handler_seconds)
+        self._context = context
+        self._metrics = context.metrics
+        self._letters = DeadLetters(context.stream, context.metrics)
+        self._progress = RunProgress(context, self.thread, self._letters)
         self._behind = behind
-        self._store = store
-        self._stream = stream
-        self._settings = settings
-        self._metrics = metrics
-        self._partitions = partitions
-        self._sleep = sleep
-        self._runs: OrderedDict[str, Run] = OrderedDict()
+        self._runs = HeldRuns()
         self._logs: dict[int, PartitionLog] = {}
-        self._put_away: OrderedDict[str, PutAway] = OrderedDict()
 
     @property
     def quarantined(self) -> Mapping[str, str]:
@@ -116,7 +86,6 @@ class StageWorker:
     def drop(self) -> None:
         """Forget all runs: they are loaded again when their next record comes."""
         self._runs.clear()
-        self._put_away.clear()
 
     async def handle(self, received: Sequence[Received]) -> None:
         """Handle records, those of a run in order; returns when all of them are done with for good."""
@@ -124,7 +93,7 @@ class StageWorker:
 
     async def _retry(self, work: Callable[[], Awaitable[None]]) -> None:
         """Do `work`, again and again while Kafka or Redis fail: all of it may be repeated."""
-        pause = 0.05
+        backoff = Backoff(FIRST_PAUSE, MAX_PAUSE)
         while True:
             try:
                 await work()
@@ -133,33 +102,27 @@ class StageWorker:
                 log.warning("%s", shortened(str(fenced)))
                 self._metrics.fenced.inc()
             except (StoreError, BusError) as error:
+                pause = backoff.pause()
                 log.warning("%s: %s; trying again in %.1f s", self.stage.name, shortened(str(error)), pause)
                 self._metrics.retries.inc()
-                await self._sleep(pause)
-                pause = min(2 * pause, 2.0)
+                await self._context.sleep(pause)
             self.drop()
 
     async def _take(self, partition: int) -> None:
-        for name in await self._store.runs(partition):
-            saved = await self._store.load(name)
+        for name in await self._context.store.runs(partition):
+            saved = await self._context.store.load(name)
             if saved is None:
-                await self._store.forget(name)  # it was closed long ago, and its state has expired
+                await self._context.store.forget(name)  # it was closed long ago, and its state has expired
             elif saved.quarantined is not None:
                 self._progress.note_quarantine(name, saved.quarantined)
-            elif saved.behind or len(saved.outbox) > self._delivered(name, saved.sequence):
-                run = await self._progress.load(name, partition, self._put_away.get(name))
+            elif saved.behind or len(saved.outbox) > self._runs.delivered(name, saved.sequence):
+                run = await self._progress.load(name, partition, self._runs.recall(name))
                 if run.behind:
                     await self._follow(run, run.offset + 1, None)
                     run.behind = False
                     await self._progress.settle(run, Slice(run.state.sequence, offset=run.offset))
                 if name not in self._runs:
-                    self._put_aside(run)
-
-    def _delivered(self, name: str, sequence: int) -> int:
-        """Return how many outputs of a run's outbox this process has delivered, if the run is still at `sequence`."""
-        held = self._runs.get(name)
-        known = self._put_away.get(name) if held is None else PutAway.of(held)
-        return 0 if known is None or known.sequence != sequence else known.delivered
+                    self._runs.put_away(run)
 
     async def _handle(self, received: Sequence[Received]) -> None:
         works: dict[str, list[tuple[int, Work]]] = {}
@@ -176,18 +139,18 @@ class StageWorker:
 
         def admit(record: Record) -> Envelope | str:
             try:
-                return admitted(record, self.stage, self._partitions, most)
+                return admitted(record, self.stage, self._context.partitions, most)
             except Refuse as refused:
                 return str(refused)
 
-        settings = self._settings
+        settings = self._context.settings
         most = settings.max_message_bytes if self.stage.reads == JOBS else settings.max_output_bytes
         return await self.thread.run(lambda: [admit(record) for record in records])
 
     async def _handle_run(self, name: str, works: Sequence[tuple[int, Work]]) -> None:
-        run = self._runs.pop(name, None)
+        run = self._runs.take_out(name)
         if run is None:
-            run = await self._progress.load(name, works[0][1][0].partition, self._put_away.pop(name, None))
+            run = await self._progress.load(name, works[0][1][0].partition, self._runs.recall(name))
             run.behind |= self._behind
         works = self._not_yet_seen(run, works)
         at = 0
@@ -208,7 +171,7 @@ class StageWorker:
             else:
                 at += await self._advance(run, [work for its, work in works[at:] if its == epoch])
         if not run.closed and (run.state.sequence >= 0 or run.quarantined is not None):  # else nothing is to be kept
-            self._hold(run)
+            self._runs.hold(run)
 
     def _not_yet_seen(self, run: Run, works: Sequence[tuple[int, Work]]) -> Sequence[tuple[int, Work]]:
         """Return what lies behind a run's position in the log, whatever sequences the rest claims to have.
@@ -232,20 +195,6 @@ class StageWorker:
             run.trouble = described(error)
             return 0
 
-    def _hold(self, run: Run) -> None:
-        """Keep a run in memory, and forget those that nothing has come for longest while there are too many."""
-        self._runs[run.name] = run
-        while len(self._runs) > MAX_HELD or (
-            len(self._runs) > 1 and sum(each.stored + each.size for each in self._runs.values()) > MAX_HELD_BYTES
-        ):
-            self._put_aside(self._runs.popitem(last=False)[1])
-
-    def _put_aside(self, run: Run) -> None:
-        """Remember of a run that is not held what was delivered of it."""
-        self._put_away[run.name] = PutAway.of(run)
-        while len(self._put_away) > MAX_PUT_AWAY:
-            self._put_away.popitem(last=False)
-
     async def _find_missing(self, run: Run, record: Record) -> None:
         """Look for what comes before a record where this worker has not been handed it; no place is searched twice."""
         if run.state.sequence < 0:
@@ -266,7 +215,7 @@ class StageWorker:
         places = self._log(record.partition)
         unsearched = places.unsearched()
         if unsearched.start < unsearched.stop:
-            async for records in self._stream.replay(record.partition, *unsearched):
+            async for records in self._context.stream.replay(record.partition, *unsearched):
                 for each in records:
                     places.find(each.offset, each.key, each.value)
             places.searched(unsearched.stop)
@@ -275,7 +224,7 @@ class StageWorker:
     async def _follow(self, run: Run, start: int, stop: int | None) -> None:
         """Handle what the log has of a run between two offsets, as far as it follows."""
         key = run.name.encode()
-        async for records in self._stream.replay(run.partition, start, stop):
+        async for records in self._context.stream.replay(run.partition, start, stop):
             own = [record for record in records if record.key == key]
             read = zip(own, await self._read(own), strict=True)
             work = [(record, envelope) for record, envelope in read if isinstance(envelope, Envelope)]

@@ -5,12 +5,11 @@ from typing import NamedTuple
 
 from aiokafka import TopicPartition
 
-from shadowtime.shared.errors import BusError
-from shadowtime.shared.streaming.bus import partitions_of, reader
 from shadowtime.shared.streaming.settings import Settings
+from shadowtime.shared.streaming.topic_follower import TopicFollower
 
 MAX_AT_ONCE = 500
-POLL_MILLISECONDS = 1_000
+POLL_SECONDS = 1.0
 
 
 class Message(NamedTuple):
@@ -35,26 +34,14 @@ async def subscribe(
     BusError
         If Kafka cannot be reached, or the topic does not exist.
     """
-    partitions = await partitions_of(settings, topic)
-    if not partitions:
-        raise BusError(f"Kafka at {settings.kafka_bootstrap} has no topic {topic!r}; start a worker or a replay first")
-    consumer = reader(settings)
-    await consumer.start()
-    try:
-        places = [TopicPartition(topic, number) for number in range(partitions)]
-        consumer.assign(places)
-        await (consumer.seek_to_beginning() if beginning else consumer.seek_to_end())
+    async with TopicFollower(settings, topic, beginning=beginning) as follower:
         while True:
-            found = await consumer.getmany(timeout_ms=POLL_MILLISECONDS, max_records=MAX_AT_ONCE)
             yield [
                 Message(
                     record.value or b"",
                     {name: value.decode(errors="replace") for name, value in record.headers},
-                    place.partition,
-                    max(0, (consumer.highwater(place) or 0) - record.offset - 1),
+                    record.partition,
+                    follower.behind(TopicPartition(topic, record.partition), record.offset + 1),
                 )
-                for place, records in found.items()
-                for record in records
+                for record in await follower.next_batch(MAX_AT_ONCE, POLL_SECONDS)
             ]
-    finally:
-        await consumer.stop()

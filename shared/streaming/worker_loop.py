@@ -20,6 +20,7 @@ from shadowtime.shared.streaming.settings import Settings
 from shadowtime.shared.streaming.stage_worker import Received, StageWorker
 from shadowtime.shared.streaming.turns import Turns
 from shadowtime.shared.streaming.work_thread import Overrun
+from shadowtime.shared.streaming.worker_context import WorkerContext
 from shadowtime.shared.streaming.worker_metrics import WorkerMetrics
 
 log = logging.getLogger("shadowtime.runner")
@@ -85,7 +86,8 @@ class WorkerLoop:
         store = RedisStore(client, self._stage.name, self._settings.run_retention_seconds)
         stream = KafkaStream(self._stage, self._settings)
         await stream.start()
-        worker = StageWorker(self._stage, store, stream, self._settings, self._metrics, partitions, time.monotonic)
+        context = WorkerContext(self._stage, store, stream, self._settings, self._metrics, partitions, time.monotonic)
+        worker = StageWorker(context)
         self._worker = worker
         self._ready.set()
         try:

@@ -18,7 +18,7 @@ import typer
 
 from shadowtime.replayer.comparison import Plan, carry_out
 from shadowtime.replayer.recorded import Recorded
-from shadowtime.replayer.swf import Workload
+from shadowtime.replayer.workload import Workload
 from shadowtime.services.catalogue import configure
 from shadowtime.services.scoreboard.walltime_accuracy import WalltimeAccuracy
 from shadowtime.services.walltime_adjustment.handler import ADJUSTERS, Adjuster

@@ -4,7 +4,7 @@ from pathlib import Path
 
 import pytest
 
-from shadowtime.replayer.lublin import generate
+from shadowtime.replayer.generate import generate
 from shadowtime.replayer.swf import write_swf
 
 

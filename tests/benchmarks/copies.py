@@ -15,7 +15,7 @@ import numpy as np
 import typer
 
 from shadowtime.replayer.comparison import Plan, carry_out
-from shadowtime.replayer.swf import Workload
+from shadowtime.replayer.workload import Workload
 from shadowtime.services.catalogue import configure
 from shadowtime.shared.chance import key_of, uniform
 from shadowtime.shared.scores import Scores

@@ -26,10 +26,12 @@ from prometheus_client.parser import text_string_to_metric_families
 
 from shadowtime.replayer.comparison import Plan
 from shadowtime.replayer.records import DecisionLog
-from shadowtime.replayer.swf import BUNDLED, prepare, read_swf
+from shadowtime.replayer.swf import BUNDLED, read_swf
+from shadowtime.replayer.workload import prepare
 from shadowtime.services.catalogue import configure
 from shadowtime.shared.paths import ROOT
 from shadowtime.shared.streaming import bus
+from shadowtime.shared.streaming.log_reader import read_log
 from shadowtime.shared.streaming.redis_store import connect
 from shadowtime.shared.streaming.settings import Settings
 from shadowtime.shared.topics import DEAD_LETTERS
@@ -233,7 +235,7 @@ async def dead_letters(settings: Settings) -> tuple[Counter[str], int]:
     found: Counter[str] = Counter()
     longest = 0
     for partition in range(await bus.partitions_of(settings, DEAD_LETTERS)):
-        async for record in bus.read_log(settings, DEAD_LETTERS, partition):
+        async for record in read_log(settings, DEAD_LETTERS, partition):
             headers = {name: value.decode(errors="replace") for name, value in record.headers}
             found[f"{headers['stage']}: {kind_of(headers['reason'])}"] += 1
             longest = max(longest, len(headers["reason"]))

@@ -9,8 +9,9 @@ import numba
 import numpy as np
 
 from shadowtime.replayer.comparison import Plan, carry_out
-from shadowtime.replayer.lublin import generate
-from shadowtime.replayer.swf import Trace, Workload, prepare
+from shadowtime.replayer.generate import generate
+from shadowtime.replayer.swf import Trace
+from shadowtime.replayer.workload import Workload, prepare
 from shadowtime.services.catalogue import configure
 from shadowtime.services.scheduler import candidates, probabilistic
 from shadowtime.services.scheduler.candidates import Evaluation, evaluate_candidates

@@ -3,8 +3,8 @@
 from pathlib import Path
 from typing import NamedTuple
 
-from shadowtime.replayer.arguments import read_cluster, split_size
-from shadowtime.replayer.swf import Workload
+from shadowtime.replayer.arguments import Preparation, read_cluster, split_size
+from shadowtime.replayer.workload import Workload
 from shadowtime.shared.command_line import say
 from shadowtime.shared.errors import TraceError
 from tests.gates.archive import path_of, workload
@@ -37,7 +37,7 @@ def log(text: str, jobs: int | None = None) -> Log:
         return Log(text, workload(name, size or SIZES[name], limit=jobs))
     if not Path(name).exists():
         raise TraceError(f"{name}: neither a file nor one of {', '.join(SIZES)}")
-    cluster = read_cluster(text, None, "drop", "as-logged", jobs, say, "closed")
+    cluster = read_cluster(text, Preparation(jobs=jobs), say, "closed")
     return Log(cluster.name, cluster.workload)
 
 

@@ -13,7 +13,7 @@ import typer
 
 from shadowtime.replayer.arguments import split_size
 from shadowtime.replayer.comparison import Plan, carry_out
-from shadowtime.replayer.swf import Workload
+from shadowtime.replayer.workload import Workload
 from shadowtime.services.catalogue import configure
 from shadowtime.shared.arrays import Floats
 from shadowtime.shared.command_line import application, run_app

@@ -17,8 +17,8 @@ import typer
 
 from shadowtime.replayer.comparison import Plan, carry_out
 from shadowtime.replayer.recorded import Recorded
-from shadowtime.replayer.swf import Workload
 from shadowtime.replayer.template_search import errors_on
+from shadowtime.replayer.workload import Workload
 from shadowtime.services.catalogue import configure
 from shadowtime.services.runtime_distribution.handler import PREDICTORS
 from shadowtime.services.runtime_distribution.template import DEFAULT, templates_of

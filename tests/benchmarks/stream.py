@@ -18,12 +18,13 @@ import uvloop
 from shadowtime.replayer.comparison import Plan
 from shadowtime.replayer.recorded import Recorded
 from shadowtime.replayer.streamed import StreamedReplay
-from shadowtime.replayer.swf import Workload
+from shadowtime.replayer.workload import Workload
 from shadowtime.services.catalogue import configure
 from shadowtime.services.pipeline import STAGES
 from shadowtime.shared.events import ClusterClosed, Decided, Envelope, Event
 from shadowtime.shared.paths import ROOT
 from shadowtime.shared.streaming import bus
+from shadowtime.shared.streaming.log_reader import read_log
 from shadowtime.shared.streaming.settings import Settings
 from shadowtime.shared.topics import FLOW, JOBS
 from shadowtime.stack.roles import ADMIN
@@ -198,7 +199,7 @@ async def hops(settings: Settings, replay: Timed) -> dict[str, float]:
     partition = bus.partition_of(replay.run, settings.partitions)
     published: dict[str, dict[int, int]] = {}
     for topic in FLOW:
-        records = [record async for record in bus.read_log(settings, topic, partition)]
+        records = [record async for record in read_log(settings, topic, partition)]
         envelopes = [(Envelope.from_bytes(record.value), record.timestamp) for record in records]
         published[topic] = {envelope.sequence: time for envelope, time in envelopes if envelope.run == replay.run}
     means = {

@@ -16,7 +16,7 @@ import uvloop
 
 from shadowtime.replayer.comparison import Plan
 from shadowtime.replayer.streamed import StreamedReplay
-from shadowtime.replayer.swf import Workload
+from shadowtime.replayer.workload import Workload
 from shadowtime.services.catalogue import configure
 from shadowtime.services.pipeline import STAGES
 from shadowtime.shared.events import Envelope, JobEnded, JobSubmitted

@@ -4,7 +4,8 @@ import numpy as np
 import pytest
 
 import tests.benchmarks.copies as module
-from shadowtime.replayer.swf import BUNDLED, prepare, read_swf
+from shadowtime.replayer.swf import BUNDLED, read_swf
+from shadowtime.replayer.workload import prepare
 from tests.benchmarks.copies import MAX_SHIFT, perturbed
 from tests.replayer.small_logs import generated
 

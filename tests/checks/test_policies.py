@@ -9,7 +9,7 @@ from hypothesis import strategies as st
 
 from shadowtime.replayer.embedded import EmbeddedReplay
 from shadowtime.replayer.machine import Machine
-from shadowtime.replayer.swf import Workload
+from shadowtime.replayer.workload import Workload
 from shadowtime.services.scheduler.policies import POLICIES
 from shadowtime.services.scheduler.policy import Answer, Policy
 from shadowtime.shared.events import (

@@ -9,7 +9,7 @@ from hypothesis import strategies as st
 
 from shadowtime.replayer.machine import Machine
 from shadowtime.replayer.recorded import Recorded
-from shadowtime.replayer.swf import Workload
+from shadowtime.replayer.workload import Workload
 from shadowtime.services.pipeline import STAGES
 from shadowtime.shared.events import (
     CapacityChanged,

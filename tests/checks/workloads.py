@@ -6,7 +6,8 @@ from typing import NamedTuple
 import numpy as np
 from hypothesis import strategies as st
 
-from shadowtime.replayer.swf import FIELDS, Trace, Workload, prepare
+from shadowtime.replayer.swf import FIELDS, Trace
+from shadowtime.replayer.workload import Workload, prepare
 
 
 class TraceRow(NamedTuple):

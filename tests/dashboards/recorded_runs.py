@@ -2,9 +2,10 @@
 
 from typing import Any
 
-from shadowtime.replayer.comparison import Plan, as_json, carry_out
+from shadowtime.replayer.comparison import Plan, carry_out
+from shadowtime.replayer.comparison_json import as_json
 from shadowtime.replayer.run_record import RunRecord
-from shadowtime.replayer.swf import Workload
+from shadowtime.replayer.workload import Workload
 from shadowtime.services.catalogue import canonical, configure
 from tests.replayer.small_logs import generated, plan_of
 

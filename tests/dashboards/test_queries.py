@@ -48,7 +48,7 @@ def replay(folder: Path, jobs: int, load: float) -> Iterator[Replayed]:
         require(server)
     logs = [folder / f"{name}.swf.gz" for name in SEEDS]
     for log, seed in zip(logs, SEEDS.values(), strict=True):
-        command = [sys.executable, "-m", "replayer.lublin", "--processors", "64", "--load", str(load)]
+        command = [sys.executable, "-m", "replayer.generate", "--processors", "64", "--load", str(load)]
         subprocess.run([*command, "--seed", str(seed), "--jobs", str(jobs), "-o", str(log)], cwd=ROOT, check=True)
     plan = new_plan(folder / "stack")
     up = stack("up", *options(plan))

@@ -13,6 +13,7 @@ from aiokafka.admin import AIOKafkaAdminClient, NewTopic
 from shadowtime.shared.events import ClusterOpened, Envelope, SchedulingPoint
 from shadowtime.shared.paths import ROOT
 from shadowtime.shared.streaming import bus
+from shadowtime.shared.streaming.log_reader import read_log
 from shadowtime.shared.streaming.settings import Settings
 from shadowtime.shared.topics import DEAD_LETTERS, FLOW
 from shadowtime.stack.ports import free_port
@@ -46,7 +47,7 @@ async def publish(settings: Settings, run: str, policy: str, points: int) -> Non
 
 
 async def answered(settings: Settings, run: str) -> list[Envelope]:
-    records = bus.read_log(settings, FLOW[1], 0)
+    records = read_log(settings, FLOW[1], 0)
     return [Envelope.from_bytes(record.value) async for record in records if record.key == run.encode()]
 
 

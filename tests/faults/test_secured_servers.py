@@ -10,7 +10,7 @@ from pathlib import Path
 import pytest
 
 from shadowtime.shared.paths import ROOT
-from shadowtime.stack.kafka_server import jar_folder
+from shadowtime.stack.jars import jar_folder
 from shadowtime.stack.ports import HOST, free_port
 from shadowtime.stack.servers import Kafka, Redis
 from tests.parity.test_parity import embedded

@@ -17,6 +17,7 @@ from shadowtime.shared.streaming.stage_worker import Received, StageWorker
 from shadowtime.shared.streaming.state_store import Transaction
 from shadowtime.shared.streaming.stream import Record
 from shadowtime.shared.streaming.turns import Turns
+from shadowtime.shared.streaming.worker_context import WorkerContext
 from shadowtime.shared.streaming.worker_metrics import WorkerMetrics
 from shadowtime.shared.topics import FLOW, JOBS
 from tests.shared.streaming.memory_store import MemoryStore
@@ -99,8 +100,8 @@ class Place:
         if self.begun:
             self.end()
         self.metrics = WorkerMetrics(self.stage.name)
-        arguments = (self.stage, self.store, self.stream, SETTINGS, self.metrics, 1, _still, no_sleep)
-        self.worker = StageWorker(*arguments)
+        context = WorkerContext(self.stage, self.store, self.stream, SETTINGS, self.metrics, 1, _still, no_sleep)
+        self.worker = StageWorker(context)
         self.turns = Turns(200, 10**7)
         self.begun += 1
 

@@ -5,9 +5,10 @@ from functools import lru_cache
 from typing import Any
 
 from shadowtime.replayer.embedded import EmbeddedReplay
-from shadowtime.replayer.lublin import generate
+from shadowtime.replayer.generate import generate
 from shadowtime.replayer.machine import Machine
-from shadowtime.replayer.swf import Trace, prepare
+from shadowtime.replayer.swf import Trace
+from shadowtime.replayer.workload import prepare
 from shadowtime.services.catalogue import canonical, configure
 from shadowtime.services.pipeline import STAGES
 from shadowtime.shared.events import ClusterOpened, Decided, Envelope, Event, SchedulingPoint

@@ -13,7 +13,8 @@ from numpy.typing import NDArray
 
 from shadowtime.replayer.comparison import Plan, Result, carry_out
 from shadowtime.replayer.records import Schedule
-from shadowtime.replayer.swf import Requests, Workload, prepare, read_swf
+from shadowtime.replayer.swf import read_swf
+from shadowtime.replayer.workload import Requests, Workload, prepare
 from shadowtime.services.catalogue import configure
 from shadowtime.shared.errors import TraceError
 from shadowtime.shared.events import Envelope, JobStarted

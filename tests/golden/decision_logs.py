@@ -6,7 +6,8 @@ from pathlib import Path
 
 from shadowtime.replayer.comparison import Plan, carry_out
 from shadowtime.replayer.records import DecisionLog
-from shadowtime.replayer.swf import BUNDLED, prepare, read_swf
+from shadowtime.replayer.swf import BUNDLED, read_swf
+from shadowtime.replayer.workload import prepare
 from shadowtime.services.catalogue import configure
 
 FILE = Path(__file__).with_name("decision_logs.sha256")

@@ -5,7 +5,8 @@ import sys
 from pathlib import Path
 
 from shadowtime.replayer.records import DecisionLog
-from shadowtime.replayer.swf import prepare, read_swf
+from shadowtime.replayer.swf import read_swf
+from shadowtime.replayer.workload import prepare
 from tests.replayer.small_logs import plan_of
 
 

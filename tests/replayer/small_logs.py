@@ -5,8 +5,9 @@ from pathlib import Path
 import numpy as np
 
 from shadowtime.replayer.comparison import Plan
-from shadowtime.replayer.lublin import generate
-from shadowtime.replayer.swf import FIELDS, Requests, Trace, Workload, prepare, write_swf
+from shadowtime.replayer.generate import generate
+from shadowtime.replayer.swf import FIELDS, Trace, write_swf
+from shadowtime.replayer.workload import Requests, Workload, prepare
 from shadowtime.services.catalogue import configure
 
 

@@ -15,7 +15,7 @@ from typing import Any, NamedTuple
 import pytest
 
 import shadowtime.replayer.command_line as replayer_main
-from shadowtime.replayer.lublin import generate
+from shadowtime.replayer.generate import generate
 from shadowtime.replayer.swf import write_swf
 from shadowtime.services.scheduler.policies import BEST, POLICIES
 from shadowtime.shared.paths import ROOT

@@ -9,9 +9,11 @@ import pytest
 from rich.console import Console
 from rich.table import Table
 
-from shadowtime.replayer.comparison import Plan, Result, as_json, carry_out, run_name
+from shadowtime.replayer.comparison import Plan, Result, carry_out, run_name
+from shadowtime.replayer.comparison_json import as_json
 from shadowtime.replayer.comparison_table import comparison_table, forecast_table, prediction_table
-from shadowtime.replayer.swf import BUNDLED, prepare, read_swf
+from shadowtime.replayer.swf import BUNDLED, read_swf
+from shadowtime.replayer.workload import prepare
 from shadowtime.services.catalogue import configure
 from shadowtime.shared.events import ClusterOpened, Envelope
 from shadowtime.shared.formatting import duration, work

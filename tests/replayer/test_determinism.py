@@ -13,10 +13,11 @@ from hypothesis import example, given, settings
 from hypothesis import strategies as st
 
 from shadowtime.replayer.comparison import Plan
-from shadowtime.replayer.lublin import generate
+from shadowtime.replayer.generate import generate
 from shadowtime.replayer.records import DecisionLog
-from shadowtime.replayer.swf import FIELDS, Trace, prepare, write_swf
+from shadowtime.replayer.swf import FIELDS, Trace, write_swf
 from shadowtime.replayer.waits import easy_waits
+from shadowtime.replayer.workload import prepare
 from shadowtime.shared.paths import ROOT
 from shadowtime.shared.scores import Scores
 from tests.replayer.small_logs import generated, plan_of

@@ -70,7 +70,9 @@ def test_paced_runs_go_side_by_side_and_decide_as_unpaced_ones() -> None:
     def note(envelope: Envelope) -> None:
         told.append((envelope.run, envelope.sequence, envelope.event.time))
 
-    results = {each.plan.cluster: each for each in carry_out_paced(plans, pace_on(clock, 1e6), lambda _: [note])}
+    done = carry_out_paced(plans, pace_on(clock, 1e6), [[note], [note]])
+    assert [each.plan for each in done] == plans
+    results = {each.plan.cluster: each for each in done}
     assert {name: each.scores for name, each in results.items()} == {
         plan.cluster: carry_out(plan).scores for plan in plans
     }

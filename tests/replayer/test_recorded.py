@@ -5,7 +5,7 @@ import json
 import pytest
 
 from shadowtime.replayer.recorded import Recorded
-from shadowtime.replayer.swf import Requests, Workload
+from shadowtime.replayer.workload import Requests, Workload
 from shadowtime.shared.errors import TraceError
 from shadowtime.shared.events import (
     CapacityChanged,

@@ -1,4 +1,4 @@
-"""Reading, writing and filtering logs in the Standard Workload Format."""
+"""Reading and writing logs in the Standard Workload Format."""
 
 import gzip
 import os
@@ -12,21 +12,12 @@ from hypothesis import given
 from hypothesis import strategies as st
 from numpy.typing import NDArray
 
-from shadowtime.replayer.swf import (
-    BUNDLED,
-    FIELDS,
-    Job,
-    Oversized,
-    Requests,
-    Trace,
-    Workload,
-    prepare,
-    read_swf,
-    write_swf,
-)
+from shadowtime.replayer.swf import Trace, read_swf, write_swf
+from shadowtime.replayer.workload import Job, prepare
 from shadowtime.shared.bounds import MAX_TIME
-from shadowtime.shared.errors import OutputError, SettingsError, TraceError
+from shadowtime.shared.errors import OutputError, TraceError
 from shadowtime.shared.paths import ROOT
+from tests.replayer.small_logs import job, trace_of
 
 ARCHIVE = ROOT.parent / "shared" / "traces"
 
@@ -44,18 +35,6 @@ def save(folder: Path, text: str | bytes, name: str = "log.swf") -> Path:
     path = folder / name
     path.write_bytes(text.encode() if isinstance(text, str) else text)
     return path
-
-
-def trace_of(*rows: dict[str, int], header: dict[str, str] | None = None) -> Trace:
-    """Return a trace on 10 processors; each row overrides the fields of an ordinary job."""
-    usual = dict.fromkeys(FIELDS, -1) | {"run_time": 60, "requested_time": 600, "requested_processors": 4}
-    numbered = [usual | {"job_number": i, "submit_time": i} | row for i, row in enumerate(rows, 1)]
-    table = np.array([[row[field] for field in FIELDS] for row in numbered], dtype=np.int64)
-    return Trace("made", {"MaxProcs": "10"} if header is None else header, table)
-
-
-def numbers(workload: Workload) -> list[int]:
-    return [job.job_number for job in workload]
 
 
 # Reading
@@ -149,7 +128,7 @@ def test_further_fields_are_ignored_with_a_note(tmp_path: Path) -> None:
     ],
 )
 def test_processors_of_the_header(header: dict[str, str], processors: int | None) -> None:
-    assert trace_of({}, header=header).processors == processors
+    assert Trace("made", header, trace_of(job(1)).table).processors == processors
 
 
 # Files that are no logs
@@ -214,119 +193,6 @@ def test_file_without_permission(tmp_path: Path) -> None:
         read_swf(path)
 
 
-# The jobs of a replay
-
-
-def test_filter_counts_each_job_once_under_its_first_reason() -> None:
-    trace = trace_of(
-        {},
-        {"submit_time": -1, "run_time": 0},
-        {"requested_processors": -1},
-        {"requested_processors": 0, "allocated_processors": 0, "requested_time": -1},
-        {"run_time": 0},
-        {"run_time": -1},
-        {"requested_time": -1},
-        {"requested_processors": 11},
-        {"requested_processors": -1, "allocated_processors": 3},
-    )
-    workload = prepare(trace)
-    assert numbers(workload) == [1, 9]
-    assert [job.processors for job in workload] == [4, 3]
-    assert workload.skipped == {
-        "submit time negative": 1,
-        "no processors": 2,
-        "run time not positive": 2,
-        "no request": 1,
-        "larger than the machine": 1,
-    }
-
-
-def test_a_machine_of_another_size() -> None:
-    trace = trace_of({"requested_processors": 12}, {"requested_processors": 10}, {})
-    assert numbers(prepare(trace)) == [2, 3]
-    assert numbers(prepare(trace, 12)) == [1, 2, 3]
-    assert numbers(prepare(trace, 4)) == [3]
-
-
-def test_align_cuts_larger_jobs_to_the_machine() -> None:
-    trace = trace_of({"requested_processors": 12}, {"requested_processors": 12, "run_time": 0}, {})
-    workload = prepare(trace, oversized="align")
-    assert [job.processors for job in workload] == [10, 4]
-    assert (workload.aligned, workload.skipped) == (1, {"run time not positive": 1})
-    assert prepare(trace).aligned == 0
-
-
-@pytest.mark.parametrize(
-    ("requests", "times"),
-    [
-        ("as-logged", [(60, 600), (900, 600)]),
-        ("actual", [(60, 60), (900, 600)]),
-        ("doubled", [(60, 1200), (600, 1200)]),
-    ],
-)
-def test_requests(requests: Requests, times: list[tuple[int, int]]) -> None:
-    trace = trace_of({}, {"run_time": 900})
-    before = trace.table.copy()
-    workload = prepare(trace, requests=requests)
-    assert [(job.run_time, job.requested_time) for job in workload] == times
-    assert np.array_equal(trace.table, before)
-
-
-def test_limit_counts_the_jobs_that_are_kept() -> None:
-    trace = trace_of({}, {"run_time": 0}, {}, {})
-    assert numbers(prepare(trace, limit=2)) == [1, 3]
-    assert numbers(prepare(trace, limit=99)) == [1, 3, 4]
-
-
-def test_workload_is_a_sequence_of_jobs_that_nobody_can_write_to() -> None:
-    workload = prepare(trace_of(*[{}] * 5000))  # more than one block of the iteration
-    assert len(workload) == 5000
-    assert [workload[i] for i in range(5000)] == list(workload)
-    assert workload[-1].job_number == 5000
-    with pytest.raises(IndexError):
-        workload[5000]
-    with pytest.raises(ValueError, match="read-only"):
-        workload.columns["run_time"][0] = 1
-
-
-def test_a_negative_wait_is_kept_as_logged() -> None:
-    waits = [job.wait_time for job in prepare(trace_of({"wait_time": -7}, {"wait_time": -1}, {"wait_time": 0}))]
-    assert waits == [-7, None, 0]
-
-
-def test_no_job_left() -> None:
-    trace = trace_of({"run_time": 0}, {"requested_processors": 12})
-    message = (
-        "^made: no job left to replay on 10 processors; skipped: 1 run time not positive, 1 larger than the machine$"
-    )
-    with pytest.raises(TraceError, match=message):
-        prepare(trace)
-
-
-def test_machine_of_unknown_size() -> None:
-    trace = trace_of({}, header={})
-    with pytest.raises(TraceError, match=r"^made: its header has neither .*; give --processors$"):
-        prepare(trace)
-    assert prepare(trace, 8).processors == 8
-
-
-@pytest.mark.parametrize("number", [0, -3])
-def test_options_out_of_range(number: int) -> None:
-    with pytest.raises(SettingsError, match=f"processors {number}: a machine has at least 1"):
-        prepare(trace_of({}), number)
-    with pytest.raises(SettingsError, match=f"jobs {number}: a replay needs at least 1"):
-        prepare(trace_of({}), limit=number)
-
-
-def test_unknown_options() -> None:
-    oversized: Oversized = "cut"  # type: ignore[assignment]
-    with pytest.raises(SettingsError, match="oversized 'cut': not one of drop, align"):
-        prepare(trace_of({}), oversized=oversized)
-    requests: Requests = "halved"  # type: ignore[assignment]
-    with pytest.raises(SettingsError, match="requests 'halved': not one of as-logged, actual, doubled"):
-        prepare(trace_of({}), requests=requests)
-
-
 # Writing
 
 tables = st.lists(st.lists(st.integers(-1, MAX_TIME), min_size=17, max_size=17), min_size=1, max_size=20).map(
@@ -350,7 +216,7 @@ def test_what_is_written_is_read_again(table: NDArray[np.int64], header: dict[st
 
 def test_compressed_file_holds_no_time_stamp(tmp_path: Path) -> None:
     for name in ("one.swf.gz", "two.swf.gz"):
-        write_swf(tmp_path / name, {"MaxProcs": "10"}, trace_of({}).table)
+        write_swf(tmp_path / name, {"MaxProcs": "10"}, trace_of(job(1)).table)
     contents = (tmp_path / "one.swf.gz").read_bytes()
     assert contents == (tmp_path / "two.swf.gz").read_bytes()
     assert contents[4:8] == bytes(4)
@@ -358,12 +224,12 @@ def test_compressed_file_holds_no_time_stamp(tmp_path: Path) -> None:
 
 def test_line_breaks_in_a_header_value_cannot_make_jobs(tmp_path: Path) -> None:
     path = tmp_path / "log.swf"
-    write_swf(path, {"Note": "one\ntwo"}, trace_of({}).table)
+    write_swf(path, {"Note": "one\ntwo"}, trace_of(job(1)).table)
     assert read_swf(path).header == {"Note": "one two"}
 
 
 def test_a_file_that_cannot_be_written(tmp_path: Path) -> None:
-    table = trace_of({}).table
+    table = trace_of(job(1)).table
     with pytest.raises(OutputError, match=r"none/log\.swf: cannot be written: No such file or directory"):
         write_swf(tmp_path / "none" / "log.swf", {}, table)
     (tmp_path / "folder.swf").mkdir()
@@ -399,27 +265,3 @@ def test_archived_logs(name: str, processors: int, logged: int, kept: int, skipp
     assert (trace.name, trace.processors, len(trace.table)) == (name, processors, logged)
     assert (len(workload), workload.skipped, trace.notes) == (kept, skipped, ())
     assert sum(column.nbytes for column in workload.columns.values()) <= 100 * kept
-
-
-def test_bundled_log_is_replayed_whole() -> None:
-    workload = prepare(read_swf(BUNDLED))
-    assert (workload.name, len(workload), workload.skipped, workload.aligned) == ("bundled", 5000, {}, 0)
-
-
-def test_a_request_of_zero_is_none_and_requested_processors_of_zero_mean_those_allocated() -> None:
-    row = dict.fromkeys(FIELDS, -1) | {"submit_time": 0, "run_time": 60, "requested_time": 90}
-    rows = [
-        row | {"job_number": 1, "requested_processors": 2, "requested_time": 0},
-        row | {"job_number": 2, "requested_processors": 0, "allocated_processors": 3},
-    ]
-    workload = prepare(Trace("zeros", {"MaxProcs": "4"}, np.array([list(each.values()) for each in rows])))
-    assert [(job.job_number, job.processors) for job in workload] == [(2, 3)]
-    assert workload.skipped == {"no request": 1}
-
-
-def test_times_beyond_all_measure_are_left_out() -> None:
-    row = dict.fromkeys(FIELDS, -1) | {"submit_time": 0, "requested_processors": 1, "requested_time": 90}
-    rows = [row | {"job_number": 1, "run_time": 60}, row | {"job_number": 2, "run_time": 2**50}]
-    workload = prepare(Trace("long", {"MaxProcs": "4"}, np.array([list(each.values()) for each in rows])))
-    assert [job.job_number for job in workload] == [1]
-    assert sum(workload.skipped.values()) == 1

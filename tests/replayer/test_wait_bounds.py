@@ -12,7 +12,8 @@ from rich.console import Console
 
 import shadowtime.replayer.command_line as replayer_main
 from shadowtime.replayer.arguments import parse_wait_bound
-from shadowtime.replayer.comparison import Plan, Result, as_json, carry_out, carry_out_paced
+from shadowtime.replayer.comparison import Plan, Result, carry_out, carry_out_paced
+from shadowtime.replayer.comparison_json import as_json
 from shadowtime.replayer.comparison_table import wait_bound_table
 from shadowtime.replayer.pace import Pace
 from shadowtime.replayer.stopwatch import Stopwatch
@@ -141,7 +142,7 @@ def test_of_several_policies_each_has_its_rows() -> None:
 
 
 def test_seconds_are_measured_where_there_are_bounds() -> None:
-    [paced] = carry_out_paced([recorded()], Pace(1e9), lambda _: ())
+    [paced] = carry_out_paced([recorded()], Pace(1e9), [()])
     for result in (carry_out(recorded()), paced):
         assert result.wait_bound_seconds is not None
         assert 0 < result.wait_bound_seconds < result.elapsed_seconds + 1

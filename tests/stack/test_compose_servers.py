@@ -16,6 +16,7 @@ from aiokafka.errors import TopicAuthorizationFailedError
 
 from shadowtime.shared.errors import BusError
 from shadowtime.shared.streaming import bus
+from shadowtime.shared.streaming.log_reader import read_log
 from shadowtime.shared.streaming.settings import Settings
 from shadowtime.stack.credentials import FLOW, GIVEN, files, give, make, names
 from shadowtime.stack.kafka_rights import prepare
@@ -173,7 +174,7 @@ async def try_rights(told: dict[str, Any], passwords: dict[str, str]) -> None:
             await producer.send_and_wait("decisions", b"{}", partition=0)
     finally:
         await producer.stop()
-    assert len([record async for record in bus.read_log(settings("subscriber"), "jobs", 0)]) == 1
+    assert len([record async for record in read_log(settings("subscriber"), "jobs", 0)]) == 1
     for user, password in (("replayer", "guess"), ("nobody", "guess")):
         with pytest.raises(BusError, match="cannot be used"):
             await bus.prepare_topics(settings(user, password))

@@ -14,7 +14,7 @@ import pytest
 from shadowtime.shared.paths import ROOT
 from shadowtime.stack import install
 from shadowtime.stack.checksums import read_sums
-from shadowtime.stack.kafka_server import SUMS, jar_folder, kafka_version
+from shadowtime.stack.jars import SUMS, jar_folder, kafka_version
 from shadowtime.stack.servers import SERVERS, Kafka, Redis
 from tests.real_servers import require
 

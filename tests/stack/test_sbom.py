@@ -14,7 +14,7 @@ from shadowtime.shared.paths import ROOT
 from shadowtime.stack import sbom
 from shadowtime.stack.checksums import read_sums
 from shadowtime.stack.images import read_images
-from shadowtime.stack.kafka_server import SUMS
+from shadowtime.stack.jars import SUMS
 from shadowtime.stack.lock_file import read_lock
 from shadowtime.stack.pin import write_pins
 from tests.patience import PATIENCE

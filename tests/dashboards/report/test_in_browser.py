@@ -7,7 +7,8 @@ from pathlib import Path
 import pytest
 
 from shadowtime.dashboards.report.page import page as report
-from shadowtime.replayer.swf import BUNDLED, prepare, read_swf
+from shadowtime.replayer.swf import BUNDLED, read_swf
+from shadowtime.replayer.workload import prepare
 from tests.browser import Page, browser, require_browser
 from tests.dashboards.recorded_runs import compared, recorded
 

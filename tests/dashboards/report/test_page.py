@@ -18,9 +18,11 @@ import pytest
 from shadowtime.dashboards.report.page import page
 from shadowtime.dashboards.report.statistics import DAY, months, slowdowns
 from shadowtime.dashboards.report.tables import COLUMNS, WASTE
-from shadowtime.replayer.comparison import as_json, carry_out
+from shadowtime.replayer.comparison import carry_out
+from shadowtime.replayer.comparison_json import as_json
 from shadowtime.replayer.records import DecisionLog
-from shadowtime.replayer.swf import BUNDLED, prepare, read_swf
+from shadowtime.replayer.swf import BUNDLED, read_swf
+from shadowtime.replayer.workload import prepare
 from shadowtime.services.catalogue import canonical, configure
 from shadowtime.shared.bounds import MAX_TIME
 from shadowtime.shared.paths import ROOT

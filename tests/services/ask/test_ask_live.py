@@ -17,7 +17,8 @@ import pytest
 
 from shadowtime.replayer.comparison import Plan
 from shadowtime.replayer.embedded import EmbeddedReplay
-from shadowtime.replayer.swf import prepare, read_swf
+from shadowtime.replayer.swf import read_swf
+from shadowtime.replayer.workload import prepare
 from shadowtime.services.ask.questions import Answer
 from shadowtime.services.catalogue import canonical, configure
 from shadowtime.services.pipeline import STAGES

@@ -17,7 +17,8 @@ from typing import Any
 import pytest
 
 from shadowtime.replayer.comparison import Plan
-from shadowtime.replayer.swf import BUNDLED, prepare, read_swf
+from shadowtime.replayer.swf import BUNDLED, read_swf
+from shadowtime.replayer.workload import prepare
 from shadowtime.services.catalogue import configure
 from shadowtime.services.metrics.grafana_live import live_lines
 from shadowtime.services.metrics.import_lines import import_lines

@@ -12,8 +12,9 @@ from numpy.random import PCG64, Generator
 
 from shadowtime.replayer.recorded import Recorded
 from shadowtime.replayer.source import submission
-from shadowtime.replayer.swf import BUNDLED, prepare, read_swf
+from shadowtime.replayer.swf import BUNDLED, read_swf
 from shadowtime.replayer.template_search import told
+from shadowtime.replayer.workload import prepare
 from shadowtime.services.runtime_distribution.remembered_jobs import remembered
 from shadowtime.services.runtime_distribution.template import (
     CHARACTERISTICS,

@@ -5,7 +5,7 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from shadowtime.replayer.machine import Machine
-from shadowtime.replayer.swf import Workload
+from shadowtime.replayer.workload import Workload
 from shadowtime.shared.events import ClusterOpened, JobSubmitted, SchedulingPoint, Start
 from shadowtime.shared.predictions import WalltimeAdjustment
 from shadowtime.shared.reasons import Backfilled, FitsNow

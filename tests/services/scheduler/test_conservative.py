@@ -8,7 +8,7 @@ from hypothesis import strategies as st
 
 from shadowtime.replayer.comparison import Plan
 from shadowtime.replayer.source import DEFAULT_TRAITS, JobTraits
-from shadowtime.replayer.swf import Workload
+from shadowtime.replayer.workload import Workload
 from shadowtime.services.catalogue import configure
 from shadowtime.services.pipeline import STAGES
 from shadowtime.services.scheduler.adjusted_times import planned_times

@@ -8,7 +8,7 @@ from hypothesis import assume, given, settings
 from hypothesis import strategies as st
 
 from shadowtime.replayer.machine import Machine
-from shadowtime.replayer.swf import Workload
+from shadowtime.replayer.workload import Workload
 from shadowtime.services.scheduler.easy_pass import easy_pass, shadow_of
 from shadowtime.services.scheduler.handler import Scheduler
 from shadowtime.services.scheduler.job_table import NEVER

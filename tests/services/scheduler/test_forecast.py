@@ -10,7 +10,8 @@ from hypothesis import strategies as st
 from shadowtime.replayer.embedded import EmbeddedReplay
 from shadowtime.replayer.machine import Machine
 from shadowtime.replayer.recorded import Recorded
-from shadowtime.replayer.swf import BUNDLED, Workload, prepare, read_swf
+from shadowtime.replayer.swf import BUNDLED, read_swf
+from shadowtime.replayer.workload import Workload, prepare
 from shadowtime.services.catalogue import configure
 from shadowtime.services.pipeline import STAGES
 from shadowtime.services.scheduler.handler import Scheduler

@@ -14,7 +14,8 @@ import shadowtime.services.scheduler.outcomes as outcomes
 import shadowtime.services.scheduler.recalibration as recalibration
 from shadowtime.replayer.embedded import EmbeddedReplay
 from shadowtime.replayer.machine import Machine
-from shadowtime.replayer.swf import BUNDLED, Workload, prepare, read_swf
+from shadowtime.replayer.swf import BUNDLED, read_swf
+from shadowtime.replayer.workload import Workload, prepare
 from shadowtime.services.catalogue import configure
 from shadowtime.services.scheduler.attempt import Outcome
 from shadowtime.services.scheduler.handler import Scheduler

@@ -10,7 +10,7 @@ from hypothesis import strategies as st
 
 from shadowtime.replayer.embedded import EmbeddedReplay
 from shadowtime.replayer.machine import Machine
-from shadowtime.replayer.swf import Workload
+from shadowtime.replayer.workload import Workload
 from shadowtime.services.catalogue import configure
 from shadowtime.services.scheduler.candidates import UNITS, Candidates, Rule, evaluate_candidates, in_units
 from shadowtime.services.scheduler.conditioning import conditional

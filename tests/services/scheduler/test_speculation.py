@@ -8,7 +8,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from shadowtime.replayer.comparison import Plan
-from shadowtime.replayer.swf import Workload
+from shadowtime.replayer.workload import Workload
 from shadowtime.services.catalogue import configure
 from shadowtime.services.scheduler.conditioning import conditional
 from shadowtime.services.scheduler.speculation import worthwhile

@@ -11,7 +11,8 @@ from shadowtime.replayer.embedded import EmbeddedReplay
 from shadowtime.replayer.machine import Machine
 from shadowtime.replayer.recorded import Recorded
 from shadowtime.replayer.source import Source
-from shadowtime.replayer.swf import BUNDLED, Workload, prepare, read_swf
+from shadowtime.replayer.swf import BUNDLED, read_swf
+from shadowtime.replayer.workload import Workload, prepare
 from shadowtime.services.catalogue import configure
 from shadowtime.services.scoreboard.calibration import Calibration
 from shadowtime.services.scoreboard.handler import Scoreboard

@@ -5,7 +5,8 @@ from collections.abc import Iterator
 import pytest
 
 from shadowtime.replayer.comparison import Plan
-from shadowtime.replayer.swf import BUNDLED, prepare, read_swf
+from shadowtime.replayer.swf import BUNDLED, read_swf
+from shadowtime.replayer.workload import prepare
 from shadowtime.services.catalogue import configure
 from shadowtime.services.metrics.import_lines import import_lines
 from shadowtime.services.scoreboard.handler import Scoreboard

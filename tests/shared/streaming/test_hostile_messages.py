@@ -19,6 +19,7 @@ from shadowtime.shared.streaming.run_progress import MAX_ATTEMPTS, MAX_FAILURES
 from shadowtime.shared.streaming.settings import Settings
 from shadowtime.shared.streaming.stage_worker import StageWorker
 from shadowtime.shared.streaming.state_store import Transaction
+from shadowtime.shared.streaming.worker_context import WorkerContext
 from shadowtime.shared.streaming.worker_metrics import WorkerMetrics
 from tests.shared.streaming.memory_store import MemoryStore
 from tests.shared.streaming.test_stage_worker import MemoryStream, Message, hand_over, no_sleep
@@ -87,8 +88,12 @@ class Bench:
 
     def again(self) -> None:
         self.metrics = WorkerMetrics(self.stage.name)
-        arguments = (self.stage, self.store, self.stream, self.settings, self.metrics, 1, time.monotonic, no_sleep)
-        self.worker = StageWorker(*arguments)
+        self.worker = self.worker_of(partitions=1)
+
+    def worker_of(self, partitions: int) -> StageWorker:
+        """Return a worker of topics of so many partitions."""
+        with_these = (self.stage, self.store, self.stream, self.settings, self.metrics)
+        return StageWorker(WorkerContext(*with_these, partitions, time.monotonic, no_sleep))
 
     def handle(self, batch: int = 5) -> None:
         async def work() -> None:
@@ -309,7 +314,7 @@ def test_finding_18_a_message_says_only_what_is_its_own_to_say(
 
 def test_finding_09_a_run_lives_where_its_name_says() -> None:
     bench = Bench([])
-    bench.worker = StageWorker(STAGE, bench.store, bench.stream, SETTINGS, bench.metrics, 8, time.monotonic, no_sleep)
+    bench.worker = bench.worker_of(partitions=8)
     value = told("kth/easy", [])[0]  # partition 5 of 8
     asyncio.run(hand_over(bench.worker, [Message(value, 0, b"kth/easy", partition=3)]))
     asyncio.run(hand_over(bench.worker, [Message(value, 0, b"kth/easy", partition=5)]))
@@ -338,7 +343,7 @@ def test_a_run_that_was_never_opened_holds_nothing_up() -> None:
 
 
 def test_runs_in_memory_are_bounded(monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr("shadowtime.shared.streaming.stage_worker.MAX_HELD", 3)
+    monkeypatch.setattr("shadowtime.shared.streaming.held_runs.MAX_HELD", 3)
     runs = [(f"r{number}", told(f"r{number}", HONEST)) for number in range(8)]
     bench = Bench(log_of(*runs))
     bench.handle()
@@ -349,7 +354,7 @@ def test_runs_in_memory_are_bounded(monkeypatch: pytest.MonkeyPatch) -> None:
 
 def test_a_partition_that_comes_back_is_not_told_again(monkeypatch: pytest.MonkeyPatch) -> None:
     """Else each rebalance would publish the last slice of every run there has been."""
-    monkeypatch.setattr("shadowtime.shared.streaming.stage_worker.MAX_HELD", 3)
+    monkeypatch.setattr("shadowtime.shared.streaming.held_runs.MAX_HELD", 3)
     bench = Bench(log_of(*((f"r{number}", told(f"r{number}", HONEST)) for number in range(8))))
     bench.handle()
     for _ in range(3):
@@ -378,7 +383,7 @@ def test_embedded_stages_reject_too() -> None:
 def test_runs_without_a_snapshot_count_by_what_they_have_said(monkeypatch: pytest.MonkeyPatch) -> None:
     """A thousand runs just below their first snapshot would take gigabytes."""
     unsaved = SETTINGS.model_copy(update={"snapshot_every": 10_000})
-    monkeypatch.setattr("shadowtime.shared.streaming.stage_worker.MAX_HELD_BYTES", 5_000)
+    monkeypatch.setattr("shadowtime.shared.streaming.held_runs.MAX_HELD_BYTES", 5_000)
     bench = Bench(log_of(*((f"r{number}", told(f"r{number}", HONEST)) for number in range(8))), settings=unsaved)
     bench.handle()
     assert len(bench.worker._runs) < 8

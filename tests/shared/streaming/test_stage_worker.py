@@ -10,9 +10,10 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from shadowtime.replayer.lublin import generate
+from shadowtime.replayer.generate import generate
 from shadowtime.replayer.machine import Machine
-from shadowtime.replayer.swf import Trace, prepare
+from shadowtime.replayer.swf import Trace
+from shadowtime.replayer.workload import prepare
 from shadowtime.services.pipeline import STAGES
 from shadowtime.shared.errors import BusError
 from shadowtime.shared.events import ClusterClosed, ClusterOpened, Decided, Envelope, Event, JobSubmitted
@@ -20,6 +21,7 @@ from shadowtime.shared.stage import StageRun
 from shadowtime.shared.streaming.settings import Settings
 from shadowtime.shared.streaming.stage_worker import StageWorker
 from shadowtime.shared.streaming.stream import Record
+from shadowtime.shared.streaming.worker_context import WorkerContext
 from shadowtime.shared.streaming.worker_metrics import WorkerMetrics
 from tests.shared.streaming.memory_store import MemoryStore
 
@@ -135,7 +137,8 @@ async def no_sleep(_: float) -> None:
 
 
 def new_worker(store: MemoryStore, stream: MemoryStream) -> StageWorker:
-    return StageWorker(SCHEDULER, store, stream, SETTINGS, WorkerMetrics("scheduler"), 1, time.monotonic, no_sleep)
+    metrics = WorkerMetrics("scheduler")
+    return StageWorker(WorkerContext(SCHEDULER, store, stream, SETTINGS, metrics, 1, time.monotonic, no_sleep))
 
 
 async def hand_over(worker: StageWorker, records: Sequence[Message]) -> None:

@@ -11,9 +11,9 @@ import pytest
 from aiohttp import web
 
 from shadowtime.services import command_line as commands
+from shadowtime.services.ask import answers
 from shadowtime.services.ask import http as ask
-from shadowtime.services.ask import questions as answers
-from shadowtime.services.ask.questions import Answers
+from shadowtime.services.ask.answers import Answers
 from shadowtime.services.live import page as live
 from shadowtime.services.live.page import LivePage
 from shadowtime.services.live.view import LiveRuns

@@ -1,4 +1,4 @@
-"""Follow a topic beside the pipeline: from where one stopped, or only what comes from now on."""
+"""Follow a topic beside the pipeline: all of it, only what comes from now on, or from where one stopped."""
 
 import asyncio
 import logging
@@ -10,7 +10,7 @@ from typing import Any, Self
 from aiokafka import AIOKafkaConsumer, TopicPartition
 from aiokafka.errors import KafkaError
 
-from shadowtime.shared.errors import reason_of
+from shadowtime.shared.errors import BusError, reason_of
 from shadowtime.shared.streaming import bus
 from shadowtime.shared.streaming.settings import Settings
 
@@ -24,7 +24,7 @@ Offsets = dict[Any, int]
 
 
 class _Follower:
-    """What both kinds have in common; use it as an asynchronous context."""
+    """What both kinds have in common; an asynchronous context that raises `BusError` if Kafka cannot be used."""
 
     def __init__(self, settings: Settings, topic: str, consumer: AIOKafkaConsumer) -> None:
         self._settings = settings
@@ -33,8 +33,7 @@ class _Follower:
 
     async def __aenter__(self) -> Self:
         try:
-            await bus.prepare_topics(self._settings)
-            await self._consumer.start()
+            await self._begin()
         except BaseException as error:
             await self._consumer.stop()
             if isinstance(error, KafkaError | OSError):
@@ -47,14 +46,57 @@ class _Follower:
     ) -> None:
         await self._consumer.stop()
 
-    async def next_batch(self, most: int, patience: float) -> Sequence[Any]:
-        """Return up to so many records, in order of each partition; none if none came within `patience` seconds."""
+    async def _begin(self) -> None:
+        await self._consumer.start()
+
+    async def next_batch(self, most: int, seconds: float) -> Sequence[Any]:
+        """Return up to so many records, in order of each partition; none if none came within so many seconds.
+
+        Raises
+        ------
+        KafkaError
+            If Kafka does not give them; while it is away there are just none.
+        """
+        found = await self._consumer.getmany(timeout_ms=int(1000 * seconds), max_records=most)
+        return [record for records in found.values() for record in records]
+
+    async def try_next_batch(self, most: int, seconds: float) -> Sequence[Any]:
+        """Return what `next_batch` does; none if Kafka does not give them, which a remark tells of."""
         try:
-            found = await self._consumer.getmany(timeout_ms=int(1000 * patience), max_records=most)
+            return await self.next_batch(most, seconds)
         except KafkaError as error:
             log.warning("%s: %s; trying again", self._topic, reason_of(error))
             return []
-        return [record for records in found.values() for record in records]
+
+    def behind(self, place: TopicPartition, offset: int) -> int:
+        """Return how many records are known to lie in a partition from an offset on."""
+        return max(0, (self._consumer.highwater(place) or 0) - offset)
+
+
+class TopicFollower(_Follower):
+    """Every partition of a topic from its beginning or its end on, outside any group: nothing is remembered.
+
+    Raises `BusError` also if the topic does not exist.
+    """
+
+    def __init__(self, settings: Settings, topic: str, *, beginning: bool = False) -> None:
+        super().__init__(settings, topic, bus.reader(settings))
+        self._beginning = beginning
+
+    async def _begin(self) -> None:
+        partitions = await bus.partitions_of(self._settings, self._topic)
+        if not partitions:
+            raise BusError(
+                f"Kafka at {self._settings.kafka_bootstrap} has no topic {self._topic!r}; "
+                "start a worker or a replay first"
+            )
+        await super()._begin()
+        self._consumer.assign([TopicPartition(self._topic, number) for number in range(partitions)])
+        await (self._consumer.seek_to_beginning() if self._beginning else self.skip())
+
+    async def skip(self) -> None:
+        """Go to the end of the topic: what lies before is given up."""
+        await self._consumer.seek_to_end()
 
 
 class GroupFollower(_Follower):
@@ -103,22 +145,4 @@ class GroupFollower(_Follower):
 
     def lag(self, positions: Offsets) -> int:
         """Return how many records are known to lie ahead of these positions."""
-        return sum(max(0, (self._consumer.highwater(place) or 0) - at) for place, at in positions.items())
-
-
-class TailFollower(_Follower):
-    """Outside any group; begins at the end of the topic and remembers nothing."""
-
-    def __init__(self, settings: Settings, topic: str) -> None:
-        super().__init__(settings, topic, bus.reader(settings))
-
-    async def __aenter__(self) -> Self:
-        await super().__aenter__()
-        partitions = await bus.partitions_of(self._settings, self._topic)
-        self._consumer.assign([TopicPartition(self._topic, number) for number in range(partitions)])
-        await self.skip()
-        return self
-
-    async def skip(self) -> None:
-        """Go to the end of the topic: what lies before is given up."""
-        await self._consumer.seek_to_end()
+        return sum(self.behind(place, offset) for place, offset in positions.items())

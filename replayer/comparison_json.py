@@ -1,0 +1,93 @@
+"""The results of a comparison as JSON, as `--json` gives them and the report reads them."""
+
+from collections.abc import Mapping, Sequence
+from typing import Any
+
+from shadowtime.replayer.comparison import Result
+
+
+def as_json(results: Sequence[Result], rewritten: Mapping[str, str] | None = None) -> dict[str, Any]:
+    """Return the results of one trace as `--json` gives them; times in seconds, shares in 0 to 1.
+
+    `rewritten` tells what was done to the trace or to the way it was replayed before a plan was made.
+    """
+    plan = results[0].plan
+    workload = plan.workload
+    schedules = results[:1] if plan.mode == "recorded" else results  # the recorded one is the same in every pass
+    return {
+        "trace": workload.name,
+        "cluster": plan.cluster,
+        "processors": workload.processors,
+        "jobs": len(workload),
+        "skipped": workload.skipped,
+        "aligned": workload.aligned,
+        "settings": {
+            "mode": plan.mode,
+            **(rewritten or {}),
+            "wait_bound": plan.wait_bound,
+            "seed": plan.seed,
+            "capacity": [[change.time, change.processors] for change in plan.capacity],
+            "restartable": plan.traits.restartable,
+            "moldable": plan.traits.moldable,
+            "speedup": None if plan.traits.speedup is None else plan.traits.speedup.model_dump(),
+        },
+        "policies": [_policy_row(result) for result in schedules],
+        "run_time_predictions": [
+            {"predictor": result.plan.configuration.runtime} | result.scores.run_time.model_dump() for result in results
+        ],
+        "walltime_adjustments": [
+            {"scheme": result.plan.configuration.adjustment} | result.scores.adjustment.model_dump()
+            for result in results
+        ],
+        "wait_bounds": [row for result in schedules for row in wait_bound_rows(result)],
+        "wait_forecasts": [
+            {"policy": result.plan.label, "runtime": result.plan.configuration.runtime}
+            | result.scores.wait_forecast.model_dump()
+            for result in results
+            if result.scores.wait_forecast
+        ],
+    }
+
+
+def _policy_row(result: Result) -> dict[str, Any]:
+    plan, calibration = result.plan, result.scores.calibration
+    return (
+        {
+            "policy": plan.label,
+            "runtime": plan.configuration.runtime,
+            "adjustment": plan.configuration.adjustment,
+        }
+        | result.scores.policy.model_dump(exclude={"jobs"})
+        | {
+            "elapsed_seconds": round(result.elapsed_seconds, 3),
+            "cpu_seconds": round(result.cpu_seconds, 3),
+            "calibration": calibration.model_dump() if calibration else None,
+        }
+    )
+
+
+def wait_bound_rows(result: Result) -> list[dict[str, Any]]:
+    """Return one row per queue and grouping, the cluster as a whole first; times in seconds."""
+    scores, seconds = result.scores.wait_bounds, result.wait_bound_seconds
+    plain = {(each.queue, each.quantile): each.over_rms for each in scores if each.grouping == "plain"}
+    rows = []
+    for each in scores:
+        over_rms = plain.get((each.queue, each.quantile))
+        rows.append(
+            {
+                "queue": "all" if each.queue is None else each.queue,
+                "grouping": each.grouping,
+                "quantile": each.quantile,
+                "confidence": each.confidence,
+                "predictions": each.predictions,
+                "coverage": each.coverage,
+                "over_rms": each.over_rms,
+                "ratio_to_plain": over_rms / each.over_rms if over_rms is not None and each.over_rms else None,
+                "seconds": None if seconds is None else round(seconds, 3),
+                "without": each.without,
+                "windows": each.windows,
+                "windows_within": each.windows_within,
+                "policy": result.plan.label,
+            }
+        )
+    return rows

@@ -1,0 +1,111 @@
+"""What a comparison leaves: files, and tables on standard output."""
+
+import sys
+from collections.abc import Iterator, Mapping, Sequence
+from contextlib import ExitStack, contextmanager
+from dataclasses import dataclass, fields
+from pathlib import Path
+from typing import Any, BinaryIO, TypeVar
+
+import orjson
+from rich.console import Console
+
+from shadowtime.dashboards.report.page import page
+from shadowtime.replayer.comparison import Plan, Result
+from shadowtime.replayer.comparison_table import comparison_table, forecast_table, prediction_table, wait_bound_table
+from shadowtime.replayer.embedded import Observer
+from shadowtime.replayer.output import STANDARD_OUTPUT, result_file
+from shadowtime.replayer.records import DecisionLog, Schedule
+from shadowtime.replayer.run_record import RunRecord
+from shadowtime.shared.errors import SettingsError
+
+Each = TypeVar("Each")
+
+
+@dataclass(frozen=True)
+class Targets:
+    """Where results go; None for those that nobody wants."""
+
+    decisions: Path | None = None
+    schedule: Path | None = None
+    json: Path | None = None
+    report: Path | None = None
+
+    @property
+    def all(self) -> Mapping[str, Path | None]:
+        """Return all of them by name."""
+        return {each.name: getattr(self, each.name) for each in fields(self)}
+
+    @property
+    def take_standard_output(self) -> bool:
+        """Whether one of them is standard output."""
+        return Path(STANDARD_OUTPUT) in self.all.values()
+
+    def require_usable(self, *, one_run: bool, side_by_side: bool) -> None:
+        """Raise `SettingsError` if one place is to take two results, or the records of several runs."""
+        if not one_run and (self.schedule is not None or (self.decisions is not None and side_by_side)):
+            raise SettingsError("--schedule and --decisions record one run here: name one trace and one policy")
+        wanted = [path for path in (self.json, self.schedule, self.decisions, self.report) if path is not None]
+        if len(set(wanted)) < len(wanted):
+            raise SettingsError(f"two results cannot go to one place: {', '.join(map(str, wanted))}")
+
+
+class ResultFiles:
+    """The files of results, open; `observers` has of each plan those that gather what is to be written."""
+
+    def __init__(self, files: Mapping[str, BinaryIO | None], plans: Sequence[Plan]) -> None:
+        self._files = files
+        self._schedule = Schedule()
+        self._records = [] if files["report"] is None else [RunRecord(plan) for plan in plans]
+        of_all: list[Observer] = [] if files["decisions"] is None else [DecisionLog(files["decisions"])]
+        if files["schedule"] is not None:
+            of_all.append(self._schedule)
+        records: Sequence[list[Observer]] = [[record] for record in self._records] or [[]] * len(plans)
+        self.observers = [[*of_all, *record] for record in records]
+
+    def write(self, documents: Sequence[Mapping[str, Any]]) -> None:
+        """Write what is known once all plans are carried out; a document has the scores of the runs of a cluster."""
+        if (schedule := self._files["schedule"]) is not None:
+            self._schedule.write(schedule)
+        if (json := self._files["json"]) is not None:
+            whole = documents if len(documents) > 1 else documents[0]
+            json.write(orjson.dumps(whole, option=orjson.OPT_INDENT_2 | orjson.OPT_APPEND_NEWLINE))
+        if (report := self._files["report"]) is not None:
+            report.write(page(documents, sys.argv[1:], in_parts(self._records, len(documents))).encode())
+
+
+@contextmanager
+def result_files(targets: Targets, plans: Sequence[Plan]) -> Iterator[ResultFiles]:
+    """Open every file of results before the work begins; they are there only if all went well."""
+    with ExitStack() as stack:
+        yield ResultFiles(
+            {
+                name: None if path is None else stack.enter_context(result_file(path))
+                for name, path in targets.all.items()
+            },
+            plans,
+        )
+
+
+def in_parts(items: Sequence[Each], count: int) -> list[Sequence[Each]]:
+    """Return so many parts of equal length, in order.
+
+    >>> in_parts("abcdef", 3)
+    ['ab', 'cd', 'ef']
+    """
+    size = len(items) // count
+    return [items[first : first + size] for first in range(0, len(items), size)]
+
+
+def print_tables(by_cluster: Sequence[Sequence[Result]]) -> None:
+    """Print what there is to compare of each cluster."""
+    for results in by_cluster:
+        plan = results[0].plan
+        if plan.mode == "closed":
+            tables = [comparison_table]
+        else:
+            tables = [prediction_table, *[wait_bound_table] * plan.bounds_waits]
+        if any(result.scores.wait_forecast for result in results):
+            tables.append(forecast_table)
+        for table in tables:
+            Console(highlight=False).print(table(results))

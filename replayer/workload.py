@@ -1,0 +1,187 @@
+"""The jobs of a log that a replay uses, on a machine of a size."""
+
+from collections.abc import Iterator, Mapping
+from dataclasses import dataclass, fields
+from types import MappingProxyType
+from typing import Literal, get_args
+
+import numpy as np
+from numpy.typing import NDArray
+
+from shadowtime.replayer.swf import FIELDS, Trace
+from shadowtime.shared.errors import SettingsError, TraceError
+from shadowtime.shared.message import MAX_DURATION
+
+MAX_MACHINE = 10_000_000
+
+YEAR_2000 = 946_684_800
+"""Stores of time series do not reach back to 1970."""
+
+Oversized = Literal["drop", "align"]
+Requests = Literal["as-logged", "actual", "doubled"]
+
+
+@dataclass(frozen=True, slots=True)
+class Job:
+    """One job of a trace; times in seconds, None where the log does not say.
+
+    `processors` is what was requested if that is positive, else what was allocated
+    (docs/algorithms.md#processors). As in the log, a `run_time` may be longer than the `requested_time`, and a
+    `wait_time` negative.
+    """
+
+    job_number: int
+    submit_time: int
+    wait_time: int | None
+    run_time: int
+    requested_time: int
+    processors: int
+    user_id: int | None
+    group_id: int | None
+    executable_number: int | None
+    queue_number: int | None
+    partition_number: int | None
+    status: int | None
+
+
+@dataclass(frozen=True, slots=True, eq=False)
+class Workload:
+    """The jobs that a replay uses, in order of submit time and job number, as a sequence of `Job`.
+
+    `columns` has one read-only int64 array of shape (n,) per field of `Job`, -1 where unknown: about 100
+    bytes a job. `skipped` counts the jobs left out by reason, `aligned` those cut to the machine's size.
+    `unix_start_time` is the time of the log's second 0 in seconds of Unix, where its header tells.
+    """
+
+    name: str
+    processors: int
+    columns: Mapping[str, NDArray[np.int64]]
+    skipped: dict[str, int]
+    aligned: int
+    unix_start_time: int | None = None
+
+    def __len__(self) -> int:
+        return len(self.columns["job_number"])
+
+    def __getitem__(self, index: int) -> Job:
+        return _job([int(column[index]) for column in self.columns.values()])
+
+    def __iter__(self) -> Iterator[Job]:
+        for start in range(0, len(self), 4096):  # in blocks: fast, yet never all jobs as objects at once
+            block = [column[start : start + 4096].tolist() for column in self.columns.values()]
+            yield from map(_job, map(list, zip(*block, strict=True)))
+
+
+def prepare(
+    trace: Trace,
+    processors: int | None = None,
+    *,
+    oversized: Oversized = "drop",
+    requests: Requests = "as-logged",
+    limit: int | None = None,
+) -> Workload:
+    """Return the jobs of a trace that can be replayed on a machine.
+
+    Parameters
+    ----------
+    trace : Trace
+        The log.
+    processors : int, optional
+        Size of the machine; the one of the log's header by default.
+    oversized : {"drop", "align"}
+        Whether jobs larger than the machine are left out or cut to its size.
+    requests : {"as-logged", "actual", "doubled"}
+        `actual`: each job requests its run time. `doubled`: twice its request, for the same work. Both first
+        cut the run time at the request, as the machine does in any case (docs/algorithms.md#end-at-the-limit).
+    limit : int, optional
+        Keep this many jobs, the earliest submitted.
+
+    Raises
+    ------
+    TraceError
+        If the log does not say how large its machine was, or no job is left.
+    SettingsError
+        If an option is out of its range.
+
+    Examples
+    --------
+    >>> row = dict.fromkeys(FIELDS, -1) | {"submit_time": 5, "run_time": 60, "requested_time": 90}
+    >>> rows = [row | {"job_number": size, "allocated_processors": size} for size in (2, 16)]
+    >>> trace = Trace("two", {"MaxProcs": "8"}, np.array([list(row.values()) for row in rows]))
+    >>> workload = prepare(trace)
+    >>> [(job.processors, job.user_id) for job in workload], workload.skipped
+    ([(2, None)], {'larger than the machine': 1})
+
+    References
+    ----------
+    docs/algorithms.md#jobs-left-out (aligning: Nissimov 2007, section 5).
+    """
+    for option, value, known in (("oversized", oversized, Oversized), ("requests", requests, Requests)):
+        if value not in get_args(known):
+            msg = f"{option} {value!r}: not one of {', '.join(get_args(known))}"
+            raise SettingsError(msg)
+    if limit is not None and limit <= 0:
+        msg = f"jobs {limit}: a replay needs at least 1"
+        raise SettingsError(msg)
+    machine = trace.processors if processors is None else processors
+    if machine is None:
+        msg = f"{trace.name}: its header has neither MaxProcs nor MaxNodes; give --processors"
+        raise TraceError(msg)
+    if machine <= 0:
+        msg = f"processors {machine}: a machine has at least 1"
+        raise SettingsError(msg)
+    if machine > MAX_MACHINE:
+        msg = f"processors {machine}: at most {MAX_MACHINE} are taken"
+        raise SettingsError(msg)
+
+    logged = dict(zip(FIELDS, trace.table.T, strict=True))
+    requested = logged["requested_processors"]
+    size = np.where(requested > 0, requested, logged["allocated_processors"])
+    run_time, requested_time = logged["run_time"], logged["requested_time"]
+    too_large = size > machine
+    reasons = {
+        "submit time negative": logged["submit_time"] < 0,
+        "no processors": size <= 0,
+        "run time not positive": run_time <= 0,
+        "no request": requested_time <= 0,
+        f"longer than {MAX_DURATION} s": np.maximum(run_time, requested_time) > MAX_DURATION // 2,
+    }
+    if oversized == "drop":
+        reasons["larger than the machine"] = too_large
+    kept = np.flatnonzero(~np.logical_or.reduce(list(reasons.values())))[:limit]
+    seen = len(size) if limit is None or len(kept) < limit else int(kept[-1]) + 1
+    uncounted = np.ones(seen, dtype=bool)
+    skipped: dict[str, int] = {}
+    for reason, applies in reasons.items():  # a job is counted under its first reason only
+        if count := int(np.count_nonzero(uncounted & applies[:seen])):
+            skipped[reason] = count
+        uncounted &= ~applies[:seen]
+    if not len(kept):
+        counts = ", ".join(f"{count} {reason}" for reason, count in skipped.items())
+        msg = f"{trace.name}: no job left to replay on {machine} processors; skipped: {counts}"
+        raise TraceError(msg)
+
+    if requests == "actual":
+        requested_time = np.minimum(run_time, requested_time)
+    elif requests == "doubled":
+        run_time, requested_time = np.minimum(run_time, requested_time), 2 * requested_time
+    logged |= {
+        "processors": np.minimum(size, machine),
+        "run_time": run_time,
+        "requested_time": requested_time,
+    }
+    columns = {field.name: logged[field.name][kept] for field in fields(Job)}
+    for column in columns.values():
+        column.setflags(write=False)
+    aligned = int(np.count_nonzero(too_large[kept]))
+    return Workload(trace.name, machine, MappingProxyType(columns), skipped, aligned, trace.unix_start_time)
+
+
+def _job(row: list[int]) -> Job:
+    job_number, submit_time, wait_time, run_time, requested_time, processors, *labels = row
+    known = map(_known, labels)
+    return Job(job_number, submit_time, _known(wait_time), run_time, requested_time, processors, *known)
+
+
+def _known(value: int) -> int | None:
+    return None if value == -1 else value

@@ -1,0 +1,56 @@
+"""Where results go, and what is made of several clusters."""
+
+import json
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+from shadowtime.replayer.comparison import carry_out
+from shadowtime.replayer.comparison_json import as_json
+from shadowtime.replayer.results import Targets, in_parts, result_files
+from shadowtime.shared.errors import SettingsError
+from tests.replayer.small_logs import generated, plan_of
+
+SOMEWHERE = Path("a")
+
+
+@pytest.mark.parametrize(
+    ("targets", "one_run", "side_by_side", "reason"),
+    [
+        (Targets(json=SOMEWHERE, report=SOMEWHERE), True, False, "^two results cannot go to one place: a, a$"),
+        (Targets(schedule=SOMEWHERE), False, False, "record one run"),
+        (Targets(decisions=SOMEWHERE), False, True, "record one run"),
+    ],
+)
+def test_what_cannot_be_told_apart_is_refused(targets: Targets, one_run: bool, side_by_side: bool, reason: str) -> None:
+    with pytest.raises(SettingsError, match=reason):
+        targets.require_usable(one_run=one_run, side_by_side=side_by_side)
+
+
+def test_decisions_of_runs_one_after_another_are_one_log() -> None:
+    Targets(decisions=SOMEWHERE).require_usable(one_run=False, side_by_side=False)
+
+
+def test_every_file_is_there_in_the_end_and_none_before(tmp_path: Path) -> None:
+    targets = Targets(*(tmp_path / name for name in ("decisions", "schedule", "json", "report")))
+    plans = [plan_of(generated(jobs=20)), plan_of(generated(jobs=20), "fcfs")]
+    with result_files(targets, plans) as files:
+        results = [carry_out(plan, those) for plan, those in zip(plans, files.observers, strict=True)]
+        files.write([as_json(results)])
+        assert not any(path.exists() for path in targets.all.values() if path is not None)
+    assert sorted(each.name for each in tmp_path.iterdir()) == sorted(targets.all)
+    document: Any = json.loads((tmp_path / "json").read_bytes())
+    assert [row["policy"] for row in document["policies"]] == ["easy", "fcfs"]
+    assert (tmp_path / "decisions").read_bytes().count(b'"ClusterOpened"') == 2
+
+
+def test_nothing_is_gathered_for_what_nobody_wants() -> None:
+    plans = [plan_of(generated(jobs=20))] * 2
+    with result_files(Targets(), plans) as files:
+        assert files.observers == [[], []]
+        files.write([])
+
+
+def test_of_each_cluster_its_own_runs() -> None:
+    assert in_parts([1, 2, 3, 4, 5, 6], 2) == [[1, 2, 3], [4, 5, 6]]
