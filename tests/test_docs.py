@@ -191,6 +191,21 @@ def test_a_command_on_the_stream_runs(kafka: Kafka, redis_server: Redis, logs: P
             call.result()
 
 
+@pytest.mark.parametrize(
+    "code",
+    [
+        code
+        for page in PAGES.values()
+        for code in re.findall(r"```python\n(.*?)```", page, re.DOTALL)
+        if "asyncio" not in code
+    ],
+    ids=lambda code: code.splitlines()[0][:80],
+)
+def test_python_runs(code: str) -> None:
+    """The subscriber is run by tests/test_readme.py."""
+    exec(code, {})
+
+
 @pytest.mark.parametrize("words", commands("make"), ids=named)
 def test_make_knows_its_targets(words: tuple[str, ...]) -> None:
     subprocess.run(["make", "--dry-run", *words[1:]], cwd=ROOT, capture_output=True, check=True)
