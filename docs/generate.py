@@ -161,7 +161,7 @@ OPTIONS = {
 }
 
 
-def spec() -> str:
+def specs() -> str:
     """Return the page of all that a SPEC can name."""
     parts = [
         "A SPEC names a policy, predictor, adjuster or bounder and its keys: `NAME`, `NAME:key=value,key=value` or "
@@ -244,7 +244,7 @@ def settings() -> str:
 
 def pages() -> dict[str, str]:
     """Return the text of every page by the name of its file."""
-    return {"commands.md": commands(), "spec.md": spec(), "metrics.md": metrics(), "settings.md": settings()}
+    return {"commands.md": commands(), "specs.md": specs(), "metrics.md": metrics(), "settings.md": settings()}
 
 
 if __name__ == "__main__":

@@ -30,7 +30,7 @@ from tests.benchmarks.__main__ import BENCHMARKS
 from tests.parity.workers import Workers
 from tests.patience import PATIENCE
 
-HISTORY = {"CHANGELOG.md", "PAPERS.md"}
+HISTORY = {"CHANGELOG.md"}
 PAGES = {
     path.relative_to(ROOT).as_posix(): path.read_text()
     for path in [*ROOT.glob("*.md"), *(ROOT / "docs").rglob("*.md")]
