@@ -23,7 +23,7 @@ from shadowtime.shared.spec import as_text
 from shadowtime.shared.streaming.settings import Settings
 from shadowtime.stack.command_line import app as stack
 
-FOLDER = ROOT / "docs" / "reference"
+FOLDER = Path(__file__).parent / "reference"
 HEAD = "<!-- Written by docs/generate.py; what stands here is changed in the code. -->\n"
 
 COMMAND_LINES = {
