@@ -8,7 +8,7 @@ PIP    := $(BIN)/python -m pip install --quiet --disable-pip-version-check
 WHEELS := --only-binary :all:
 LOCK   := --quiet --universal --python-version 3.11 --generate-hashes $(WHEELS) --emit-build-options
 
-.PHONY: setup run test gates busy check bench stack stack-down up down pin lock sbom format clean
+.PHONY: setup run test gates busy check docs bench stack stack-down up down pin lock sbom format clean
 
 setup: $(READY)
 
@@ -40,6 +40,10 @@ check: $(READY)
 	$(BIN)/ruff check .
 	$(BIN)/ruff format --check .
 	$(BIN)/mypy
+	$(MAKE) docs
+
+docs: $(READY)
+	NO_MKDOCS_2_WARNING=1 $(BIN)/mkdocs build --strict --quiet
 
 bench: $(READY)
 	$(BIN)/python -m tests.benchmarks
@@ -72,4 +76,4 @@ sbom: $(READY)
 	$(BIN)/python -m shadowtime.stack.sbom sbom.cdx.json
 
 clean:
-	rm -rf $(VENV) report.html sbom.cdx.json
+	rm -rf $(VENV) site report.html sbom.cdx.json

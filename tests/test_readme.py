@@ -1,4 +1,4 @@
-"""What the README tells is true: its subscriber runs, and its commands and options exist."""
+"""The subscriber that README shows runs; its commands are tried in tests/test_docs.py."""
 
 import asyncio
 import os
@@ -50,26 +50,3 @@ def subscribe(kafka: Kafka) -> None:
 def test_the_subscriber_has_ten_lines() -> None:
     (code,) = re.findall(r"```python\n(.*?)```", README, re.DOTALL)
     assert len([line for line in code.splitlines() if line]) <= 10
-
-
-def test_make_targets_exist() -> None:
-    targets = set(re.findall(r"^([a-z-]+):", (ROOT / "Makefile").read_text(), re.MULTILINE))
-    assert set(re.findall(r"\bmake ([a-z-]+)", README)) <= targets
-
-
-def test_options_exist() -> None:
-    shown = ""
-    for command in (
-        ["replayer"],
-        ["replayer.generate"],
-        ["services", "watch"],
-        ["services", "live"],
-        ["services", "ask"],
-    ):
-        call = [sys.executable, "-m", *command, "--help"]
-        shown += subprocess.run(
-            call, cwd=ROOT, capture_output=True, text=True, check=True, env={"COLUMNS": "200"}
-        ).stdout
-    told = set(re.findall(r"`(--[a-z-]+)", README))
-    assert told
-    assert {option for option in told if option not in shown} == set()

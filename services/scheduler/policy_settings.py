@@ -39,7 +39,9 @@ class PolicySettings(SpecSettings):
 
     queue: bool = unless_default(True, "the queue is ordered by adjusted requests, where run times order it")
     candidates: bool = unless_default(True, "a candidate for backfilling is taken to run for its adjusted request")
-    running: bool = unless_default(False, "and so is a running job; past it, for five minutes more each time")
+    running: bool = unless_default(
+        False, "a running job is taken to run for its adjusted request; past it, for five minutes more each time"
+    )
     distribution: Literal["limit", "prior", "ignore"] = unless_default(
         "limit",
         "to a policy that weighs distributions an adjusted request is their upper end, reweighs them, or is nothing",

@@ -1,0 +1,253 @@
+"""Write the pages of docs/reference/ from the code: `python docs/generate.py`."""
+
+import types
+from collections.abc import Iterable, Iterator, Sequence
+from pathlib import Path
+from typing import Any, Literal, Union, get_args, get_origin
+
+import typer
+from pydantic.fields import FieldInfo
+
+from shadowtime.__main__ import GROUPS
+from shadowtime.dashboards.command_line import app as dashboards
+from shadowtime.replayer import lublin, template_search
+from shadowtime.replayer.command_line import compare
+from shadowtime.services.catalogue import DEFAULTS, REGISTRIES
+from shadowtime.services.command_line import app as services
+from shadowtime.services.command_line import workers
+from shadowtime.services.scheduler.policies import BEST
+from shadowtime.shared.command_line import application
+from shadowtime.shared.metric_names import METRICS, RESULTS, RUN, Metric
+from shadowtime.shared.paths import ROOT
+from shadowtime.shared.spec import as_text
+from shadowtime.shared.streaming.settings import Settings
+from shadowtime.stack.command_line import app as stack
+
+FOLDER = Path(__file__).parent / "reference"
+HEAD = "<!-- Written by docs/generate.py; what stands here is changed in the code. -->\n"
+
+COMMAND_LINES = {
+    "replay": application(compare),
+    "generate": application(lublin.command),
+    "search-templates": application(template_search.command),
+    "serve": workers,
+    "stack": stack,
+    "dashboards": dashboards,
+}
+"""Command lines of their own; all other sub-commands are those of `services`."""
+
+
+def command_of(name: str) -> Any:
+    """Return the command, or the group of commands, that `shadowtime NAME` runs."""
+    if name in COMMAND_LINES:
+        return typer.main.get_command(COMMAND_LINES[name])
+    group: Any = typer.main.get_command(services)
+    return group.commands[name]
+
+
+def table(head: Sequence[str], rows: Iterable[Sequence[str]]) -> str:
+    """Return a table in Markdown."""
+    return "\n".join(f"| {' | '.join(line)} |" for line in (head, ["---"] * len(head), *rows)) + "\n"
+
+
+def sentence(text: str) -> str:
+    """Return a text as a sentence in one paragraph of Markdown."""
+    text = " ".join(text.split()).replace("<", "&lt;").replace("[", r"\[")
+    first = text.partition(" ")[0].rstrip(",;")
+    begun = text[:1].upper() + text[1:] if first.isalpha() else text
+    return begun + ("" if text.endswith((".", "?", "…")) else ".")
+
+
+def values(annotation: Any, metadata: Iterable[Any] = ()) -> str:
+    """Return what a value may be: its type, or all values there are, and its bounds."""
+    bounds = {
+        name: bound
+        for each in metadata
+        for name in ("ge", "gt", "le", "lt")
+        if (bound := getattr(each, name, None)) is not None
+    }
+    if get_origin(annotation) is Literal:
+        return ", ".join(f"`{each}`" for each in get_args(annotation))
+    if get_origin(annotation) in (Union, types.UnionType):
+        return " or ".join(values(each, metadata) for each in get_args(annotation) if each is not type(None))
+    if annotation is bool:
+        return "`yes`, `no`"
+    name = {int: "whole number", float: "number", str: "text"}.get(annotation, "")
+    name = name or {"Path": "file", "SecretStr": "secret"}[annotation.__name__]
+    words = {"ge": "at least", "gt": "above", "le": "at most", "lt": "below"}
+    told = [f"{words[each]} {bound:,}".removesuffix(".0") for each, bound in sorted(bounds.items())]
+    return ", ".join([name, *told])
+
+
+def page(title: str, *parts: str) -> str:
+    """Return a whole page."""
+    return "\n".join([HEAD, f"# {title}\n", *parts])
+
+
+def commands() -> str:
+    """Return the page of all commands."""
+    parts = [
+        "`shadowtime COMMAND --help` tells the same on a terminal. A mistake on the command line is one line that "
+        "names the option, with status 2; Ctrl-C ends with 130.\n"
+    ]
+    for group, names in GROUPS.items():
+        parts.append(f"## {group}\n")
+        for name in names:
+            parts.extend(command_parts(f"shadowtime {name}", command_of(name)))
+    return page("Commands", *parts)
+
+
+def command_parts(path: str, command: Any) -> Iterator[str]:
+    """Yield what the page says of a command, or of each command of a group."""
+    inner = getattr(command, "commands", None)
+    if inner is not None:
+        for name, each in inner.items():
+            yield from command_parts(f"{path} {name}", each)
+        return
+    arguments = [each for each in command.params if each.param_type_name == "argument"]
+    options = [each for each in command.params if each.param_type_name == "option"]
+    yield f"### {path}\n"
+    yield sentence(command.help) + "\n"
+    words = [path, *(spelled(each).strip("`") for each in arguments), *["[OPTIONS]"] * bool(options)]
+    yield f"```text\n{' '.join(words)}\n```\n"
+    if arguments or options:
+        rows = [(spelled(each), shown(each), sentence(each.help or "")) for each in (*arguments, *options)]
+        yield table(("", "default", "meaning"), rows)
+    if command.epilog:
+        yield "Takes every [setting](settings.md) as a flag, too.\n"
+
+
+def spelled(parameter: Any) -> str:
+    """Return an argument or option as one writes it."""
+    if parameter.param_type_name == "argument":
+        return f"`{parameter.metavar or parameter.name.upper()}`"
+    names = ", ".join(f"`{each}`" for each in parameter.opts)
+    if parameter.is_flag:
+        return names
+    annotation = parameter.type_descriptor.annotation
+    if get_origin(annotation) is Literal:
+        return f"{names} {values(annotation)}".replace(", `", " or `")
+    words = parameter.metavar or {int: "N", float: "NUMBER"}.get(annotation, "FILE")
+    return f"{names} {' or '.join(f'`{word}`' for word in words.split('|'))}"
+
+
+def shown(parameter: Any) -> str:
+    """Return the default of an argument or option."""
+    if parameter.required:
+        return "required"
+    default = parameter.default
+    if isinstance(default, Path) and default.is_relative_to(ROOT):
+        default = default.relative_to(ROOT)
+    return "" if default is None or default is False else f"`{default}`"
+
+
+def key_row(name: str, field: FieldInfo) -> tuple[str, ...]:
+    """Return what the table of keys says of one."""
+    default = f"`{as_text(field.default)}`"
+    return f"`{name}`", default, values(field.annotation, field.metadata), sentence(field.description or "")
+
+
+KEYS = ("key", "default", "values", "meaning")
+
+OPTIONS = {
+    "policy": ("Policies", "--policy", "Which waiting jobs start, and when."),
+    "runtime": ("Predictors of run times", "--runtime, or `runtime=` of a policy", "How long a job will run."),
+    "adjustment": (
+        "Adjusters of requests",
+        "--adjustment, or `adjustment=` of a policy",
+        "How much of its requested time a job will use.",
+    ),
+    "wait-bound": ("Bounders of waits", "--wait-bound", "How long a job will wait at most."),
+}
+
+
+def specs() -> str:
+    """Return the page of all that a SPEC can name."""
+    parts = [
+        "A SPEC names a policy, predictor, adjuster or bounder and its keys: `NAME`, `NAME:key=value,key=value` or "
+        "`NAME(key=value,key=value)`. A value may be a SPEC in parentheses: `easy:adjustment=percentile(key=user)`. "
+        "Every run records its SPECs with all keys spelled out. On a terminal: `shadowtime replay --list NAME`.\n"
+    ]
+    for option, registry in REGISTRIES.items():
+        title, flags, meaning = OPTIONS[option]
+        flag, comma, rest = flags.partition(",")
+        parts.append(f"## {title}\n")
+        parts.append(f"`{flag}`{comma}{rest}: {meaning[0].lower()}{meaning[1:]} The default is `{DEFAULTS[option]}`.\n")
+        classes = dict(sorted(registry.classes.items()))
+        with_keys = [each.Settings.model_fields for each in classes.values() if each.Settings.model_fields]
+        common = {
+            name: field
+            for name, field in with_keys[0].items()
+            if all(name in each and repr(each[name]) == repr(field) for each in with_keys)
+        }
+        if option == "policy":
+            parts.append(f"`best` is what the project recommends: `{BEST}`. Keys behind it replace those.\n")
+        if common:
+            parts.append(f"Keys of all {'policies' if option == 'policy' else 'but `none`'}:\n")
+            nested = [
+                (f"`{each}`", f"`{DEFAULTS[each]}`", "SPEC", f"{OPTIONS[each][2]} It may be a SPEC in parentheses.")
+                for each in registry.common
+            ]
+            parts.append(table(KEYS, [*nested, *(key_row(name, field) for name, field in common.items())]))
+        for name, each in classes.items():
+            fields = {key: field for key, field in each.Settings.model_fields.items() if key not in common}
+            parts.append(f"### `{name}`\n")
+            parts.append(sentence((each.__doc__ or "").partition("\n\n")[0]) + "\n")
+            if fields:
+                parts.append(table(KEYS, [key_row(*pair) for pair in fields.items()]))
+    return page("SPECs and their keys", *parts)
+
+
+def metrics() -> str:
+    """Return the page of all metrics."""
+
+    def rows(chosen: Iterable[Metric]) -> list[tuple[str, ...]]:
+        return [
+            (f"`{each.name}`", ", ".join(f"`{label}`" for label in each.labels), each.unit, sentence(each.meaning))
+            for each in chosen
+        ]
+
+    head = ("metric", "labels", "unit", "meaning")
+    health = [each for each in METRICS if each not in RESULTS]
+    return page(
+        "Metrics",
+        "`share` is in 0 to 1; the unit `1` counts things. A name that ends in `_total` is a sum that only grows.\n",
+        "## Results of a run\n",
+        "`shadowtime serve metrics` writes them to VictoriaMetrics in the time of the log. All have the labels "
+        f"{', '.join(f'`{each}`' for each in RUN)} beside their own.\n",
+        table(head, rows(RESULTS)),
+        "## Health of the processes\n",
+        "Scraped from `/metrics` of each process, in the time of the scrape.\n",
+        table(head, rows(health)),
+    )
+
+
+def settings() -> str:
+    """Return the page of all settings."""
+
+    def rows() -> Iterator[tuple[str, ...]]:
+        for name, field in Settings.model_fields.items():
+            default = "" if field.default in (None, "") else f"`{field.default}`"
+            kinds = values(field.annotation, field.metadata)
+            meaning = sentence(field.description or "")
+            yield f"`--{name.replace('_', '-')}`", f"`SHADOWTIME_{name.upper()}`", default, kinds, meaning
+
+    return page(
+        "Settings",
+        "Of everything that talks to Kafka, Redis, VictoriaMetrics or Grafana: workers, readers, and replays over "
+        "Kafka. A flag wins over the environment, the environment over the "
+        "[settings file of a role](../access.md#secrets). A replay takes them as `--set NAME=VALUE`, as in "
+        "`--set kafka-bootstrap=10.0.0.5:9092`. `shadowtime settings` shows the values in force; secrets are hidden.\n",
+        table(("flag", "environment", "default", "values", "meaning"), rows()),
+    )
+
+
+def pages() -> dict[str, str]:
+    """Return the text of every page by the name of its file."""
+    return {"commands.md": commands(), "specs.md": specs(), "metrics.md": metrics(), "settings.md": settings()}
+
+
+if __name__ == "__main__":
+    FOLDER.mkdir(exist_ok=True)
+    for name, text in pages().items():
+        (FOLDER / name).write_text(text)
