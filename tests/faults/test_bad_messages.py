@@ -19,6 +19,7 @@ from shadowtime.shared.streaming import bus
 from shadowtime.shared.streaming.settings import Settings
 from shadowtime.shared.topics import FLOW
 from shadowtime.stack.servers import Kafka, Redis
+from tests.parity.embedded import embedded
 from tests.parity.workers import Workers
 from tests.patience import PATIENCE
 
@@ -100,10 +101,7 @@ def dead_letters(settings: Settings, count: int, **wanted: str) -> list[dict[str
 
 def assert_as_embedded(folder: Path, jobs: int) -> None:
     """Require of the decision log in a folder that it is that of the embedded pipeline."""
-    embedded = folder / "embedded.jsonl"
-    command = [sys.executable, "-m", "replayer", "--jobs", str(jobs), "--decisions", str(embedded)]
-    subprocess.run(command, cwd=ROOT, check=True)
-    assert (folder / "decisions.jsonl").read_bytes() == embedded.read_bytes()
+    assert (folder / "decisions.jsonl").read_bytes() == embedded("--jobs", str(jobs))
 
 
 @pytest.mark.parametrize("topic", FLOW[:-1])
