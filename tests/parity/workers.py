@@ -16,7 +16,7 @@ from shadowtime.shared.streaming.settings import Settings
 from shadowtime.shared.topics import DECISIONS, SCORES
 from shadowtime.stack.roles import SUBSCRIBER
 from shadowtime.stack.servers import Kafka, Redis
-from tests.parity.forked import Forked
+from tests.forked import Forked
 from tests.parity.topic_logs import sequences
 from tests.patience import PATIENCE
 
