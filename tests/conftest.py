@@ -28,6 +28,7 @@ LONGEST = (
     "tests/parity/test_parity.py",
     "tests/dashboards/test_queries.py",
     "tests/faults/",
+    "tests/services/ask/test_ask_live.py",
     "tests/services/metrics/",
     "tests/checks/",
     "tests/stack/test_supervisor.py",
