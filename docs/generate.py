@@ -10,12 +10,12 @@ from pydantic.fields import FieldInfo
 
 from shadowtime.__main__ import GROUPS
 from shadowtime.dashboards.command_line import app as dashboards
-from shadowtime.replayer import lublin, template_search
+from shadowtime.replayer import generate, template_search
 from shadowtime.replayer.command_line import compare
 from shadowtime.services.catalogue import DEFAULTS, REGISTRIES
 from shadowtime.services.command_line import app as services
-from shadowtime.services.command_line import workers
 from shadowtime.services.scheduler.policies import BEST
+from shadowtime.services.workers import workers
 from shadowtime.shared.command_line import application
 from shadowtime.shared.metric_names import METRICS, RESULTS, RUN, Metric
 from shadowtime.shared.paths import ROOT
@@ -28,7 +28,7 @@ HEAD = "<!-- Written by docs/generate.py; what stands here is changed in the cod
 
 COMMAND_LINES = {
     "replay": application(compare),
-    "generate": application(lublin.command),
+    "generate": application(generate.command),
     "search-templates": application(template_search.command),
     "serve": workers,
     "stack": stack,

@@ -19,7 +19,7 @@ import pytest
 import typer
 
 from shadowtime.__main__ import GROUPS
-from shadowtime.replayer.lublin import generate
+from shadowtime.replayer.generate import generate
 from shadowtime.replayer.swf import write_swf
 from shadowtime.services.catalogue import configure
 from shadowtime.shared.command_line import application

@@ -39,7 +39,7 @@ from shadowtime.stack.ports import free_port
 from shadowtime.stack.servers import Kafka, Redis
 from tests.benchmarks.bare_stream import spread
 from tests.benchmarks.stream import Timed
-from tests.parity.workers import Workers
+from tests.parity.workers import Process, Workers
 
 HONEST = {"a": "easy", "b": "best"}
 """Policies of the two honest replays."""
@@ -52,14 +52,14 @@ class WatchedWorkers(Workers):
     """Worker processes whose pages answer, each on a port of its own."""
 
     def __init__(self, kafka: Kafka, redis: Redis, folder: Path) -> None:
-        super().__init__(kafka, redis, folder)
+        super().__init__(kafka, redis, folder, typed=True)
         self.ports: dict[str, int] = {}
 
     def __enter__(self) -> "WatchedWorkers":
         self.tend()
         return self
 
-    def start(self, arguments: list[str], name: str) -> "subprocess.Popen[bytes]":
+    def start(self, arguments: list[str], name: str) -> Process:
         self.ports[name] = free_port()
         self.environment["SHADOWTIME_WEB_PORT"] = str(self.ports[name])
         return super().start(arguments, name)

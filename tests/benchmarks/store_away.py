@@ -35,7 +35,7 @@ def store_away() -> list[dict[str, Any]]:
         Kafka(Path(name) / "kafka") as kafka,
         Redis(Path(name) / "redis") as redis,
         VictoriaMetrics(Path(name) / "store") as store,
-        Workers(kafka, redis, Path(name), victoria_metrics_url=store.url, grafana_url=grafana) as workers,
+        Workers(kafka, redis, Path(name), typed=True, victoria_metrics_url=store.url, grafana_url=grafana) as workers,
     ):
         workers.replays.append(workers.start(["services", "metrics"], "metrics"))  # ended with the others
         settings = Settings(kafka_bootstrap=kafka.address, redis_url=redis.url)

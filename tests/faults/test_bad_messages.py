@@ -2,11 +2,11 @@
 
 import asyncio
 import json
-import subprocess
-import sys
-import threading
+import os
+import time
 from collections.abc import Iterator
 from pathlib import Path
+from tempfile import TemporaryDirectory
 
 import pytest
 from aiokafka import AIOKafkaProducer
@@ -14,11 +14,12 @@ from aiokafka.record._crecords import default_records
 
 from shadowtime.shared.bounds import MAX_UNPACKED
 from shadowtime.shared.events import ClusterOpened, Envelope, JobStarted, SchedulingPoint
-from shadowtime.shared.paths import ROOT
 from shadowtime.shared.streaming import bus
 from shadowtime.shared.streaming.settings import Settings
 from shadowtime.shared.topics import FLOW
 from shadowtime.stack.servers import Kafka, Redis
+from tests.forked import Forked
+from tests.parity.embedded import embedded
 from tests.parity.workers import Workers
 from tests.patience import PATIENCE
 
@@ -76,34 +77,32 @@ def as_snappy(data: bytes) -> bytes:
 
 def dead_letters(settings: Settings, count: int, **wanted: str) -> list[dict[str, str]]:
     """Wait for the dead letters with these headers or this text in their reason; other tests' are on the same Kafka."""
-    command = [sys.executable, "-m", "services", "watch", "dead-letters", "--beginning"]
-    command += [f"--kafka-bootstrap={settings.kafka_bootstrap}"]
-    asked, found = wanted.items(), list[dict[str, str]]()
-    process = subprocess.Popen(command, cwd=ROOT, stdout=subprocess.PIPE, text=True)
-    assert process.stdout is not None
-    ending = threading.Timer(PATIENCE, process.kill)
-    ending.start()
-    try:
-        for line in process.stdout:
-            letter = json.loads(line)
-            if all(text == letter[name] or (name == "reason" and text in letter[name]) for name, text in asked):
-                found.append(letter)
-            if len(found) == count:
-                return found
-    finally:
-        ending.cancel()
-        process.kill()
-        process.wait()
-        process.stdout.close()
+    command = ["services", "watch", "dead-letters", "--beginning", f"--kafka-bootstrap={settings.kafka_bootstrap}"]
+
+    def is_wanted(letter: dict[str, str]) -> bool:
+        return all(text == letter[name] or (name == "reason" and text in letter[name]) for name, text in wanted.items())
+
+    with TemporaryDirectory() as folder:
+        shown = Path(folder) / "shown"
+        process = Forked(command, dict(os.environ), shown)
+        try:
+            until = time.monotonic() + PATIENCE
+            while time.monotonic() < until:
+                lines = shown.read_bytes().rpartition(b"\n")[0].splitlines() if shown.exists() else []
+                found = list(filter(is_wanted, map(json.loads, lines)))
+                if len(found) >= count:
+                    return found[:count]
+                assert process.poll() is None, shown.read_text()
+                time.sleep(0.1)
+        finally:
+            process.kill()
+            process.wait()
     return found
 
 
 def assert_as_embedded(folder: Path, jobs: int) -> None:
     """Require of the decision log in a folder that it is that of the embedded pipeline."""
-    embedded = folder / "embedded.jsonl"
-    command = [sys.executable, "-m", "replayer", "--jobs", str(jobs), "--decisions", str(embedded)]
-    subprocess.run(command, cwd=ROOT, check=True)
-    assert (folder / "decisions.jsonl").read_bytes() == embedded.read_bytes()
+    assert (folder / "decisions.jsonl").read_bytes() == embedded("--jobs", str(jobs))
 
 
 @pytest.mark.parametrize("topic", FLOW[:-1])

@@ -10,7 +10,7 @@ import pytest
 
 from shadowtime.shared.streaming.settings import Settings
 from shadowtime.stack.servers import Kafka, Redis
-from tests.parity.test_parity import assert_complete, embedded
+from tests.parity.embedded import assert_complete, embedded
 from tests.parity.workers import Workers
 from tests.patience import PATIENCE
 from tests.real_servers import require
@@ -46,7 +46,7 @@ def test_a_full_disk_ends_the_broker_and_loses_nothing(small_disk: Path, tmp_pat
     require(Kafka)
     require(Redis)
     arguments = ["--jobs", "250"]
-    expected = embedded(tmp_path, *arguments)
+    expected = embedded(*arguments)
     with (
         Kafka(tmp_path / "kafka") as kafka,
         Redis(tmp_path / "redis") as redis,

@@ -46,7 +46,7 @@ from shadowtime.stack.roles import (
 from shadowtime.stack.victoria_metrics import USER
 from tests.guarded import FLOW as STAGES
 from tests.guarded import Guarded, guarded
-from tests.parity.test_parity import embedded
+from tests.parity.embedded import embedded
 from tests.parity.workers import Workers
 from tests.patience import PATIENCE
 from tests.stack.processes import descendants
@@ -365,9 +365,10 @@ def secrets(servers: Guarded) -> list[bytes]:
 def test_the_whole_pipeline_as_its_roles_and_no_secret_is_shown(servers: Guarded, tmp_path: Path) -> None:
     """Five stages and a replay under SASL, ACLs and TLS; then every command that a user has, without a step of his."""
     arguments = ["--jobs", "80", "--wait-bound", "all"]
-    expected = embedded(tmp_path, *arguments)
+    expected = embedded(*arguments)
     shown: list[bytes] = []
-    with Workers(servers.kafka, servers.redis, tmp_path, 1, access=str(servers.folder)) as workers:
+    access = str(servers.folder)
+    with Workers(servers.kafka, servers.redis, tmp_path, typed=True, access=access) as workers:
         replay = workers.replay("guarded", tmp_path / "kafka.jsonl", *arguments)
         workers.wait_for_decisions("guarded")
         shown += [Path(f"/proc/{pid}/cmdline").read_bytes() for pid in descendants(os.getpid())]

@@ -13,7 +13,7 @@ from shadowtime.shared.paths import ROOT
 from shadowtime.stack.jars import jar_folder
 from shadowtime.stack.ports import HOST, free_port
 from shadowtime.stack.servers import Kafka, Redis
-from tests.parity.test_parity import embedded
+from tests.parity.embedded import embedded
 from tests.parity.workers import Workers
 from tests.patience import PATIENCE
 from tests.real_servers import require
@@ -113,8 +113,8 @@ def command(arguments: list[str], settings: dict[str, str]) -> "subprocess.Compl
 
 def test_the_whole_pipeline_behind_passwords_and_tls(secured: Secured, tmp_path: Path) -> None:
     arguments = ["--jobs", "30"]
-    expected = embedded(tmp_path, *arguments)
-    with Workers(secured.kafka, secured.redis, tmp_path, 1, **secured.settings) as workers:
+    expected = embedded(*arguments)
+    with Workers(secured.kafka, secured.redis, tmp_path, 1, typed=True, **secured.settings) as workers:
         workers.finish(workers.replay("secured", tmp_path / "kafka.jsonl", *arguments))
         assert (tmp_path / "kafka.jsonl").read_bytes() == expected, workers.logs()
         assert SECRET not in workers.logs()

@@ -18,7 +18,7 @@ from shadowtime.shared.streaming.redis_store import connect
 from shadowtime.shared.streaming.settings import Settings
 from shadowtime.stack.servers import Kafka, Redis
 from tests.faults.test_bad_messages import dead_letters, publish
-from tests.parity.test_parity import embedded
+from tests.parity.embedded import embedded
 from tests.parity.topic_logs import sequences, without_duplicates
 from tests.parity.workers import Workers
 from tests.patience import PATIENCE
@@ -68,7 +68,7 @@ def test_lost_in_the_middle_of_a_run(tmp_path: Path, lost: str, seconds: int) ->
     require(Kafka)
     require(Redis)
     arguments = ["--jobs", "250"]
-    expected = embedded(tmp_path, *arguments)
+    expected = embedded(*arguments)
     with (
         Kafka(tmp_path / "kafka") as kafka,
         Redis(tmp_path / "redis") as redis,
@@ -89,7 +89,7 @@ def test_redis_full_stalls_and_goes_on(tmp_path: Path) -> None:
     require(Kafka)
     require(Redis)
     arguments = ["--jobs", "250"]
-    expected = embedded(tmp_path, *arguments)
+    expected = embedded(*arguments)
     with (
         Kafka(tmp_path / "kafka") as kafka,
         Redis(tmp_path / "redis", settings={"maxmemory-policy": "noeviction"}) as redis,
@@ -116,7 +116,7 @@ def test_redis_lost_altogether_is_rebuilt(tmp_path: Path) -> None:
     require(Kafka)
     require(Redis)
     arguments = ["--jobs", "250"]
-    expected = embedded(tmp_path, *arguments)
+    expected = embedded(*arguments)
     with Kafka(tmp_path / "kafka") as kafka, Redis(tmp_path / "redis") as redis:
         settings = Settings(kafka_bootstrap=kafka.address, redis_url=redis.url)
         with Workers(kafka, redis, tmp_path) as workers:
@@ -146,7 +146,7 @@ def test_redis_lost_altogether_is_rebuilt(tmp_path: Path) -> None:
 
 
 def test_sigterm_under_load_ends_cleanly(kafka: Kafka, redis_server: Redis, tmp_path: Path) -> None:
-    with Workers(kafka, redis_server, tmp_path) as workers:
+    with Workers(kafka, redis_server, tmp_path, typed=True) as workers:
         replay = workers.replay("sigterm", tmp_path / "decisions.jsonl", "--jobs", "2000")
         workers.wait_for_decisions("sigterm")
         assert replay.poll() is None

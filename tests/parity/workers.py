@@ -16,14 +16,23 @@ from shadowtime.shared.streaming.settings import Settings
 from shadowtime.shared.topics import DECISIONS, SCORES
 from shadowtime.stack.roles import SUBSCRIBER
 from shadowtime.stack.servers import Kafka, Redis
+from tests.forked import Forked
 from tests.parity.topic_logs import sequences
 from tests.patience import PATIENCE
 
+Process = Forked | subprocess.Popen[bytes]
+
 
 class Workers:
-    """Worker processes of every stage over one Kafka and one Redis; dead ones are started again by `tend`."""
+    """Worker processes of every stage over one Kafka and one Redis; dead ones are started again by `tend`.
 
-    def __init__(self, kafka: Kafka, redis: Redis, folder: Path, per_stage: int = 1, **settings: str) -> None:
+    They are forked, unless they are to be `typed`: as a shell starts and Python ends them.
+    """
+
+    def __init__(
+        self, kafka: Kafka, redis: Redis, folder: Path, per_stage: int = 1, *, typed: bool = False, **settings: str
+    ) -> None:
+        self.typed = typed
         self.folder = folder
         self.kafka = kafka
         self.redis = redis
@@ -36,9 +45,9 @@ class Workers:
             **{f"SHADOWTIME_{name.upper()}": value for name, value in settings.items()},
         }
         self.names = [f"{stage.name}-{number}" for stage in STAGES for number in range(per_stage)]
-        self.processes: dict[str, subprocess.Popen[bytes]] = {}
+        self.processes: dict[str, Process] = {}
         self.starts = dict.fromkeys(self.names, 0)
-        self.replays: list[subprocess.Popen[bytes]] = []
+        self.replays: list[Process] = []
 
     @property
     def kafka_settings(self) -> Settings:
@@ -64,8 +73,11 @@ class Workers:
                 self.processes[name] = self.start(["services", name.rpartition("-")[0]], name)
                 self.starts[name] += 1
 
-    def start(self, arguments: list[str], name: str) -> subprocess.Popen[bytes]:
-        with (self.folder / f"{name}.log").open("ab") as log:
+    def start(self, arguments: list[str], name: str) -> Process:
+        path = self.folder / f"{name}.log"
+        if not self.typed:
+            return Forked(arguments, self.environment, path)
+        with path.open("ab") as log:
             command = [sys.executable, "-m", *arguments]
             return subprocess.Popen(command, cwd=ROOT, env=self.environment, stdout=log, stderr=log)
 
@@ -75,7 +87,7 @@ class Workers:
     def logs(self) -> str:
         return "\n".join(f"--- {path.name}\n{path.read_text()[-1500:]}" for path in sorted(self.folder.glob("*.log")))
 
-    def replay(self, run: str, decisions: Path, *arguments: str) -> subprocess.Popen[bytes]:
+    def replay(self, run: str, decisions: Path, *arguments: str) -> Process:
         """Start a replay over Kafka."""
         options = ["--transport", "kafka", "--run", run, "--decisions", str(decisions), *arguments]
         self.replays.append(self.start(["replayer", *options], f"replay-{run.replace('/', '-')}"))
@@ -91,7 +103,7 @@ class Workers:
             self.tend()  # one that gets no partition for long ends itself, to be started again
             time.sleep(0.2)
 
-    def finish(self, process: subprocess.Popen[bytes], seconds: float = 2 * PATIENCE) -> None:
+    def finish(self, process: Process, seconds: float = 2 * PATIENCE) -> None:
         """Wait for a replay, tending the workers."""
         until = time.monotonic() + seconds
         while process.poll() is None:

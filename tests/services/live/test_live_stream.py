@@ -34,6 +34,7 @@ from shadowtime.shared.topics import SCORES
 from shadowtime.stack.ports import free_port
 from shadowtime.stack.servers import Kafka
 from tests.browser import Page, browser, require_browser
+from tests.forked import Forked
 from tests.patience import PATIENCE
 from tests.real_servers import require
 from tests.services.live.live_logs import HOSTILE, log_of
@@ -56,16 +57,9 @@ async def live(settings: Settings, folder: Path) -> AsyncIterator[str]:
     """Run the page as a process; yield its address."""
     port = free_port()
     log = folder / "live.log"
-    command = [
-        sys.executable,
-        "-m",
-        "services",
-        "live",
-        f"--port={port}",
-        f"--kafka-bootstrap={settings.kafka_bootstrap}",
-    ]
-    with log.open("ab") as file:
-        process = subprocess.Popen(command, cwd=ROOT, stdout=file, stderr=file)
+    log.touch()
+    command = ["services", "live", f"--port={port}", f"--kafka-bootstrap={settings.kafka_bootstrap}"]
+    process = Forked(command, dict(os.environ), log)
     try:
         async with asyncio.timeout(PATIENCE):
             while f"http://127.0.0.1:{port}/" not in log.read_text():

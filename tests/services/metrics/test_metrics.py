@@ -30,6 +30,7 @@ from shadowtime.shared.streaming.settings import Settings
 from shadowtime.shared.topics import DECISIONS, SCORES
 from shadowtime.stack.ports import HOST, free_port
 from shadowtime.stack.servers import Kafka, VictoriaMetrics
+from tests.forked import Forked
 from tests.parity.store import alike, ask, exported
 from tests.patience import PATIENCE
 from tests.real_servers import require
@@ -85,9 +86,7 @@ class Process:
         given = {"kafka_bootstrap": kafka.address, "victoria_metrics_url": store.url, "web_port": "0", **settings}
         environment = {**os.environ, **{f"SHADOWTIME_{name.upper()}": value for name, value in given.items()}}
         self.log = folder / "metrics.log"
-        with self.log.open("ab") as log:
-            command = [sys.executable, "-m", "services", "metrics"]
-            self.process = subprocess.Popen(command, cwd=ROOT, env=environment, stdout=log, stderr=log)
+        self.process = Forked(["services", "metrics"], environment, self.log)
 
     def __enter__(self) -> "Process":
         return self

@@ -1,5 +1,6 @@
 """Scheduling instances as plain lists, drawn at random, and the tables that policies take."""
 
+from random import Random
 from typing import NamedTuple
 
 import numpy as np
@@ -83,19 +84,22 @@ def contents(queue: Queue, running: Running) -> list[list[float]]:
     return [*rows, *(np.asarray(column).tolist() for column in columns)]
 
 
-TIMES = st.integers(1, 30)
-PREDICTIONS = st.tuples(TIMES, st.one_of(TIMES, TIMES, st.sampled_from([400, NEVER])), st.booleans()).map(
-    lambda drawn: (drawn[1] if drawn[2] else min(drawn[:2]), drawn[1])
-)
-"""Predicted and requested time: the prediction is at most the request, and half the time equal to it."""
+TIMES = range(1, 31)
+REQUESTED = st.sampled_from([*TIMES, *15 * (400, NEVER)])
+CUT = st.sampled_from([*30 * (None,), *TIMES])
+"""What a prediction or an adjusted request is at most; half the time there is none."""
+
+MASSES = (0.0, 1.0, 0.5, 0.25, 0.1, 0.0)
 
 
-HISTOGRAMS = st.one_of(
-    st.just(()),
-    st.lists(st.sampled_from([0.0, 0.0, 0.1, 0.25, 0.5, 1.0]), min_size=1, max_size=9)
-    .filter(any)
-    .map(lambda masses: tuple(mass / sum(masses) for mass in masses)),
-)
+def as_histogram(code: int) -> tuple[float, ...]:
+    """Return up to nine shares that add up to 1; which ones, the digits of a number say."""
+    code, more = divmod(code, 9)
+    masses = [MASSES[code // 6**place % 6] for place in range(1 + more)]
+    return tuple(mass / sum(masses) for mass in masses) if any(masses) else ()
+
+
+HISTOGRAMS = st.just(()) | st.integers(0, 9 * 6**9 - 1).map(as_histogram)
 """Distributions of run times up to a minute; often none."""
 
 USES = st.one_of(
@@ -111,36 +115,45 @@ USES = st.one_of(
 """What is made of adjusted requests; half the time nothing. A prior is weighed before there is an instance."""
 
 
+FREE = st.integers(-3, 12)
+CORRECTIONS = st.sampled_from([(), (2, 5, 9), (60, 300, 900)])
+SECONDS = st.integers(0, 60)
+WAITING = st.tuples(REQUESTED, CUT, CUT, SECONDS, st.integers(1, 8), HISTOGRAMS)
+RUNNING = st.tuples(REQUESTED, CUT, CUT, SECONDS, SECONDS, st.integers(1, 6), HISTOGRAMS)
+
+
 @st.composite
 def instances(draw: st.DrawFn, max_waiting: int = 8, max_running: int = 6) -> Instance:
     """Return instances in which little fits.
 
-    Small machines, many ties, missing requests, outlived predictions and adjusted requests.
+    Small machines, many ties, missing requests, outlived predictions and adjusted requests. What is drawn is few
+    numbers from strategies that stand: an example costs what hypothesis spends on each draw.
     """
-    now = draw(st.integers(0, 60))
-    numbers = draw(st.permutations(range(1, max_waiting + max_running + 1)))
-
-    def adjusted(requested: int) -> int | None:
-        return draw(st.none() | TIMES.map(lambda time: min(time, requested)))
+    now, mixed = draw(SECONDS), draw(st.integers(0, 999))
+    numbers = list(range(1, max_waiting + max_running + 1))
+    if mixed:
+        Random(mixed).shuffle(numbers)
 
     queue = []
-    for number, (predicted, requested) in zip(numbers, draw(st.lists(PREDICTIONS, max_size=max_waiting)), strict=False):
-        submit_time, size, histogram = draw(st.integers(0, now)), draw(st.integers(1, 8)), draw(HISTOGRAMS)
-        queue.append(WaitingJob(number, submit_time, size, requested, predicted, histogram, adjusted(requested)))
-    running = []
-    for number, (predicted, requested) in zip(
-        numbers[max_waiting:], draw(st.lists(PREDICTIONS, max_size=max_running)), strict=False
+    for number, (requested, predicted, adjusted, submitted, size, histogram) in zip(
+        numbers, draw(st.lists(WAITING, max_size=max_waiting)), strict=False
     ):
-        start_time = draw(st.integers(0, now))
-        submit_time = draw(st.integers(0, start_time))
-        size, histogram = draw(st.integers(1, 6)), draw(HISTOGRAMS)
-        job = StartedJob(number, submit_time, size, requested, predicted, start_time, histogram, adjusted(requested))
-        running.append(job)
+        times = requested, min(predicted or requested, requested)
+        cut = adjusted and min(adjusted, requested)
+        queue.append(WaitingJob(number, submitted % (now + 1), size, *times, histogram, cut))
+    running = []
+    for number, (requested, predicted, adjusted, started, submitted, size, histogram) in zip(
+        numbers[max_waiting:], draw(st.lists(RUNNING, max_size=max_running)), strict=False
+    ):
+        start_time = started % (now + 1)
+        times = requested, min(predicted or requested, requested)
+        cut = adjusted and min(adjusted, requested)
+        running.append(StartedJob(number, submitted % (start_time + 1), size, *times, start_time, histogram, cut))
     return Instance(
         now,
-        draw(st.integers(-3, 12)),
+        draw(FREE),
         sorted(queue, key=lambda job: (job.submit_time, job.job_number)),
         sorted(running, key=lambda job: (job.submit_time, job.job_number)),
-        draw(st.sampled_from([(), (2, 5, 9), (60, 300, 900)])),
+        draw(CORRECTIONS),
         draw(USES),
     )

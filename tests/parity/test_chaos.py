@@ -1,0 +1,131 @@
+"""The same decisions over Kafka, byte for byte, while everything is being killed."""
+
+import random
+import signal
+import time
+from collections.abc import Iterator
+from contextlib import contextmanager
+from pathlib import Path
+
+import pytest
+
+from shadowtime.shared.paths import ROOT
+from shadowtime.stack.servers import Kafka, Redis
+from tests.guarded import guarded
+from tests.parity.embedded import assert_complete, embedded
+from tests.parity.test_parity import REPLANNED
+from tests.parity.workers import Workers
+from tests.real_servers import require
+
+KTH = ROOT.parent / "shared" / "traces" / "KTH-SP2-1996-2.swf.gz"
+
+
+def test_the_same_while_everything_is_being_killed(tmp_path: Path) -> None:
+    """Every stage and the replayer by SIGKILL, one stage stopped until its partition has moved, Redis and Kafka."""
+    chaos(tmp_path, ["--jobs", "400"], speed=10_000, kills=1, pause=1.0, seconds=600, share=0.5)
+
+
+def test_the_same_under_passwords_rights_and_tls_while_everything_is_being_killed(tmp_path: Path) -> None:
+    chaos(tmp_path, ["--jobs", "400"], speed=10_000, kills=1, pause=1.0, seconds=600, share=0.5, secure=True)
+
+
+@pytest.mark.archive
+@pytest.mark.skipif(not KTH.exists(), reason=f"there is no {KTH}")
+@pytest.mark.parametrize("secure", [False, True], ids=["open", "secure"])
+def test_the_first_5000_jobs_of_kth_while_everything_is_being_killed(tmp_path: Path, secure: bool) -> None:
+    arguments = [str(KTH), "--jobs", "5000"]
+    chaos(tmp_path, arguments, speed=12_000, kills=5, pause=6.0, seconds=1500, share=1.0, secure=secure)
+
+
+@pytest.mark.archive
+@pytest.mark.skipif(not KTH.exists(), reason=f"there is no {KTH}")
+@pytest.mark.parametrize("runtime", ["hmm", "empirical"])
+def test_probabilities_for_the_first_3000_jobs_of_kth_while_everything_is_being_killed(
+    tmp_path: Path, runtime: str
+) -> None:
+    """Long enough for the first hidden Markov models, which are learned in memory and must survive the kills."""
+    policy = f"probabilistic:tau=0.2,order=expected,accept_easy_safe=yes,budget=0.9,patience=1,runtime={runtime}"
+    arguments = [str(KTH), "--jobs", "3000", "--policy", policy]
+    chaos(tmp_path, arguments, speed=12_000, kills=3, pause=4.0, seconds=1200, share=1.0)
+
+
+@pytest.mark.archive
+@pytest.mark.skipif(not KTH.exists(), reason=f"there is no {KTH}")
+def test_trials_and_shapes_of_the_first_3000_jobs_of_kth_while_everything_is_being_killed(tmp_path: Path) -> None:
+    """Random orders are drawn again, trials and what they taught survive the kills."""
+    arguments = [str(KTH), "--jobs", "3000", "--policy", REPLANNED]
+    chaos(tmp_path, arguments, speed=12_000, kills=3, pause=4.0, seconds=1200, share=1.0)
+
+
+@contextmanager
+def two_workers_per_stage(folder: Path, *, secure: bool) -> Iterator[Workers]:
+    """Yield workers over servers of their own; `secure` ones under SASL, ACLs and TLS, each worker in its role."""
+    if secure:
+        with guarded(folder / "stack") as servers:
+            access = str(servers.folder)
+            with Workers(servers.kafka, servers.redis, folder, per_stage=2, access=access) as workers:
+                yield workers
+    else:
+        require(Kafka)
+        require(Redis)
+        with (
+            Kafka(folder / "kafka") as kafka,
+            Redis(folder / "redis") as redis,
+            Workers(kafka, redis, folder, per_stage=2) as workers,
+        ):
+            yield workers
+
+
+def chaos(
+    folder: Path,
+    arguments: list[str],
+    *,
+    speed: int,
+    kills: int,
+    pause: float,
+    seconds: float,
+    share: float,
+    secure: bool = False,
+) -> None:
+    """Replay while killing; at the end the decisions must be those of the embedded pipeline.
+
+    The pace, `speed`, keeps the replay from ending before at least a `share` of everything was done to it.
+    """
+    expected = embedded(*arguments)
+    chance = random.Random(1)
+    until = time.monotonic() + seconds
+    with two_workers_per_stage(folder, secure=secure) as workers:
+        kafka, redis = workers.kafka, workers.redis
+        run, path = "chaos", folder / "kafka.jsonl"
+        arguments = [*arguments, "--speed", str(speed)]
+        replay = workers.replay(run, path, *arguments)
+        workers.wait_for_decisions(run)
+        victims = [name for name in [*workers.names, "replay"] for _ in range(kills)]
+        chance.shuffle(victims)
+        acts: list[str] = [*victims, "stop", "kafka", "redis"]
+        chance.shuffle(acts)
+        for done, act in enumerate(acts):
+            if replay.poll() is not None:
+                assert done >= share * len(acts), f"the replay ended after {done} of {len(acts)}\n{workers.logs()}"
+                break
+            if act == "replay":
+                replay.kill()
+                replay.wait()
+                replay = workers.replay(run, path, *arguments)
+            elif act == "stop":
+                stopped = chance.choice(workers.names)
+                workers.signal(stopped, signal.SIGSTOP)
+                time.sleep(9)  # longer than its session: the partition moves to the other worker
+                workers.signal(stopped, signal.SIGCONT)
+            elif act == "kafka":
+                kafka.restart()
+            elif act == "redis":
+                redis.kill()
+                redis.start()
+            else:
+                workers.signal(act, signal.SIGKILL)
+            time.sleep(pause * chance.random())
+            workers.tend()
+        workers.finish(replay, until - time.monotonic())
+        assert path.read_bytes() == expected, workers.logs()
+        assert_complete(workers.kafka_settings, run)
