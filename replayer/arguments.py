@@ -8,9 +8,11 @@ from math import inf
 from pathlib import Path
 from typing import NamedTuple
 
+import typer
 from pydantic import TypeAdapter, ValidationError
 
 from shadowtime.replayer.pace import MIN_FACTOR, Pace
+from shadowtime.replayer.sources import SOURCES
 from shadowtime.replayer.swf import read_swf
 from shadowtime.replayer.workload import Oversized, Requests, Workload, prepare
 from shadowtime.services.catalogue import DEFAULTS, Configuration, canonical, configure
@@ -77,7 +79,7 @@ def read_cluster(text: str, preparation: Preparation, say: Callable[[str], None]
     if workload.aligned:
         say(f"{trace.name}: cut {workload.aligned:,} jobs to {workload.processors} processors")
     unknown = int((workload.columns["wait_time"] == -1).sum())
-    if mode == "recorded" and 0 < unknown < len(workload):
+    if not SOURCES[mode].obeys and 0 < unknown < len(workload):
         say(f"{trace.name}: {unknown:,} jobs without a known wait start at their submission")
     return Cluster(trace.name if size is None else f"{trace.name}@{size}", workload)
 
@@ -150,7 +152,7 @@ def parse_wait_bound(texts: Sequence[str] | None, mode: str) -> str:
     """Return the SPEC of the wait bound, every key spelled out; recorded waits are bounded unless said otherwise."""
     if texts and len(texts) > 1:
         raise SettingsError(f"--wait-bound is taken once: {', '.join(texts)}")
-    default = "all" if mode == "recorded" else DEFAULTS["wait-bound"]
+    default = DEFAULTS["wait-bound"] if SOURCES[mode].obeys else "all"
     return canonical("wait-bound", texts[0] if texts else default)
 
 
@@ -163,7 +165,7 @@ def configurations(
     passes as there are predictors or adjustments to score.
     """
     runtime, adjustment = DEFAULTS["runtime"], DEFAULTS["adjustment"]
-    if mode == "closed":
+    if SOURCES[mode].obeys:
         for option, given in (("--runtime", runtimes), ("--adjustment", adjustments)):
             if given and len(given) > 1:
                 raise SettingsError(
@@ -192,3 +194,16 @@ def require_different(what: str, given: Iterable[tuple[str, object]]) -> None:
             same = "" if texts[meaning] == text else f": {quoted(texts[meaning])} is the same"
             raise SettingsError(f"{what} {quoted(text)} is given twice{same}")
         texts[meaning] = text
+
+
+def parse_mode(text: str) -> str:
+    """Return the name of a source, as typed.
+
+    Raises
+    ------
+    typer.BadParameter
+        If there is none of that name.
+    """
+    if text not in SOURCES:
+        raise typer.BadParameter(f"{text!r} is not one of {', '.join(map(repr, SOURCES))}")
+    return text

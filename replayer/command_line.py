@@ -13,6 +13,7 @@ from shadowtime.replayer.arguments import (
     Preparation,
     configurations,
     parse_changes,
+    parse_mode,
     parse_pace,
     parse_speedup,
     parse_wait_bound,
@@ -23,10 +24,12 @@ from shadowtime.replayer.catalogue_table import print_catalogue
 from shadowtime.replayer.comparison import Plan, Result, carry_out, carry_out_paced, carry_out_streamed, run_name
 from shadowtime.replayer.comparison_json import as_json
 from shadowtime.replayer.interruption import Interruption
+from shadowtime.replayer.machine import Machine
 from shadowtime.replayer.pace import Pace
 from shadowtime.replayer.progress import Observers, with_progress
 from shadowtime.replayer.results import Targets, in_parts, print_tables, result_files
 from shadowtime.replayer.source import JobTraits
+from shadowtime.replayer.sources import SOURCES
 from shadowtime.replayer.swf import BUNDLED
 from shadowtime.replayer.workload import Oversized, Requests
 from shadowtime.shared.command_line import application, run_app, say
@@ -58,8 +61,11 @@ def compare(
         typer.Option(metavar="SPEC", help="Bounds on the wait; in recorded mode all, unless told otherwise."),
     ] = None,
     mode: Annotated[
-        Literal["closed", "recorded"], typer.Option(help="Whether jobs start as decided, or as they did.")
-    ] = "closed",
+        str,
+        typer.Option(
+            metavar="|".join(SOURCES), callback=parse_mode, help="Whether jobs start as decided, or as they did."
+        ),
+    ] = Machine.name,
     transport: Annotated[
         Literal["embedded", "kafka"], typer.Option(help="Stages in this process, or workers over Kafka.")
     ] = "embedded",

@@ -4,14 +4,14 @@ import asyncio
 import time
 from collections.abc import Sequence
 from hashlib import sha256
-from typing import TYPE_CHECKING, Literal, NamedTuple
+from typing import TYPE_CHECKING, NamedTuple
 from uuid import uuid4
 
 from shadowtime.replayer.embedded import EmbeddedReplay, Observer
 from shadowtime.replayer.machine import Machine
 from shadowtime.replayer.pace import Pace
-from shadowtime.replayer.recorded import Recorded
 from shadowtime.replayer.source import DEFAULT_TRAITS, JobTraits, Source
+from shadowtime.replayer.sources import SOURCES
 from shadowtime.replayer.stopwatch import Stopwatch
 from shadowtime.replayer.workload import YEAR_2000, Workload
 from shadowtime.services.catalogue import DEFAULTS, Configuration
@@ -25,8 +25,6 @@ from shadowtime.shared.spec import parse
 
 if TYPE_CHECKING:
     from shadowtime.shared.streaming.settings import Settings
-
-SOURCES: dict[str, type[Machine | Recorded]] = {"closed": Machine, "recorded": Recorded}
 
 
 def run_name(*parts: str) -> str:
@@ -49,7 +47,7 @@ class Plan(NamedTuple):
     cluster: str
     workload: Workload
     configuration: Configuration
-    mode: Literal["closed", "recorded"] = "closed"
+    mode: str = Machine.name
     wait_bound: str = DEFAULTS["wait-bound"]
     seed: int = 0
     capacity: tuple[CapacityChanged, ...] = ()
@@ -61,6 +59,11 @@ class Plan(NamedTuple):
         """Whether waits are bounded in it."""
         return self.wait_bound != DEFAULTS["wait-bound"]
 
+    @property
+    def obeyed(self) -> bool:
+        """Whether jobs start as decided, not as they did."""
+        return SOURCES[self.mode].obeys
+
     def source(self) -> Source:
         """Return the events of the run, at their beginning."""
         return SOURCES[self.mode](self.workload, self.capacity, self.traits)
@@ -71,7 +74,7 @@ class Plan(NamedTuple):
             time=min([int(self.workload.columns["submit_time"][0]), *(change.time for change in self.capacity[:1])]),
             cluster=self.cluster,
             processors=self.workload.processors,
-            mode=self.mode,
+            mode="closed" if self.obeyed else "recorded",
             policy=self.configuration.policy,
             runtime=self.configuration.runtime,
             adjustment=self.configuration.adjustment,

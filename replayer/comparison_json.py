@@ -13,7 +13,7 @@ def as_json(results: Sequence[Result], rewritten: Mapping[str, str] | None = Non
     """
     plan = results[0].plan
     workload = plan.workload
-    schedules = results[:1] if plan.mode == "recorded" else results  # the recorded one is the same in every pass
+    schedules = results if plan.obeyed else results[:1]  # the recorded one is the same in every pass
     return {
         "trace": workload.name,
         "cluster": plan.cluster,

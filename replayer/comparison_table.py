@@ -70,7 +70,7 @@ def forecast_table(results: Sequence[Result]) -> Table:
 def _forecaster(plan: Plan) -> str:
     """Return what was run ahead: of a recorded log the label tells nothing of it."""
     chosen = plan.configuration
-    return plan.label if plan.mode == "closed" else f"{parse(chosen.policy).name}, by {_cut(chosen.runtime)}"
+    return plan.label if plan.obeyed else f"{parse(chosen.policy).name}, by {_cut(chosen.runtime)}"
 
 
 def prediction_table(results: Sequence[Result]) -> Table:

@@ -10,7 +10,7 @@ from heapq import heapify, heappop, heappush
 from typing import Any
 
 from shadowtime.replayer.event_order import in_order
-from shadowtime.replayer.source import DEFAULT_TRAITS, OUTCOMES, JobTraits, submission
+from shadowtime.replayer.source import DEFAULT_TRAITS, OUTCOMES, JobTraits, Source, submission
 from shadowtime.replayer.workload import Job, Workload
 from shadowtime.shared.bounds import MAX_TIME
 from shadowtime.shared.errors import ReplayError
@@ -54,7 +54,7 @@ class _Execution:
         return self.start_time + (self.run_time if self.limit is None else min(self.run_time, self.limit))
 
 
-class Machine:
+class Machine(Source):
     """A source that obeys: jobs arrive as logged and start when the scheduler says.
 
     Parameters
@@ -66,6 +66,9 @@ class Machine:
     traits
         What may be done to its jobs.
     """
+
+    name = "closed"
+    obeys = True
 
     def __init__(
         self,

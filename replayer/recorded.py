@@ -9,7 +9,7 @@ from typing import Any
 import numpy as np
 
 from shadowtime.replayer.event_order import in_order
-from shadowtime.replayer.source import DEFAULT_TRAITS, OUTCOMES, JobTraits, submission
+from shadowtime.replayer.source import DEFAULT_TRAITS, OUTCOMES, JobTraits, Source, submission
 from shadowtime.replayer.workload import Workload
 from shadowtime.shared.bounds import MAX_TIME
 from shadowtime.shared.errors import TraceError
@@ -18,7 +18,7 @@ from shadowtime.shared.events import CapacityChanged, Decided, Event, JobEnded, 
 _END, _CAPACITY, _ARRIVAL, _START = range(4)
 
 
-class Recorded:
+class Recorded(Source):
     """A source that tells submit, start and end as logged; decisions are advice.
 
     A start before its submission moves to it. Run times stay as logged, also beyond the request, so that running jobs
@@ -29,6 +29,9 @@ class Recorded:
     TraceError
         If the log does not say how long its jobs waited, or one of them ends later than an event can.
     """
+
+    name = "recorded"
+    obeys = False
 
     def __init__(
         self,

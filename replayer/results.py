@@ -101,10 +101,8 @@ def print_tables(by_cluster: Sequence[Sequence[Result]]) -> None:
     """Print what there is to compare of each cluster."""
     for results in by_cluster:
         plan = results[0].plan
-        if plan.mode == "closed":
-            tables = [comparison_table]
-        else:
-            tables = [prediction_table, *[wait_bound_table] * plan.bounds_waits]
+        recorded = [prediction_table, *[wait_bound_table] * plan.bounds_waits]
+        tables = [comparison_table] if plan.obeyed else recorded
         if any(result.scores.wait_forecast for result in results):
             tables.append(forecast_table)
         for table in tables:

@@ -113,7 +113,7 @@ class Jobs:
         self.requested_time = columns["requested_time"][rows]
         self.requested_processors = columns["processors"][rows]
         run_time = columns["run_time"][rows]
-        self.own_run_time = run_time if plan.mode == "recorded" else np.minimum(run_time, self.requested_time)
+        self.own_run_time = np.minimum(run_time, self.requested_time) if plan.obeyed else run_time
         """On the processors that were requested; from start to end a job takes another time if it ran on others."""
 
     def __len__(self) -> int:

@@ -1,18 +1,47 @@
 """Where the events of a run come from: the seam between a trace and the pipeline."""
 
 from collections.abc import Sequence
-from typing import Any, NamedTuple, Protocol
+from typing import Any, ClassVar, NamedTuple, Protocol
 
-from shadowtime.replayer.workload import Job
-from shadowtime.shared.events import Decided, Event, JobSubmitted, Outcome
+from shadowtime.replayer.workload import Job, Workload
+from shadowtime.shared.events import CapacityChanged, Decided, Event, JobSubmitted, Outcome
 from shadowtime.shared.speedup import SpeedUp
 
 OUTCOMES: dict[int | None, Outcome] = {0: "failed", 1: "completed", 5: "cancelled"}
 """What a status of the Standard Workload Format says of the end; any other says nothing against completion."""
 
 
+class JobTraits(NamedTuple):
+    """What may be done to every job of a log."""
+
+    restartable: bool = True
+    moldable: bool = True
+    speedup: SpeedUp | None = None
+
+
+DEFAULT_TRAITS = JobTraits()
+
+
 class Source(Protocol):
-    """A log, told instant by instant, each in the order of `replayer/event_order.py`; sans-I/O."""
+    """A log, told instant by instant, each in the order of `replayer/event_order.py`; sans-I/O.
+
+    Parameters
+    ----------
+    workload
+        The jobs.
+    capacity
+        Changes of the machine's size, in order of time.
+    traits
+        What may be done to its jobs.
+    """
+
+    name: ClassVar[str]
+    obeys: ClassVar[bool]
+    """Whether it does what is decided; if not, decisions are advice, and jobs run as they did."""
+
+    def __init__(
+        self, workload: Workload, capacity: Sequence[CapacityChanged] = (), traits: JobTraits = DEFAULT_TRAITS
+    ) -> None: ...
 
     def next_time(self) -> int | None:
         """Return the time of the next instant in seconds; None when the log is over."""
@@ -37,17 +66,6 @@ class Source(Protocol):
     def restore(self, state: Any) -> None:
         """Take on the state that `snapshot` returned, over the same trace."""
         ...
-
-
-class JobTraits(NamedTuple):
-    """What may be done to every job of a log."""
-
-    restartable: bool = True
-    moldable: bool = True
-    speedup: SpeedUp | None = None
-
-
-DEFAULT_TRAITS = JobTraits()
 
 
 def submission(job: Job, traits: JobTraits = DEFAULT_TRAITS) -> JobSubmitted:

@@ -6,6 +6,7 @@ from typing import Any
 import pytest
 
 from shadowtime.replayer.embedded import EmbeddedReplay
+from shadowtime.replayer.source import Source
 from shadowtime.shared.errors import ReplayError, SequenceGap
 from shadowtime.shared.events import (
     ClusterClosed,
@@ -21,8 +22,11 @@ from shadowtime.shared.events import (
 from tests.replayer.small_logs import generated, job, plan_of, workload_of
 
 
-class Told:
+class Told(Source):
     """A source that tells what it was given, one instant per list, whatever it is."""
+
+    name = "told"
+    obeys = True
 
     def __init__(self, *instants: Sequence[Event], caused: Sequence[Event] = ()) -> None:
         self.instants = list(instants)
