@@ -11,10 +11,11 @@ from typing import NamedTuple
 import typer
 from pydantic import TypeAdapter, ValidationError
 
+from shadowtime.replayer.options import Oversized, Requests
 from shadowtime.replayer.pace import MIN_FACTOR, Pace
 from shadowtime.replayer.sources import SOURCES
 from shadowtime.replayer.swf import read_swf
-from shadowtime.replayer.workload import Oversized, Requests, Workload, prepare
+from shadowtime.replayer.workload import Workload, prepare
 from shadowtime.services.catalogue import DEFAULTS, Configuration, canonical, configure
 from shadowtime.shared.errors import SettingsError
 from shadowtime.shared.events import CapacityChanged

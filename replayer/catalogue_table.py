@@ -6,7 +6,8 @@ from itertools import groupby
 from rich.console import Console
 from rich.table import Table
 
-from shadowtime.services.catalogue import entries
+from shadowtime.replayer.sources import SOURCES
+from shadowtime.services.catalogue import entries, sentence_of
 from shadowtime.shared.errors import SettingsError
 
 
@@ -19,6 +20,7 @@ def print_catalogue(names: Sequence[str]) -> None:
         If there is no such name.
     """
     found = list(entries())
+    found += [("mode", name, sentence_of(source), []) for name, source in SOURCES.items()]
     if unknown := set(names) - {name for _, name, _, _ in found}:
         raise SettingsError(f"--list {', '.join(sorted(unknown))}: there is no such name; see --list")
     console = Console(highlight=False, markup=False)
@@ -32,7 +34,7 @@ def print_catalogue(names: Sequence[str]) -> None:
             for key in keys if names else ():
                 table.add_row(f"    {key.name}={key.default}", key.description)
         if chosen:
-            console.print(f"--{option} SPEC")
+            console.print(f"--{option} {'NAME' if option == 'mode' else 'SPEC'}")
             console.print(table)
     if not names:
         console.print("A SPEC is NAME or NAME:key=value,…  The keys of each: --list NAME …")

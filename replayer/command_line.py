@@ -1,45 +1,22 @@
-"""Replay traces: `shadowtime replay [TRACE.swf[.gz][@PROCESSORS]]…`."""
+"""Replay traces: `shadowtime replay [TRACE.swf[.gz][@PROCESSORS]]…`.
 
-import logging
-from collections.abc import Sequence
-from contextlib import nullcontext
-from functools import partial
+The options alone; what they lead to is imported once it is wanted, so that help comes at once.
+"""
+
 from pathlib import Path
-from typing import TYPE_CHECKING, Annotated, Literal
+from typing import Annotated
 
 import typer
 
-from shadowtime.replayer.arguments import (
-    Preparation,
-    configurations,
-    parse_changes,
-    parse_mode,
-    parse_pace,
-    parse_speedup,
-    parse_wait_bound,
-    read_clusters,
-    require_seed,
-)
-from shadowtime.replayer.catalogue_table import print_catalogue
-from shadowtime.replayer.comparison import Plan, Result, carry_out, carry_out_paced, carry_out_streamed, run_name
-from shadowtime.replayer.comparison_json import as_json
-from shadowtime.replayer.interruption import Interruption
-from shadowtime.replayer.machine import Machine
-from shadowtime.replayer.pace import Pace
-from shadowtime.replayer.progress import Observers, with_progress
-from shadowtime.replayer.results import Targets, in_parts, print_tables, result_files
-from shadowtime.replayer.source import JobTraits
-from shadowtime.replayer.sources import SOURCES
-from shadowtime.replayer.swf import BUNDLED
-from shadowtime.replayer.workload import Oversized, Requests
-from shadowtime.shared.command_line import application, run_app, say
-from shadowtime.shared.errors import SettingsError
-from shadowtime.shared.logs import start_logging
+from shadowtime.replayer.options import Options, Oversized, Requests, Transport, YesNo
+from shadowtime.shared.command_line import application, run_app
 
-if TYPE_CHECKING:
-    from shadowtime.shared.streaming.settings import Settings
 
-YesNo = Literal["yes", "no"]
+def known_mode(text: str) -> str:
+    """Return the name of a source of events; raises `typer.BadParameter` if there is none of that name."""
+    from shadowtime.replayer.arguments import parse_mode
+
+    return parse_mode(text)
 
 
 def compare(
@@ -63,12 +40,12 @@ def compare(
     mode: Annotated[
         str,
         typer.Option(
-            metavar="|".join(SOURCES), callback=parse_mode, help="Whether jobs start as decided, or as they did."
+            metavar="NAME",
+            callback=known_mode,
+            help="Whether jobs start as decided (closed), or as they did (recorded); see --list.",
         ),
-    ] = Machine.name,
-    transport: Annotated[
-        Literal["embedded", "kafka"], typer.Option(help="Stages in this process, or workers over Kafka.")
-    ] = "embedded",
+    ] = "closed",
+    transport: Annotated[Transport, typer.Option(help="Stages in this process, or workers over Kafka.")] = "embedded",
     run: Annotated[
         str | None, typer.Option(metavar="NAME", help="Name of the run over Kafka; a known one is resumed.")
     ] = None,
@@ -112,71 +89,39 @@ def compare(
 ) -> None:
     """Replay batch logs through the whole pipeline, and compare policies on the same work."""
     if list_:
+        from shadowtime.replayer.catalogue_table import print_catalogue
+
         print_catalogue(traces or [])
         return
-    chosen = configurations(mode, policy or ["easy"], runtime, adjustment)
-    bounder = parse_wait_bound(wait_bound, mode)
-    changes = parse_changes(capacity or ())
-    traits = JobTraits(restartable == "yes", moldable == "yes", parse_speedup(speedup))
-    interruption = Interruption()
-    pace = parse_pace(speed, interruption.sleep)
-    require_seed(seed)
-    settings = read_stream_settings(transport, run, setting)
-    logs = traces or [str(BUNDLED)]
-    targets = Targets(decisions, schedule, json, report)
-    targets.require_usable(one_run=len(logs) * len(chosen) == 1, side_by_side=settings is not None or pace is not None)
+    from shadowtime.replayer.campaign import run_campaign
 
-    clusters = read_clusters(logs, Preparation(processors, filter_, requests, jobs), say, mode)
-    plans = [
-        Plan(label, run_name(each.name), each.workload, configuration, mode, bounder, seed, changes, traits)
-        for each in clusters
-        for label, configuration in chosen
-    ]
-    with result_files(targets, plans) as files, nullcontext() if settings is not None else interruption:
-        if settings is not None:
-            carry_out_all = partial(stream, settings=settings, run=run, pace=pace)
-        else:
-            carry_out_all = partial(replay, pace=pace, interruption=interruption)
-        results = with_progress(plans, files.observers, carry_out_all, exact=pace is not None)
-        by_cluster = in_parts(results, len(clusters))
-        rewritten = {"requests": requests, "filter": filter_, "transport": transport, "speed": speed}
-        files.write([as_json(each, rewritten) for each in by_cluster])
-    if not targets.take_standard_output:
-        print_tables(by_cluster)
-    if report is not None:
-        say(f"wrote {report}")
-
-
-def read_stream_settings(transport: str, run: str | None, given: Sequence[str] | None) -> "Settings | None":
-    """Return the settings of a replay over Kafka; None for an embedded one."""
-    if transport == "kafka":
-        from shadowtime.shared.streaming.settings import read_settings
-
-        return read_settings([f"--{each}" for each in given or ()], "replayer")
-    if run is not None or given:
-        raise SettingsError("--run and --set go with --transport kafka")
-    return None
-
-
-def replay(plans: Sequence[Plan], observers: Observers, pace: Pace | None, interruption: Interruption) -> list[Result]:
-    """Carry out all plans in this process: one after another, or side by side in real time."""
-    observers = [[*those, interruption] for those in observers]
-    if pace is None:
-        return [carry_out(plan, those) for plan, those in zip(plans, observers, strict=True)]
-    return carry_out_paced(plans, pace, observers)
-
-
-def stream(
-    plans: Sequence[Plan], observers: Observers, settings: "Settings", run: str | None, pace: Pace | None
-) -> list[Result]:
-    """Carry out all plans over Kafka, side by side."""
-    start_logging(settings.log_format, level=logging.WARNING)
-    try:
-        import uvloop
-
-        return uvloop.run(carry_out_streamed(plans, settings, run, pace, observers))
-    except ExceptionGroup as group:
-        raise group.exceptions[0] from None
+    run_campaign(
+        Options(
+            traces=traces,
+            policy=policy,
+            runtime=runtime,
+            adjustment=adjustment,
+            wait_bound=wait_bound,
+            mode=mode,
+            transport=transport,
+            run=run,
+            setting=setting,
+            speed=speed,
+            requests=requests,
+            filter_=filter_,
+            restartable=restartable,
+            moldable=moldable,
+            speedup=speedup,
+            capacity=capacity,
+            jobs=jobs,
+            processors=processors,
+            seed=seed,
+            json=json,
+            schedule=schedule,
+            decisions=decisions,
+            report=report,
+        )
+    )
 
 
 def main() -> None:

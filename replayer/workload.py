@@ -3,11 +3,12 @@
 from collections.abc import Iterator, Mapping
 from dataclasses import dataclass, fields
 from types import MappingProxyType
-from typing import Literal, get_args
+from typing import get_args
 
 import numpy as np
 from numpy.typing import NDArray
 
+from shadowtime.replayer.options import Oversized, Requests
 from shadowtime.replayer.swf import FIELDS, Trace
 from shadowtime.shared.errors import SettingsError, TraceError
 from shadowtime.shared.message import MAX_DURATION
@@ -16,9 +17,6 @@ MAX_MACHINE = 10_000_000
 
 YEAR_2000 = 946_684_800
 """Stores of time series do not reach back to 1970."""
-
-Oversized = Literal["drop", "align"]
-Requests = Literal["as-logged", "actual", "doubled"]
 
 
 @dataclass(frozen=True, slots=True)

@@ -79,4 +79,9 @@ def entries() -> Iterator[tuple[str, str, str, list[Key]]]:
                 Key(key, as_text(field.default), field.description or "")
                 for key, field in each.Settings.model_fields.items()
             ]
-            yield option, name, (each.__doc__ or "").partition("\n\n")[0].replace("\n    ", " "), keys
+            yield option, name, sentence_of(each), keys
+
+
+def sentence_of(listed: type[object]) -> str:
+    """Return what the docstring of a class says first, as one line."""
+    return (listed.__doc__ or "").partition("\n\n")[0].replace("\n    ", " ")

@@ -12,9 +12,10 @@ import pytest
 from numpy.typing import NDArray
 
 from shadowtime.replayer.comparison import Plan, Result, carry_out
+from shadowtime.replayer.options import Requests
 from shadowtime.replayer.records import Schedule
 from shadowtime.replayer.swf import read_swf
-from shadowtime.replayer.workload import Requests, Workload, prepare
+from shadowtime.replayer.workload import Workload, prepare
 from shadowtime.services.catalogue import configure
 from shadowtime.shared.errors import TraceError
 from shadowtime.shared.events import Envelope, JobStarted

@@ -4,7 +4,7 @@ import json
 
 import pytest
 
-from shadowtime.replayer.workload import Requests
+from shadowtime.replayer.options import Requests
 from tests.gates.archive import needs_archive, replayed
 
 pytestmark = [pytest.mark.archive, needs_archive]

@@ -6,8 +6,9 @@ import numpy as np
 
 from shadowtime.replayer.comparison import Plan
 from shadowtime.replayer.generate import generate
+from shadowtime.replayer.options import Requests
 from shadowtime.replayer.swf import FIELDS, Trace, write_swf
-from shadowtime.replayer.workload import Requests, Workload, prepare
+from shadowtime.replayer.workload import Workload, prepare
 from shadowtime.services.catalogue import configure
 
 

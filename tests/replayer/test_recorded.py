@@ -4,8 +4,9 @@ import json
 
 import pytest
 
+from shadowtime.replayer.options import Requests
 from shadowtime.replayer.recorded import Recorded
-from shadowtime.replayer.workload import Requests, Workload
+from shadowtime.replayer.workload import Workload
 from shadowtime.shared.errors import TraceError
 from shadowtime.shared.events import (
     CapacityChanged,

@@ -3,8 +3,9 @@
 import numpy as np
 import pytest
 
+from shadowtime.replayer.options import Oversized, Requests
 from shadowtime.replayer.swf import BUNDLED, FIELDS, Trace, read_swf
-from shadowtime.replayer.workload import Oversized, Requests, Workload, prepare
+from shadowtime.replayer.workload import Workload, prepare
 from shadowtime.shared.errors import SettingsError, TraceError
 
 

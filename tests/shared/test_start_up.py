@@ -85,3 +85,17 @@ def test_interrupted_at_the_start(typed: str, silent: int, tmp_path: Path) -> No
 def imports(process: "subprocess.Popen[str]") -> bool:
     """Return whether a process has begun to import libraries, or has ended."""
     return process.poll() is not None or "_pydantic_core" in Path(f"/proc/{process.pid}/maps").read_text()
+
+
+def test_help_of_a_replay_needs_nothing_heavy() -> None:
+    """Some 0.2 s of processor time, where numpy, numba and all stages took 1.4."""
+    told = subprocess.run(
+        [sys.executable, "-X", "importtime", "-m", "replayer", "--help"],
+        cwd=ROOT,
+        capture_output=True,
+        text=True,
+        check=True,
+    )
+    imported = {line.rpartition("|")[2].strip() for line in told.stderr.splitlines()}
+    assert "typer" in imported
+    assert not imported & {"numpy", "scipy", "numba", "aiokafka", "shadowtime.services.pipeline"}

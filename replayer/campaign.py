@@ -1,0 +1,117 @@
+"""A comparison, step by step: read, plan, carry out, write, tell."""
+
+import logging
+from collections.abc import Sequence
+from contextlib import nullcontext
+from functools import partial
+from typing import TYPE_CHECKING
+
+from shadowtime.replayer.arguments import (
+    Preparation,
+    configurations,
+    parse_changes,
+    parse_pace,
+    parse_speedup,
+    parse_wait_bound,
+    read_clusters,
+    require_seed,
+)
+from shadowtime.replayer.comparison import Plan, Result, carry_out, carry_out_paced, carry_out_streamed, run_name
+from shadowtime.replayer.comparison_json import as_json
+from shadowtime.replayer.interruption import Interruption
+from shadowtime.replayer.options import Options
+from shadowtime.replayer.pace import Pace
+from shadowtime.replayer.progress import Observers, with_progress
+from shadowtime.replayer.results import Targets, in_parts, print_tables, result_files
+from shadowtime.replayer.source import JobTraits
+from shadowtime.replayer.swf import BUNDLED
+from shadowtime.shared.command_line import say
+from shadowtime.shared.errors import SettingsError
+from shadowtime.shared.logs import start_logging
+
+if TYPE_CHECKING:
+    from shadowtime.shared.streaming.settings import Settings
+
+
+def run_campaign(options: Options) -> None:
+    """Replay every log under every configuration, and tell what came of it."""
+    chosen = configurations(options.mode, options.policy or ["easy"], options.runtime, options.adjustment)
+    bounder = parse_wait_bound(options.wait_bound, options.mode)
+    changes = parse_changes(options.capacity or ())
+    traits = JobTraits(options.restartable == "yes", options.moldable == "yes", parse_speedup(options.speedup))
+    interruption = Interruption()
+    pace = parse_pace(options.speed, interruption.sleep)
+    require_seed(options.seed)
+    settings = read_stream_settings(options.transport, options.run, options.setting)
+    logs = options.traces or [str(BUNDLED)]
+    targets = Targets(options.decisions, options.schedule, options.json, options.report)
+    targets.require_usable(one_run=len(logs) * len(chosen) == 1, side_by_side=settings is not None or pace is not None)
+
+    clusters = read_clusters(
+        logs, Preparation(options.processors, options.filter_, options.requests, options.jobs), say, options.mode
+    )
+    plans = [
+        Plan(
+            label,
+            run_name(each.name),
+            each.workload,
+            configuration,
+            options.mode,
+            bounder,
+            options.seed,
+            changes,
+            traits,
+        )
+        for each in clusters
+        for label, configuration in chosen
+    ]
+    with result_files(targets, plans) as files, nullcontext() if settings is not None else interruption:
+        if settings is not None:
+            carry_out_all = partial(stream, settings=settings, run=options.run, pace=pace)
+        else:
+            carry_out_all = partial(replay, pace=pace, interruption=interruption)
+        results = with_progress(plans, files.observers, carry_out_all, exact=pace is not None)
+        by_cluster = in_parts(results, len(clusters))
+        rewritten = {
+            "requests": options.requests,
+            "filter": options.filter_,
+            "transport": options.transport,
+            "speed": options.speed,
+        }
+        files.write([as_json(each, rewritten) for each in by_cluster])
+    if not targets.take_standard_output:
+        print_tables(by_cluster)
+    if options.report is not None:
+        say(f"wrote {options.report}")
+
+
+def read_stream_settings(transport: str, run: str | None, given: Sequence[str] | None) -> "Settings | None":
+    """Return the settings of a replay over Kafka; None for an embedded one."""
+    if transport == "kafka":
+        from shadowtime.shared.streaming.settings import read_settings
+
+        return read_settings([f"--{each}" for each in given or ()], "replayer")
+    if run is not None or given:
+        raise SettingsError("--run and --set go with --transport kafka")
+    return None
+
+
+def replay(plans: Sequence[Plan], observers: Observers, pace: Pace | None, interruption: Interruption) -> list[Result]:
+    """Carry out all plans in this process: one after another, or side by side in real time."""
+    observers = [[*those, interruption] for those in observers]
+    if pace is None:
+        return [carry_out(plan, those) for plan, those in zip(plans, observers, strict=True)]
+    return carry_out_paced(plans, pace, observers)
+
+
+def stream(
+    plans: Sequence[Plan], observers: Observers, settings: "Settings", run: str | None, pace: Pace | None
+) -> list[Result]:
+    """Carry out all plans over Kafka, side by side."""
+    start_logging(settings.log_format, level=logging.WARNING)
+    try:
+        import uvloop
+
+        return uvloop.run(carry_out_streamed(plans, settings, run, pace, observers))
+    except ExceptionGroup as group:
+        raise group.exceptions[0] from None

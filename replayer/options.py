@@ -1,0 +1,39 @@
+"""What a user asks of a replay, as typed."""
+
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Literal
+
+Oversized = Literal["drop", "align"]
+Requests = Literal["as-logged", "actual", "doubled"]
+Transport = Literal["embedded", "kafka"]
+YesNo = Literal["yes", "no"]
+
+
+@dataclass(frozen=True)
+class Options:
+    """The options of `shadowtime replay`; None where one is not given."""
+
+    traces: list[str] | None
+    policy: list[str] | None
+    runtime: list[str] | None
+    adjustment: list[str] | None
+    wait_bound: list[str] | None
+    mode: str
+    transport: Transport
+    run: str | None
+    setting: list[str] | None
+    speed: str
+    requests: Requests
+    filter_: Oversized
+    restartable: YesNo
+    moldable: YesNo
+    speedup: str
+    capacity: list[str] | None
+    jobs: int | None
+    processors: int | None
+    seed: int
+    json: Path | None
+    schedule: Path | None
+    decisions: Path | None
+    report: Path | None
