@@ -1,4 +1,10 @@
-"""Whether waits have changed for good: too many in a row beyond their bounds."""
+"""Whether waits have changed for good: too many in a row beyond their bounds.
+
+`ChangePoints` is the rule as it is kept live; `replay` is the same, gone through again when jobs are grouped anew.
+"""
+
+from collections.abc import Callable, Sequence
+from typing import Any
 
 import numpy as np
 
@@ -39,6 +45,45 @@ def misses_that_count(waits: Integers, levels: Floats, runs: Integers) -> int:
     3
     """
     return int(runs[np.argmin(np.abs(levels - autocorrelation(waits)))])
+
+
+class ChangePoints:
+    """Misses in a row, and how many of them make a change point (docs/algorithms.md#change-points). O(1) a wait.
+
+    >>> rule = ChangePoints()
+    >>> [rule.add(100, 5, lambda count: [5] * count) for _ in range(3)]
+    [0, 0, 3]
+    """
+
+    def __init__(self) -> None:
+        self.misses = 0
+        self.limit = int(RUNS[0])
+        self.since = 0
+
+    def add(self, wait: int, bound: int | None, last: Callable[[int], Sequence[int]]) -> int:
+        """Take in a revealed wait and the bound that it had, if any; return the misses that make a change point, or 0.
+
+        Times in seconds; `last` gives the last so many waits, this one among them.
+        """
+        self.since += 1
+        if self.since >= EVERY:
+            self.limit = misses_that_count(np.array(last(WINDOW)), LEVELS, RUNS)
+            self.since = 0
+        if bound is None:
+            return 0
+        self.misses = self.misses + 1 if wait > bound else 0
+        if self.misses < self.limit:
+            return 0
+        misses, self.misses = self.misses, 0
+        return misses
+
+    def snapshot(self) -> list[Any]:
+        """Return the counts."""
+        return [self.misses, self.limit, self.since]
+
+    def restore(self, state: Sequence[int]) -> None:
+        """Take on what `snapshot` returned."""
+        self.misses, self.limit, self.since = state
 
 
 @kernel

@@ -6,7 +6,7 @@ from typing import Any
 import numpy as np
 
 from shadowtime.services.wait_bound.binomial import minimum_history, upper_rank
-from shadowtime.services.wait_bound.change_point import EVERY, LEVELS, RUNS, WINDOW, misses_that_count, replay
+from shadowtime.services.wait_bound.change_point import LEVELS, RUNS, ChangePoints, replay
 from shadowtime.services.wait_bound.wait_history import WaitHistory, at_rank
 from shadowtime.shared.arrays import Integers
 
@@ -54,9 +54,7 @@ class Group:
         self._most = most
         self._keep = keep
         self.history = WaitHistory(most)
-        self._misses = 0
-        self._limit = int(RUNS[0])
-        self._since = 0
+        self._change_points = ChangePoints()
 
     def add(self, wait: int, bound: int | None) -> int:
         """Take in a revealed wait and the bound that it had, if any; return the misses that make a change point, or 0.
@@ -64,34 +62,28 @@ class Group:
         Times in seconds.
         """
         self.history.add(wait)
-        self._since += 1
-        if self._since >= EVERY:
-            self._limit = misses_that_count(np.array(self.history.last(WINDOW)), LEVELS, RUNS)
-            self._since = 0
-        if bound is None:
-            return 0
-        self._misses = self._misses + 1 if wait > bound else 0
-        if self._misses < self._limit:
-            return 0
-        misses, self._misses = self._misses, 0
-        self.history.keep(self._keep)
+        misses = self._change_points.add(wait, bound, self.history.last)
+        if misses:
+            self.history.keep(self._keep)
         return misses
 
     @classmethod
     def replayed(cls, most: int, keep: int, waits: Integers) -> "Group":
         """Return a group that has seen these waits in order of revelation, each held against those before it."""
         group = cls(most, keep)
-        first, group._misses, group._limit, group._since = replay(waits, ranks(most), keep, LEVELS, RUNS)
+        first, *counts = replay(waits, ranks(most), keep, LEVELS, RUNS)
+        group._change_points.restore(counts)
         group.history = WaitHistory(most, waits[max(first, len(waits) - most) :].tolist())
         return group
 
     def snapshot(self) -> Any:
         """Return waits and counts."""
-        return [self._misses, self._limit, self._since, self.history.snapshot()]
+        return [*self._change_points.snapshot(), self.history.snapshot()]
 
     def restore(self, state: Any) -> None:
         """Take on what `snapshot` returned."""
-        self._misses, self._limit, self._since, waits = state
+        *counts, waits = state
+        self._change_points.restore(counts)
         self.history.restore(waits)
 
 

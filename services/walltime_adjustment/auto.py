@@ -6,12 +6,12 @@ import numpy as np
 from pydantic import Field
 
 from shadowtime.services.walltime_adjustment.adjustment_settings import AdjustmentSettings
+from shadowtime.services.walltime_adjustment.cut import cuts
 from shadowtime.services.walltime_adjustment.keys import WINDOWS, Traits, coarser
 from shadowtime.services.walltime_adjustment.percentile import ratio
 from shadowtime.services.walltime_adjustment.rank import positions
 from shadowtime.services.walltime_adjustment.scheme_scores import SchemeScores, Times
 from shadowtime.services.walltime_adjustment.sliding_ratios import SlidingRatios
-from shadowtime.shared.arrays import Floats
 from shadowtime.shared.events import Event, JobEnded, JobSubmitted
 from shadowtime.shared.predictions import WalltimeAdjustment
 from shadowtime.shared.predictor import Predictor
@@ -56,16 +56,6 @@ class Proposals(NamedTuple):
 
     adjusted_times: Times
     chosen: int
-
-
-def adjusted_times(requested_time: int, shares: Floats, threshold: float) -> Times:
-    """Return a request cut to these shares of it, as `percentile.adjusted` does.
-
-    >>> adjusted_times(3600, np.array([0.8, 0.2]), 0.5).tolist()
-    [2880, 1800]
-    """
-    times: Times = np.maximum(np.ceil(requested_time * np.maximum(shares, threshold) - 1e-6), 1).astype(np.int64)
-    return times
 
 
 class Auto(Predictor[JobSubmitted, JobEnded, WalltimeAdjustment]):
@@ -181,7 +171,7 @@ class Auto(Predictor[JobSubmitted, JobEnded, WalltimeAdjustment]):
             else:
                 key, (count, shares[row]) = finest
                 behind.append((key, count))
-        times = adjusted_times(job.request, shares, self._settings.threshold).ravel()[:SCHEMES]
+        times = cuts(job.request, shares, self._settings.threshold).ravel()[:SCHEMES]
         return times, behind
 
     def _look_up(self, name: str, job: Traits, now: int, coarser_ones: list[Record]) -> Record:

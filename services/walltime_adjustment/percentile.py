@@ -1,11 +1,11 @@
 """Requests cut to what a percentile of one's own earlier jobs made use of."""
 
-import math
 from typing import Any, Literal
 
 from pydantic import Field
 
 from shadowtime.services.walltime_adjustment.adjustment_settings import AdjustmentSettings
+from shadowtime.services.walltime_adjustment.cut import cut
 from shadowtime.services.walltime_adjustment.keys import WINDOWS, Traits, coarser
 from shadowtime.services.walltime_adjustment.rank import positions
 from shadowtime.services.walltime_adjustment.sliding_ratios import SlidingRatios
@@ -36,15 +36,6 @@ def ratio(run_time: int, requested_time: int) -> float:
     (0.5, 1.0)
     """
     return min(run_time / requested_time, 1.0)
-
-
-def adjusted(requested_time: int, share: float, threshold: float) -> int:
-    """Return a request cut to this share of it, but not below the threshold, in whole seconds, rounded up.
-
-    >>> adjusted(3600, 0.8, 0.5), adjusted(3600, 0.2, 0.5)
-    (2880, 1800)
-    """
-    return max(math.ceil(requested_time * max(share, threshold) - 1e-6), 1)
 
 
 class Percentile(Predictor[JobSubmitted, JobEnded, WalltimeAdjustment]):
@@ -87,7 +78,7 @@ class Percentile(Predictor[JobSubmitted, JobEnded, WalltimeAdjustment]):
             if count >= settings.minimum:
                 (share,) = sample.at(positions(count, (settings.percentile,), settings.rank))
                 return WalltimeAdjustment(
-                    adjusted_time=adjusted(x.requested_time, share, settings.threshold),
+                    adjusted_time=cut(x.requested_time, share, settings.threshold),
                     observations=count,
                     key=name,
                     window=settings.window,

@@ -17,6 +17,7 @@ from shadowtime.shared.streaming.state_store import RunState, Transaction
 COMMIT = """#!lua
 local state, journal, outbox, read_model, attempts, runs = KEYS[1], KEYS[2], KEYS[3], KEYS[4], KEYS[5], KEYS[6]
 local stored = redis.call('HGET', state, 'sequence') or '-1'
+-- The fence: whoever began from another position was replaced, and changes nothing.
 if stored ~= ARGV[1] then return stored end
 redis.call('HSET', state, 'sequence', ARGV[2], 'offset', ARGV[3], 'partition', ARGV[4])
 redis.call('DEL', attempts)

@@ -57,7 +57,10 @@ class RunProgress:
         self._attempted: set[str] = set()
 
     async def load(self, name: str, partition: int, put_away: PutAway | None = None) -> Run:
-        """Return a run as it is stored; one that cannot be restored is in trouble."""
+        """Return a run as it is stored; one that cannot be restored is in trouble.
+
+        This is start and recovery: what a torn batch has left in the outbox is published first.
+        """
         saved = await self._store.load(name)
         run = Run(name, partition, StageRun(self.stage))
         if saved is None:

@@ -22,8 +22,8 @@ from shadowtime.shared.backoff import Backoff
 from shadowtime.shared.errors import BusError, Fenced, StoreError
 from shadowtime.shared.events import Envelope
 from shadowtime.shared.stage import described
+from shadowtime.shared.streaming.admission import Refuse, admitted
 from shadowtime.shared.streaming.held_runs import HeldRuns
-from shadowtime.shared.streaming.incoming import Refuse, admitted
 from shadowtime.shared.streaming.partition_log import PartitionLog
 from shadowtime.shared.streaming.run_progress import RunProgress
 from shadowtime.shared.streaming.run_slice import Run, Slice, Work

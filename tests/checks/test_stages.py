@@ -226,7 +226,8 @@ def test_a_rejected_event_keeps_its_reason_and_leaves_all_stages_agreed(log: lis
         ({"policy": "glass"}, "unknown policy 'glass'; known: "),
         (
             {"policy": "easy:depth=3"},
-            "policy 'easy' has no key 'depth'; known keys: forecast, plan, order, weight, runtime, adjustment",
+            "policy 'easy' has no key 'depth'; known keys: queue, candidates, running, distribution, fallback, "
+            "forecast, plan, order, weight, runtime, adjustment",
         ),
     ],
 )

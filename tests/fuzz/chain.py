@@ -10,7 +10,7 @@ from shadowtime.services.pipeline import STAGES
 from shadowtime.shared.errors import BusError
 from shadowtime.shared.events import Envelope, Rejected
 from shadowtime.shared.stage import Stage, StageRun
-from shadowtime.shared.streaming.incoming import Refuse, admitted
+from shadowtime.shared.streaming.admission import Refuse, admitted
 from shadowtime.shared.streaming.run_slice import SLICE_BYTES
 from shadowtime.shared.streaming.settings import Settings
 from shadowtime.shared.streaming.stage_worker import Received, StageWorker

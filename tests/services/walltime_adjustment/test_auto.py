@@ -4,8 +4,8 @@ import numpy as np
 import pytest
 from numpy.random import PCG64, Generator
 
-from shadowtime.services.walltime_adjustment.auto import PERCENTILES, SCHEMES, Auto, AutoSettings, adjusted_times
-from shadowtime.services.walltime_adjustment.percentile import adjusted
+from shadowtime.services.walltime_adjustment.auto import PERCENTILES, SCHEMES, Auto, AutoSettings
+from shadowtime.services.walltime_adjustment.cut import cut, cuts
 from shadowtime.services.walltime_adjustment.scheme_scores import EVERY, SchemeScores
 from shadowtime.shared.events import JobEnded, JobSubmitted
 from shadowtime.shared.walltime_accuracy import accuracy, adjustment_class
@@ -78,8 +78,8 @@ def test_every_scheme_is_scored_by_what_it_said_at_submission() -> None:
 def test_adjusted_times_are_those_of_a_single_scheme() -> None:
     for requested_time in (1, 59, 3600, 86_400 * 100):
         parts = np.linspace(0, 1, 37)
-        expected = [adjusted(requested_time, share, 0.5) for share in parts.tolist()]
-        assert adjusted_times(requested_time, parts, 0.5).tolist() == expected
+        expected = [cut(requested_time, share, 0.5) for share in parts.tolist()]
+        assert cuts(requested_time, parts, 0.5).tolist() == expected
 
 
 def test_the_price_is_the_least_that_keeps_the_bound() -> None:

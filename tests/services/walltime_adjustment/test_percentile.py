@@ -4,9 +4,10 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
+from shadowtime.services.walltime_adjustment.cut import cut
 from shadowtime.services.walltime_adjustment.handler import ADJUSTERS
 from shadowtime.services.walltime_adjustment.keys import MONTH, coarser
-from shadowtime.services.walltime_adjustment.percentile import Percentile, adjusted, ratio
+from shadowtime.services.walltime_adjustment.percentile import Percentile, ratio
 from shadowtime.shared.errors import SettingsError
 from shadowtime.shared.events import JobEnded, JobSubmitted
 from shadowtime.shared.predictions import WalltimeAdjustment
@@ -100,7 +101,7 @@ def test_it_equals_the_batch_at_every_prefix(
             most = max(most, len(ratios))
             if len(ratios) >= minimum:
                 share = max(percentile_of(ratios, percentile, rank), 0.5)
-                expected = (name, len(ratios), adjusted(request, share, 0.5))
+                expected = (name, len(ratios), cut(request, share, 0.5))
                 break
         answer = adjuster.predict_one(like)
         assert answer is not None

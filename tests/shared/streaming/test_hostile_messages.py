@@ -13,7 +13,7 @@ from shadowtime.shared.errors import Refused
 from shadowtime.shared.events import ClusterOpened, Envelope, Event, JobSubmitted, Rejected, SchedulingPoint
 from shadowtime.shared.stage import Stage, StageRun
 from shadowtime.shared.stage_handler import StageHandler
-from shadowtime.shared.streaming.incoming import Refuse, admitted
+from shadowtime.shared.streaming.admission import Refuse, admitted
 from shadowtime.shared.streaming.partition_log import PartitionLog
 from shadowtime.shared.streaming.run_progress import MAX_ATTEMPTS, MAX_FAILURES
 from shadowtime.shared.streaming.settings import Settings

@@ -2,6 +2,7 @@
 
 import asyncio
 from contextlib import aclosing
+from pathlib import Path
 from types import SimpleNamespace
 from typing import Any
 
@@ -17,6 +18,7 @@ from shadowtime.shared.streaming.topic_follower import TopicFollower, _Follower
 from shadowtime.shared.topics import DEAD_LETTERS, WALLTIME_ADJUSTMENTS
 from shadowtime.stack.servers import Kafka
 from tests.patience import PATIENCE
+from tests.real_servers import require
 
 TOPIC = WALLTIME_ADJUSTMENTS
 
@@ -39,8 +41,13 @@ async def next_values(follower: TopicFollower, count: int) -> list[bytes]:
     return found
 
 
-def test_from_the_beginning_from_the_end_and_from_one_offset_to_another(kafka: Kafka) -> None:
-    settings = Settings(kafka_bootstrap=kafka.address)
+def test_from_the_beginning_from_the_end_and_from_one_offset_to_another(tmp_path: Path) -> None:
+    require(Kafka)
+    with Kafka(tmp_path / "kafka") as kafka:  # its own: it reads all that was ever written to a topic
+        follow_everything(Settings(kafka_bootstrap=kafka.address))
+
+
+def follow_everything(settings: Settings) -> None:
 
     async def go() -> None:
         await bus.prepare_topics(settings)

@@ -1,4 +1,4 @@
-"""The border of a stage: which records are envelopes that it takes, and why the others are not."""
+"""The border of a stage: which records it takes, and why not the others: no JSON, unknown schema, too large, …."""
 
 from pydantic import ValidationError
 
