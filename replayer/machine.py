@@ -13,8 +13,9 @@ from shadowtime.replayer.event_order import in_order
 from shadowtime.replayer.source import DEFAULT_TRAITS, OUTCOMES, JobTraits, Source, submission
 from shadowtime.replayer.workload import Job, Workload
 from shadowtime.shared.bounds import MAX_TIME
+from shadowtime.shared.decisions import Start
 from shadowtime.shared.errors import ReplayError
-from shadowtime.shared.events import CapacityChanged, Decided, Event, JobEnded, JobStarted, SchedulingPoint, Start
+from shadowtime.shared.events import CapacityChanged, Decided, Event, JobEnded, JobStarted, SchedulingPoint
 from shadowtime.shared.speedup import ratio, reshaped_time
 
 

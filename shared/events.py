@@ -12,9 +12,10 @@ All times are whole seconds on the cluster's own time line. What anything may be
 
 from typing import Annotated, Final, Literal
 
-from pydantic import Field, ValidationError, model_validator
+from pydantic import Field, ValidationError
 
 from shadowtime.shared.bounds import MAX_BOUNDS, MAX_LIVE_JOBS, MAX_PROCESSORS, MAX_SAMPLES, MAX_TIME
+from shadowtime.shared.decisions import CutShort, Evaluated, JobNumber, Kill, OfJobs, Start
 from shadowtime.shared.message import (
     AtMost,
     Count,
@@ -31,13 +32,11 @@ from shadowtime.shared.message import (
 from shadowtime.shared.predictions import (
     ChangePoint,
     Coverage,
-    Probability,
     RunTimePrediction,
     WaitBound,
     WaitForecast,
     WalltimeAdjustment,
 )
-from shadowtime.shared.reasons import Reason
 from shadowtime.shared.samples import Sample
 from shadowtime.shared.scores import Scores
 from shadowtime.shared.speedup import SpeedUp
@@ -47,9 +46,6 @@ SCHEMA_VERSION: Final = 1
 Outcome = Literal["completed", "failed", "cancelled", "limit", "killed"]
 """How a job ended: by itself (three ways), at the limit of its start, or by a decision of the scheduler."""
 
-JobNumber = Count
-
-OfJobs = AtMost(MAX_LIVE_JOBS)
 OfBounds = AtMost(MAX_BOUNDS)
 
 
@@ -143,64 +139,6 @@ class SchedulingPoint(Frozen):
 
     kind: Literal["SchedulingPoint"] = "SchedulingPoint"
     time: Instant
-
-
-class Start(Frozen):
-    """Start a waiting job now on `processors`, for `limit` seconds at most."""
-
-    job_number: JobNumber
-    processors: Processors
-    limit: Request | None = None
-    reason: Reason
-
-
-class Kill(Frozen):
-    """End a running job now; with `requeue` it waits again."""
-
-    job_number: JobNumber
-    requeue: bool
-    reason: Reasons
-
-
-class Evaluated(Frozen):
-    """Candidates tried one after another for one blocked head, until one was started (`accepted`) or none was left.
-
-    Of each candidate there is the exact probability of delaying the head and the paper's bound. The head lacks
-    `needed` processors, which the running jobs must release; the first `after` starts of the same pass are among them.
-    `recalibrated` are the exact probabilities as mended by earlier outcomes, where the policy does so.
-    """
-
-    head: JobNumber
-    needed: Count
-    after: Count
-    job_numbers: Annotated[tuple[Annotated[JobNumber, Field(strict=True)], ...], OfJobs]
-    probabilities: Annotated[tuple[Probability, ...], OfJobs]
-    bounds: Annotated[tuple[Probability, ...], OfJobs]
-    recalibrated: Annotated[tuple[Probability, ...], OfJobs] | None = None
-    accepted: bool
-
-    @model_validator(mode="after")
-    def _one_of_each(self) -> "Evaluated":
-        count = len(self.job_numbers)
-        mended = count if self.recalibrated is None else len(self.recalibrated)
-        if not count == len(self.probabilities) == len(self.bounds) == mended >= self.accepted:
-            raise ValueError(f"{count} candidates of head {self.head}, but other counts of probabilities")
-        return self
-
-
-class CutShort(Frozen):
-    """What a pass left undone because its work is bounded (`docs/cost.md`).
-
-    By `walks`: `left` candidates were not weighed, but taken or left as plain EASY does on their requests. By `depth`:
-    `left` waiting jobs were not planned, moved or tried. By `starts`: as many started as may at once, and the next pass
-    goes on with the `left` that it did not get to.
-    """
-
-    by: Literal["walks", "depth", "starts"]
-    left: Count
-
-
-Decision = Start | Kill
 
 
 class Decided(Frozen):

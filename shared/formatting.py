@@ -7,11 +7,11 @@ from collections.abc import Iterator, Sequence
 from typing import NamedTuple
 
 from shadowtime.shared.command_line import plain
+from shadowtime.shared.decisions import CutShort
 from shadowtime.shared.events import (
     CapacityChanged,
     ClusterClosed,
     ClusterOpened,
-    CutShort,
     Decided,
     Envelope,
     JobEnded,

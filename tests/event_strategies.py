@@ -5,22 +5,20 @@ from typing import Any, get_args
 from hypothesis import strategies as st
 
 from shadowtime.shared.bounds import MAX_DURATION, MAX_INTEGER, MAX_TIME
+from shadowtime.shared.decisions import Evaluated, Kill, Start
 from shadowtime.shared.events import (
     CapacityChanged,
     ClusterClosed,
     ClusterOpened,
     Decided,
     Envelope,
-    Evaluated,
     Event,
     JobEnded,
     JobStarted,
     JobSubmitted,
-    Kill,
     Outcome,
     Rejected,
     SchedulingPoint,
-    Start,
 )
 from shadowtime.shared.predictions import (
     ChangePoint,

@@ -7,7 +7,8 @@ import subprocess
 import sys
 from pathlib import Path
 
-from shadowtime.shared.events import Decided, Envelope, Start
+from shadowtime.shared.decisions import Start
+from shadowtime.shared.events import Decided, Envelope
 from shadowtime.shared.paths import ROOT
 from shadowtime.shared.reasons import FitsNow
 from shadowtime.shared.streaming import bus

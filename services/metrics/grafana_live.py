@@ -90,7 +90,7 @@ class GrafanaLive:
 def live_lines(envelope: Envelope, unix_start: int) -> Iterator[str]:
     r"""Yield what there is to show of an event, one line each; what is not known is -1, as fields must not change.
 
-    >>> from shadowtime.shared.events import Start
+    >>> from shadowtime.shared.decisions import Start
     >>> from shadowtime.shared.reasons import FitsNow
     >>> decided = Decided(time=5, starts=(Start(job_number=7, processors=2, reason=FitsNow()),))
     >>> list(live_lines(Envelope(run="r 1", cluster="k", sequence=1, event=decided), 0))

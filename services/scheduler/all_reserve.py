@@ -9,7 +9,7 @@ from shadowtime.services.scheduler.reserve_pass import reserve_pass
 from shadowtime.services.scheduler.run_passes import PassByPass, Reserving
 from shadowtime.services.scheduler.run_placed import Placed
 from shadowtime.shared.arrays import Integers
-from shadowtime.shared.events import CutShort, Start
+from shadowtime.shared.decisions import CutShort, Start
 from shadowtime.shared.reasons import Reserved
 
 RESERVED = Reserved()

@@ -2,9 +2,11 @@
 
 import numpy as np
 
+from shadowtime.services.scheduler.candidates import Candidates
 from shadowtime.services.scheduler.expected_end import RunningJobs, expected_ends
 from shadowtime.services.scheduler.job_table import Queue, Running
-from shadowtime.shared.arrays import Integers
+from shadowtime.services.scheduler.terminations import RunningEnds
+from shadowtime.shared.arrays import Flags, Integers
 
 NO_CORRECTIONS: Integers = np.empty(0, dtype=np.int64)
 
@@ -35,6 +37,16 @@ class Busy:
         self.limit_times = np.concatenate((self.limit_times, queue.limit_time[rows]))
         self.slots = np.concatenate((self.slots, queue.slot[rows]))
         self.expected_ends = np.concatenate((self.expected_ends, self.now + queue.predicted_time[rows]))
+
+    def ends(self) -> RunningEnds:
+        """Return when each job may end, as a walk takes it."""
+        return RunningEnds(self.processors, self.start_times, self.expected_ends, self.limit_times, self.slots)
+
+    def candidates(self, rows: Integers, free_pass: Flags) -> Candidates:
+        """Return waiting jobs, by their rows, as candidates."""
+        queue = self.queue
+        columns = queue.processors, queue.predicted_time, queue.limit_time, queue.slot
+        return Candidates._make((*(column[rows] for column in columns), free_pass))
 
     def requested_ends(self) -> Integers:
         """Return when each job ends at the latest; one that has outlived its request, in a second."""

@@ -29,7 +29,8 @@ from shadowtime.services.scheduler.policy_settings import PolicySettings
 from shadowtime.services.scheduler.trials import Suspended, Trials
 from shadowtime.shared.arrays import Integers, IntegerTable
 from shadowtime.shared.chance import key_of
-from shadowtime.shared.events import CapacityChanged, ClusterOpened, CutShort, Event, JobEnded, JobStarted, Start
+from shadowtime.shared.decisions import CutShort, Start
+from shadowtime.shared.events import CapacityChanged, ClusterOpened, Event, JobEnded, JobStarted
 
 WHEN = ("no", "expected")
 

@@ -16,7 +16,8 @@ from shadowtime.services.scheduler.policy_settings import PlanSettings, PolicySe
 from shadowtime.services.scheduler.run_passes import PassByPass
 from shadowtime.shared.arrays import Integers
 from shadowtime.shared.chance import key_of
-from shadowtime.shared.events import ClusterOpened, CutShort, Start
+from shadowtime.shared.decisions import CutShort, Start
+from shadowtime.shared.events import ClusterOpened
 
 
 class EasySettings(PlanSettings):

@@ -6,7 +6,7 @@ from shadowtime.services.scheduler.limits import MAX_STARTS
 from shadowtime.services.scheduler.policy import FITS_NOW, Policy, start
 from shadowtime.services.scheduler.policy_settings import ForecastSettings
 from shadowtime.services.scheduler.run_placed import Placed
-from shadowtime.shared.events import CutShort, Start
+from shadowtime.shared.decisions import CutShort, Start
 
 
 class Fcfs(Policy):

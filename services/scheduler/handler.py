@@ -13,18 +13,15 @@ from shadowtime.services.scheduler.expected_end import CORRECTIONS
 from shadowtime.services.scheduler.histograms import Histograms
 from shadowtime.services.scheduler.job_table import NEVER, Queue, Running
 from shadowtime.services.scheduler.policies import POLICIES
+from shadowtime.shared.decisions import CutShort, Evaluated, Kill, Start
 from shadowtime.shared.events import (
     ClusterOpened,
-    CutShort,
     Decided,
     Envelope,
-    Evaluated,
     JobEnded,
     JobStarted,
     JobSubmitted,
-    Kill,
     SchedulingPoint,
-    Start,
 )
 from shadowtime.shared.jobs_in_system import RunningJob
 from shadowtime.shared.spec import parse

@@ -11,7 +11,7 @@ from shadowtime.services.scheduler.policy import FITS_NOW, Policy, start
 from shadowtime.services.scheduler.policy_settings import PlanSettings
 from shadowtime.services.scheduler.run_placed import Placed
 from shadowtime.shared.arrays import Integers
-from shadowtime.shared.events import CutShort, Start
+from shadowtime.shared.decisions import CutShort, Start
 
 
 def by_work(queue: Queue, *, on_requests: bool = False) -> Integers:

@@ -14,7 +14,7 @@ from shadowtime.services.scheduler.profile import FOREVER, take
 from shadowtime.services.scheduler.speculation import Attempt, attempt, hole_of, worthwhile
 from shadowtime.services.scheduler.trials import Known, Suspended, Trials
 from shadowtime.shared.arrays import Integers, IntegerTable
-from shadowtime.shared.events import CutShort, Start
+from shadowtime.shared.decisions import CutShort, Start
 from shadowtime.shared.message import MAX_DURATION
 from shadowtime.shared.reasons import Reserved, Speculated
 from shadowtime.shared.run_time_bins import EDGES

@@ -7,7 +7,8 @@ from shadowtime.services.scheduler.forecast import Forecaster
 from shadowtime.services.scheduler.job_table import NEVER, Queue, Running
 from shadowtime.services.scheduler.policy_settings import PolicySettings
 from shadowtime.shared.arrays import Integers
-from shadowtime.shared.events import ClusterOpened, CutShort, Decision, Evaluated, Event, Start
+from shadowtime.shared.decisions import CutShort, Decision, Evaluated, Start
+from shadowtime.shared.events import ClusterOpened, Event
 from shadowtime.shared.message import MAX_DURATION
 from shadowtime.shared.reasons import Backfilled, FitsNow, Reason
 

@@ -6,15 +6,7 @@ from typing import Any
 import numpy as np
 
 from shadowtime.services.scheduler.busy import Busy
-from shadowtime.services.scheduler.candidates import (
-    MEASURES,
-    STATED,
-    TOO_MUCH,
-    Candidates,
-    Evaluation,
-    Rule,
-    evaluate_candidates,
-)
+from shadowtime.services.scheduler.candidates import MEASURES, STATED, TOO_MUCH, Evaluation, Rule, evaluate_candidates
 from shadowtime.services.scheduler.easy_pass import BEYOND, backfilled_rows, shadow_of
 from shadowtime.services.scheduler.head_record import HeadRecord, add_risk
 from shadowtime.services.scheduler.job_table import Queue, Running
@@ -23,10 +15,11 @@ from shadowtime.services.scheduler.orders import ranked
 from shadowtime.services.scheduler.policy import FITS_NOW, Answer, Policy, backfilled, backfills, start
 from shadowtime.services.scheduler.probabilistic_settings import ProbabilisticSettings
 from shadowtime.services.scheduler.recalibration import NOTHING_LEARNED, Recalibration
-from shadowtime.services.scheduler.terminations import Distributions, RunningEnds, refined_edges
+from shadowtime.services.scheduler.terminations import Distributions, refined_edges
 from shadowtime.shared.arrays import Flags, FloatTable, Integers
 from shadowtime.shared.chance import key_of
-from shadowtime.shared.events import ClusterOpened, CutShort, Evaluated, Event
+from shadowtime.shared.decisions import CutShort, Evaluated
+from shadowtime.shared.events import ClusterOpened, Event
 from shadowtime.shared.predictions import DIGITS
 from shadowtime.shared.reasons import ProbablyHarmless, Reason
 
@@ -211,17 +204,15 @@ class Probabilistic(Policy):
         self, busy: Busy, rows: Integers, needed: int, head_run_time: float, safe: Flags, spent: float, allowed: int
     ) -> Evaluation:
         """Walk once for all candidates; what has been spent on the head bounds what may be spent on it still."""
-        queue, settings = busy.queue, self.settings
+        settings = self.settings
         return Evaluation(
             *evaluate_candidates(
                 busy.now,
                 needed,
                 head_run_time,
-                RunningEnds(busy.processors, busy.start_times, busy.expected_ends, busy.limit_times, busy.slots),
-                Candidates(
-                    queue.processors[rows], queue.predicted_time[rows], queue.limit_time[rows], queue.slot[rows], safe
-                ),
-                Distributions(queue.histograms.masses, refined_edges(settings.points), settings.mass == "censor"),
+                busy.ends(),
+                busy.candidates(rows, safe),
+                Distributions(busy.queue.histograms.masses, refined_edges(settings.points), settings.mass == "censor"),
                 Rule(
                     MEASURES.index(settings.criterion),
                     settings.tau,

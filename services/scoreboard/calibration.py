@@ -14,7 +14,8 @@ import numpy as np
 import numpy.typing as npt
 
 from shadowtime.services.scoreboard.reliability_table import ReliabilityTable
-from shadowtime.shared.events import Decided, Evaluated, JobSubmitted
+from shadowtime.shared.decisions import Evaluated
+from shadowtime.shared.events import Decided, JobSubmitted
 from shadowtime.shared.scores import CalibrationScores
 
 MAX_FOLLOWED = 2_500_000

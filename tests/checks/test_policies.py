@@ -12,18 +12,8 @@ from shadowtime.replayer.machine import Machine
 from shadowtime.replayer.workload import Workload
 from shadowtime.services.scheduler.policies import POLICIES
 from shadowtime.services.scheduler.policy import Answer, Policy
-from shadowtime.shared.events import (
-    ClusterOpened,
-    CutShort,
-    Decided,
-    Envelope,
-    Evaluated,
-    JobEnded,
-    JobStarted,
-    Kill,
-    SchedulingPoint,
-    Start,
-)
+from shadowtime.shared.decisions import CutShort, Evaluated, Kill, Start
+from shadowtime.shared.events import ClusterOpened, Decided, Envelope, JobEnded, JobStarted, SchedulingPoint
 from shadowtime.shared.spec import parse
 from tests.checks.listed import specs
 from tests.checks.workloads import workloads

@@ -9,6 +9,7 @@ from shadowtime.replayer.event_order import EVENT_ORDER, in_order
 from shadowtime.replayer.machine import Machine
 from shadowtime.replayer.recorded import Recorded
 from shadowtime.replayer.source import Source
+from shadowtime.shared.decisions import Start
 from shadowtime.shared.events import (
     CapacityChanged,
     ClusterClosed,
@@ -20,7 +21,6 @@ from shadowtime.shared.events import (
     JobSubmitted,
     Rejected,
     SchedulingPoint,
-    Start,
 )
 from shadowtime.shared.reasons import FitsNow
 from tests.replayer.small_logs import job, workload_of

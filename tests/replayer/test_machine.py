@@ -8,6 +8,7 @@ import pytest
 
 from shadowtime.replayer.machine import Machine
 from shadowtime.replayer.source import JobTraits
+from shadowtime.shared.decisions import Kill, Start
 from shadowtime.shared.errors import ReplayError
 from shadowtime.shared.events import (
     CapacityChanged,
@@ -16,10 +17,8 @@ from shadowtime.shared.events import (
     JobEnded,
     JobStarted,
     JobSubmitted,
-    Kill,
     Outcome,
     SchedulingPoint,
-    Start,
 )
 from shadowtime.shared.reasons import FitsNow
 from tests.replayer.small_logs import generated, job, workload_of

@@ -7,6 +7,7 @@ import pytest
 from shadowtime.replayer.options import Requests
 from shadowtime.replayer.recorded import Recorded
 from shadowtime.replayer.workload import Workload
+from shadowtime.shared.decisions import Start
 from shadowtime.shared.errors import TraceError
 from shadowtime.shared.events import (
     CapacityChanged,
@@ -16,7 +17,6 @@ from shadowtime.shared.events import (
     JobStarted,
     JobSubmitted,
     SchedulingPoint,
-    Start,
 )
 from shadowtime.shared.reasons import FitsNow
 from tests.replayer.small_logs import job, plan_of, workload_of

@@ -10,8 +10,9 @@ from shadowtime.replayer.embedded import EmbeddedReplay
 from shadowtime.replayer.machine import Machine
 from shadowtime.services.pipeline import STAGES
 from shadowtime.services.scheduler.handler import Scheduler
+from shadowtime.shared.decisions import Kill, Start
 from shadowtime.shared.errors import SnapshotMismatch
-from shadowtime.shared.events import CapacityChanged, ClusterOpened, Decided, Envelope, JobEnded, Kill, Start
+from shadowtime.shared.events import CapacityChanged, ClusterOpened, Decided, Envelope, JobEnded
 from shadowtime.shared.reasons import FitsNow
 from shadowtime.shared.stage import StageRun
 from tests.replayer.small_logs import generated, job, plan_of, workload_of

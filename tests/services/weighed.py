@@ -2,7 +2,8 @@
 
 from collections.abc import Iterator
 
-from shadowtime.shared.events import Decided, Envelope, Evaluated, JobEnded, JobStarted, JobSubmitted
+from shadowtime.shared.decisions import Evaluated
+from shadowtime.shared.events import Decided, Envelope, JobEnded, JobStarted, JobSubmitted
 
 
 class WeighedLog:

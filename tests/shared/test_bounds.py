@@ -18,8 +18,9 @@ from shadowtime.shared.bounds import (
     MAX_SPEC_LENGTH,
     MAX_TIME,
 )
+from shadowtime.shared.decisions import Kill
 from shadowtime.shared.errors import RuleBroken, SettingsError
-from shadowtime.shared.events import ClusterClosed, Envelope, JobSubmitted, Kill, Rejected
+from shadowtime.shared.events import ClusterClosed, Envelope, JobSubmitted, Rejected
 from shadowtime.shared.jobs_in_system import JobsInSystem
 from shadowtime.shared.paths import ROOT
 from shadowtime.shared.predictions import RunTimePrediction

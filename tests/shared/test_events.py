@@ -8,6 +8,7 @@ from hypothesis import strategies as st
 from pydantic import TypeAdapter, ValidationError
 
 from shadowtime.replayer.workload import Job
+from shadowtime.shared.decisions import Start
 from shadowtime.shared.events import (
     SCHEMA_VERSION,
     Envelope,
@@ -16,7 +17,6 @@ from shadowtime.shared.events import (
     JobStarted,
     JobSubmitted,
     SchedulingPoint,
-    Start,
 )
 from tests.event_strategies import BY_TYPE, EVENT_TYPES, envelopes
 

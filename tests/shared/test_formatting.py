@@ -4,6 +4,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
+from shadowtime.shared.decisions import Start
 from shadowtime.shared.events import (
     ClusterOpened,
     Decided,
@@ -13,7 +14,6 @@ from shadowtime.shared.events import (
     JobSubmitted,
     Rejected,
     SchedulingPoint,
-    Start,
 )
 from shadowtime.shared.formatting import because, bounded, chosen, lines
 from shadowtime.shared.predictions import (

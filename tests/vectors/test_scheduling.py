@@ -10,7 +10,7 @@ from shadowtime.services.scheduler.expected_end import expected_ends
 from shadowtime.services.scheduler.head_record import add_risk
 from shadowtime.services.scheduler.policies import POLICIES
 from shadowtime.services.scheduler.wfp import by_score, scores
-from shadowtime.shared.events import Evaluated, Start
+from shadowtime.shared.decisions import Evaluated, Start
 from shadowtime.shared.reasons import Backfilled
 from shadowtime.shared.spec import Spec
 from tests.services.scheduler.instances import Instance, StartedJob, WaitingJob

@@ -16,15 +16,8 @@ import pytest
 
 from shadowtime.services.live.page import LivePage
 from shadowtime.services.live.view import LiveRuns
-from shadowtime.shared.events import (
-    ClusterOpened,
-    Decided,
-    Envelope,
-    Event,
-    JobStarted,
-    JobSubmitted,
-    Start,
-)
+from shadowtime.shared.decisions import Start
+from shadowtime.shared.events import ClusterOpened, Decided, Envelope, Event, JobStarted, JobSubmitted
 from shadowtime.shared.paths import ROOT
 from shadowtime.shared.reasons import FitsNow
 from shadowtime.shared.streaming import bus

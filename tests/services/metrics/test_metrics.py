@@ -22,7 +22,8 @@ from shadowtime.replayer.workload import prepare
 from shadowtime.services.catalogue import configure
 from shadowtime.services.metrics.grafana_live import live_lines
 from shadowtime.services.metrics.import_lines import import_lines
-from shadowtime.shared.events import Decided, Envelope, JobSubmitted, Kill, SchedulingPoint
+from shadowtime.shared.decisions import Kill
+from shadowtime.shared.events import Decided, Envelope, JobSubmitted, SchedulingPoint
 from shadowtime.shared.paths import ROOT
 from shadowtime.shared.samples import Sample
 from shadowtime.shared.streaming import bus

@@ -6,7 +6,8 @@ from hypothesis import strategies as st
 
 from shadowtime.replayer.machine import Machine
 from shadowtime.replayer.workload import Workload
-from shadowtime.shared.events import ClusterOpened, JobSubmitted, SchedulingPoint, Start
+from shadowtime.shared.decisions import Start
+from shadowtime.shared.events import ClusterOpened, JobSubmitted, SchedulingPoint
 from shadowtime.shared.predictions import WalltimeAdjustment
 from shadowtime.shared.reasons import Backfilled, FitsNow
 from shadowtime.shared.stage import StageRun

@@ -4,7 +4,7 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from shadowtime.services.scheduler.policies import POLICIES
-from shadowtime.shared.events import Start
+from shadowtime.shared.decisions import Start
 from shadowtime.shared.reasons import FitsNow, Reserved
 from shadowtime.shared.spec import parse
 from tests.services.scheduler.instances import Instance, instances

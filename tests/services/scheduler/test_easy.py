@@ -14,7 +14,8 @@ from shadowtime.services.scheduler.handler import Scheduler
 from shadowtime.services.scheduler.job_table import NEVER
 from shadowtime.services.scheduler.policies import POLICIES
 from shadowtime.services.scheduler.policy import Policy
-from shadowtime.shared.events import ClusterOpened, Decided, JobStarted, SchedulingPoint, Start
+from shadowtime.shared.decisions import Start
+from shadowtime.shared.events import ClusterOpened, Decided, JobStarted, SchedulingPoint
 from shadowtime.shared.reasons import Backfilled, FitsNow
 from shadowtime.shared.spec import Spec
 from tests.checks.chain import Chain

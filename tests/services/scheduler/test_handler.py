@@ -3,7 +3,8 @@
 import pytest
 
 from shadowtime.services.scheduler.job_table import NEVER
-from shadowtime.shared.events import CapacityChanged, Decided, SchedulingPoint, Start
+from shadowtime.shared.decisions import Start
+from shadowtime.shared.events import CapacityChanged, Decided, SchedulingPoint
 from shadowtime.shared.reasons import Backfilled, FitsNow
 from tests.services.scheduler.told import Told
 

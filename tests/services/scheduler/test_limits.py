@@ -8,7 +8,8 @@ from shadowtime.services.scheduler import all_reserve, conservative, easy, fcfs,
 from shadowtime.services.scheduler import reservations as placing
 from shadowtime.services.scheduler.candidates import TOO_MUCH, evaluate_candidates
 from shadowtime.services.scheduler.limits import WALKED
-from shadowtime.shared.events import CutShort, Decided, Envelope, JobSubmitted, SchedulingPoint
+from shadowtime.shared.decisions import CutShort
+from shadowtime.shared.events import Decided, Envelope, JobSubmitted, SchedulingPoint
 from shadowtime.shared.predictions import RunTimePrediction
 from shadowtime.shared.run_time_bins import BINS
 from tests.services.scheduler.told import Told

@@ -3,7 +3,7 @@
 from hypothesis import given, settings
 
 from shadowtime.services.scheduler.policies import POLICIES
-from shadowtime.shared.events import Start
+from shadowtime.shared.decisions import Start
 from shadowtime.shared.reasons import FitsNow
 from shadowtime.shared.spec import Spec
 from tests.services.scheduler.instances import Instance, instances, times_of

@@ -22,17 +22,9 @@ from shadowtime.services.scheduler.probabilistic import Probabilistic
 from shadowtime.services.scheduler.probabilistic_settings import ProbabilisticSettings
 from shadowtime.services.scheduler.recalibration import BINS
 from shadowtime.services.scheduler.terminations import Distributions, RunningEnds, refined_edges
+from shadowtime.shared.decisions import Evaluated, Start
 from shadowtime.shared.errors import SettingsError
-from shadowtime.shared.events import (
-    ClusterOpened,
-    Decided,
-    Envelope,
-    Evaluated,
-    JobEnded,
-    JobStarted,
-    JobSubmitted,
-    Start,
-)
+from shadowtime.shared.events import ClusterOpened, Decided, Envelope, JobEnded, JobStarted, JobSubmitted
 from shadowtime.shared.reasons import Backfilled, FitsNow, ProbablyHarmless
 from shadowtime.shared.run_time_bins import EDGES
 from shadowtime.shared.spec import parse

@@ -7,7 +7,7 @@ from shadowtime.services.scheduler.job_table import NEVER
 from shadowtime.services.scheduler.policies import POLICIES
 from shadowtime.services.scheduler.policy_settings import PolicySettings
 from shadowtime.services.scheduler.wfp import by_score, scores
-from shadowtime.shared.events import Start
+from shadowtime.shared.decisions import Start
 from shadowtime.shared.reasons import Backfilled, FitsNow
 from shadowtime.shared.spec import Spec
 from tests.services.scheduler.instances import UNUSED, Instance, StartedJob, WaitingJob, instances

@@ -7,7 +7,7 @@ docs/algorithms.md#uses-of-an-adjusted-request (Tang 2013, section 5.2).
 from fractions import Fraction
 
 from shadowtime.services.scheduler.job_table import NEVER
-from shadowtime.shared.events import Start
+from shadowtime.shared.decisions import Start
 from shadowtime.shared.reasons import Backfilled, FitsNow
 from tests.services.scheduler.instances import Instance, StartedJob, WaitingJob
 

@@ -5,6 +5,7 @@ from collections.abc import Sequence
 
 from shadowtime.services.pipeline import STAGES
 from shadowtime.services.scheduler.handler import Scheduler
+from shadowtime.shared.decisions import Start
 from shadowtime.shared.events import (
     ClusterOpened,
     Decided,
@@ -14,7 +15,6 @@ from shadowtime.shared.events import (
     JobStarted,
     JobSubmitted,
     SchedulingPoint,
-    Start,
 )
 from shadowtime.shared.predictions import RunTimePrediction, WalltimeAdjustment
 from shadowtime.shared.reasons import Backfilled

@@ -17,16 +17,9 @@ from shadowtime.services.catalogue import configure
 from shadowtime.services.scoreboard.calibration import Calibration
 from shadowtime.services.scoreboard.handler import Scoreboard
 from shadowtime.services.scoreboard.reliability_table import ReliabilityTable
+from shadowtime.shared.decisions import Evaluated
 from shadowtime.shared.errors import RuleBroken
-from shadowtime.shared.events import (
-    CapacityChanged,
-    ClusterOpened,
-    Decided,
-    Envelope,
-    Evaluated,
-    JobStarted,
-    JobSubmitted,
-)
+from shadowtime.shared.events import CapacityChanged, ClusterOpened, Decided, Envelope, JobStarted, JobSubmitted
 from shadowtime.shared.run_time_bins import EDGES, RATIO
 from shadowtime.shared.scores import Reliability
 from tests.checks.workloads import TraceRow, workload, workloads

@@ -13,6 +13,7 @@ from shadowtime.services.scoreboard.handler import Scoreboard
 from shadowtime.services.scoreboard.sampling import LANES, MAX_QUEUES, MAX_REASONS, Sampling
 from shadowtime.services.scoreboard.wait_quantiles import WaitQuantiles
 from shadowtime.shared.bounds import MAX_DURATION, MAX_TIME
+from shadowtime.shared.decisions import Kill
 from shadowtime.shared.events import (
     ClusterClosed,
     ClusterOpened,
@@ -22,7 +23,6 @@ from shadowtime.shared.events import (
     JobEnded,
     JobStarted,
     JobSubmitted,
-    Kill,
 )
 from shadowtime.shared.metric_names import RESULTS
 from shadowtime.shared.predictions import RunTimePrediction

@@ -15,17 +15,16 @@ import pytest
 from rich.console import Console
 
 from shadowtime.services.watch.messages import KINDS, Chosen, Filter, JsonLines, Rows, Wanted
+from shadowtime.shared.decisions import Evaluated, Start
 from shadowtime.shared.events import (
     ClusterOpened,
     Decided,
     Envelope,
-    Evaluated,
     Event,
     JobEnded,
     JobStarted,
     JobSubmitted,
     SchedulingPoint,
-    Start,
 )
 from shadowtime.shared.paths import ROOT
 from shadowtime.shared.predictions import RunTimePrediction, WaitForecast

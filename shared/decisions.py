@@ -1,0 +1,72 @@
+"""What the scheduler decides at a scheduling point, and what it says of it."""
+
+from typing import Annotated, Literal
+
+from pydantic import Field, model_validator
+
+from shadowtime.shared.bounds import MAX_LIVE_JOBS
+from shadowtime.shared.message import AtMost, Count, Frozen, Processors, Reasons, Request
+from shadowtime.shared.predictions import Probability
+from shadowtime.shared.reasons import Reason
+
+JobNumber = Count
+
+OfJobs = AtMost(MAX_LIVE_JOBS)
+
+
+class Start(Frozen):
+    """Start a waiting job now on `processors`, for `limit` seconds at most."""
+
+    job_number: JobNumber
+    processors: Processors
+    limit: Request | None = None
+    reason: Reason
+
+
+class Kill(Frozen):
+    """End a running job now; with `requeue` it waits again."""
+
+    job_number: JobNumber
+    requeue: bool
+    reason: Reasons
+
+
+class Evaluated(Frozen):
+    """Candidates tried one after another for one blocked head, until one was started (`accepted`) or none was left.
+
+    Of each candidate there is the exact probability of delaying the head and the paper's bound. The head lacks
+    `needed` processors, which the running jobs must release; the first `after` starts of the same pass are among them.
+    `recalibrated` are the exact probabilities as mended by earlier outcomes, where the policy does so.
+    """
+
+    head: JobNumber
+    needed: Count
+    after: Count
+    job_numbers: Annotated[tuple[Annotated[JobNumber, Field(strict=True)], ...], OfJobs]
+    probabilities: Annotated[tuple[Probability, ...], OfJobs]
+    bounds: Annotated[tuple[Probability, ...], OfJobs]
+    recalibrated: Annotated[tuple[Probability, ...], OfJobs] | None = None
+    accepted: bool
+
+    @model_validator(mode="after")
+    def _one_of_each(self) -> "Evaluated":
+        count = len(self.job_numbers)
+        mended = count if self.recalibrated is None else len(self.recalibrated)
+        if not count == len(self.probabilities) == len(self.bounds) == mended >= self.accepted:
+            raise ValueError(f"{count} candidates of head {self.head}, but other counts of probabilities")
+        return self
+
+
+class CutShort(Frozen):
+    """What a pass left undone because its work is bounded (`docs/cost.md`).
+
+    By `walks`: `left` candidates were not weighed, but taken or left as plain EASY does on their requests. By `depth`:
+    `left` waiting jobs were not planned, moved or tried. By `starts`: as many started as may at once, and the next pass
+    goes on with the `left` that it did not get to.
+    """
+
+    by: Literal["walks", "depth", "starts"]
+    left: Count
+
+
+Decision = Start | Kill
