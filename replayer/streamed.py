@@ -21,7 +21,7 @@ from shadowtime.shared.streaming import bus
 from shadowtime.shared.streaming.settings import Settings
 from shadowtime.shared.topics import SCORES
 
-Answer = TypeVar("Answer")
+Result = TypeVar("Result")
 
 
 class StreamedReplay:
@@ -122,7 +122,7 @@ class StreamedReplay:
         awaited = self._awaited[point] = asyncio.get_running_loop().create_future()
         return await self._wait_for(awaited, f"the decision at sequence {point}")
 
-    async def _wait_for(self, awaited: "asyncio.Future[Answer]", what: str) -> Answer:
+    async def _wait_for(self, awaited: "asyncio.Future[Result]", what: str) -> Result:
         """Wait for an answer as long as anything is answered: stages may be far behind a recorded replay."""
         patience = self._settings.barrier_seconds
         while not awaited.done():

@@ -1,4 +1,4 @@
-"""A stage that adds one predictor's answer to every submission."""
+"""A stage that adds one predictor's output to every submission."""
 
 from typing import Any, ClassVar
 
@@ -22,10 +22,10 @@ class PredictingStage(StageHandler):
 
     def handle(self, envelope: Envelope) -> Envelope:
         """Answer the event, then let the predictor see it."""
-        answer = super().handle(envelope)
+        output = super().handle(envelope)
         if not isinstance(envelope.event, Rejected):  # it changes nothing
             self.predictor.observe(envelope.event)
-        return answer
+        return output
 
     def on_submitted(self, envelope: Envelope, job: JobSubmitted) -> Envelope:
         """Add the prediction, where there is one."""

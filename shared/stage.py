@@ -95,14 +95,14 @@ class StageRun:
                 f"{self.stage.name}: run {envelope.run!r} failed at {self.sequence} and is not undone"
             )
         try:
-            answer = self._open(envelope) if self.handler is None else self.handler.handle(envelope)
+            output = self._open(envelope) if self.handler is None else self.handler.handle(envelope)
         except (RuleBroken, SettingsError) as broken:
-            answer = rejected(envelope, str(broken))
+            output = rejected(envelope, str(broken))
         except Exception as failure:
             self.spoiled = True
-            answer = rejected(envelope, f"{self.stage.name} failed: {described(failure)}", "failed")
+            output = rejected(envelope, f"{self.stage.name} failed: {described(failure)}", "failed")
         self.sequence = envelope.sequence
-        return answer
+        return output
 
     def undo(self, snapshot: bytes | None, journal: Iterable[bytes]) -> None:
         """Become what it was before the event that spoiled it, which counts as handled from then on.

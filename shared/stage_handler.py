@@ -24,13 +24,13 @@ from shadowtime.shared.predictions import WaitBound
 class BoundsWaits(Protocol):
     """What `ask` takes of the handler of a stage."""
 
-    def answer(self, job: JobSubmitted, quantile: float, confidence: float) -> tuple[WaitBound, ...]:
+    def bounds_at(self, job: JobSubmitted, quantile: float, confidence: float) -> tuple[WaitBound, ...]:
         """Return the bounds that a job would have if it were submitted now."""
         ...
 
 
 class StageHandler:
-    """One run in one stage; subclasses override what they answer to.
+    """One run in one stage; subclasses override what they output to.
 
     Each `on_…` method gets the envelope and what is known about its job, and returns the envelope to forward. It runs
     after the event was checked and before the jobs in the system change.
@@ -62,9 +62,9 @@ class StageHandler:
             raise RuleBroken(f"{event.kind} at {time} comes after {self.time}: time went back")
         if self.closed:
             raise RuleBroken(f"{event.kind} at {time}: run {envelope.run!r} was closed at {self.time}")
-        answer = _ANSWERS[type(event)](self, envelope, event)
+        output = _HANDLERS[type(event)](self, envelope, event)
         self.time = time
-        return answer
+        return output
 
     def on_submitted(self, envelope: Envelope, job: JobSubmitted) -> Envelope:
         """Answer the submission of a job."""
@@ -123,9 +123,9 @@ class StageHandler:
             raise RuleBroken(
                 f"job {event.job_number} requests {event.requested_processors} processors; the machine has {largest}"
             )
-        answer = self.on_submitted(envelope, event)
+        output = self.on_submitted(envelope, event)
         self.jobs.submit(event)
-        return answer
+        return output
 
     def _started(self, envelope: Envelope, event: JobStarted) -> Envelope:
         job = self.jobs.require_waiting(event)
@@ -134,11 +134,11 @@ class StageHandler:
             raise RuleBroken(
                 f"job {event.job_number} starts on {event.processors} processors; the machine has {largest}"
             )
-        answer = self.on_started(envelope, event, job)
+        output = self.on_started(envelope, event, job)
         if not event.trial:
-            answer = self.on_wait(answer, job, event.time - job.time)
+            output = self.on_wait(output, job, event.time - job.time)
         self.jobs.start(event)
-        return answer
+        return output
 
     def _ended(self, envelope: Envelope, event: JobEnded) -> Envelope:
         job = self.jobs.require_running(event)
@@ -147,27 +147,27 @@ class StageHandler:
             raise RuleBroken(
                 f"job {event.job_number} ran {event.run_time} s, but held its processors for {held} s only"
             )
-        answer = self.on_ended(envelope, event, job)
+        output = self.on_ended(envelope, event, job)
         if job.started.trial and not event.requeued:
-            answer = self.on_wait(answer, job.submitted, job.started.time - job.submitted.time)
+            output = self.on_wait(output, job.submitted, job.started.time - job.submitted.time)
         self.jobs.end(event)
-        return answer
+        return output
 
     def _capacity(self, envelope: Envelope, event: CapacityChanged) -> Envelope:
-        answer = self.on_capacity(envelope, event)
+        output = self.on_capacity(envelope, event)
         self.processors = event.processors
-        return answer
+        return output
 
     def _closed(self, envelope: Envelope, event: ClusterClosed) -> Envelope:
-        answer = self.on_closed(envelope, event)
+        output = self.on_closed(envelope, event)
         self.closed = True
-        return answer
+        return output
 
     def _opened(self, envelope: Envelope, event: ClusterOpened) -> Envelope:
         raise RuleBroken(f"run {envelope.run!r} was opened already, at {self.opened.time}")
 
 
-_ANSWERS: dict[type, Callable[[StageHandler, Envelope, Any], Envelope]] = {
+_HANDLERS: dict[type, Callable[[StageHandler, Envelope, Any], Envelope]] = {
     ClusterOpened: StageHandler._opened,
     JobSubmitted: StageHandler._submitted,
     JobStarted: StageHandler._started,

@@ -183,7 +183,7 @@ def _answer(question: Question, run: str, state: StageRun) -> Answer | None:
     )
     if not isinstance(handler, BoundsWaits):
         raise TypeError(f"stage {state.stage.name} bounds no waits")
-    bounds = handler.answer(job, question.quantile, question.confidence)
+    bounds = handler.bounds_at(job, question.quantile, question.confidence)
     return Answer(cluster=cluster, run=run, sequence=state.sequence, time=handler.time, bounds=bounds)
 
 

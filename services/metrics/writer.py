@@ -84,8 +84,8 @@ class MetricsWriter:
         lines, count = import_lines(envelope for envelope in envelopes if envelope is not None)
         if not count:
             return
-        answer = await self._ask("POST", "api/v1/import", (400, 413), lines)
-        if answer is None:
+        response = await self._ask("POST", "api/v1/import", (400, 413), lines)
+        if response is None:
             self._health.refused.inc(count)
         else:
             self._health.written.inc(count)

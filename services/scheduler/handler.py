@@ -46,11 +46,11 @@ class Scheduler(StageHandler):
 
     def handle(self, envelope: Envelope) -> Envelope:
         """Let the policy see every event, then answer it."""
-        answer = super().handle(envelope)
+        output = super().handle(envelope)
         self.policy.observe(envelope.event)
         if self.forecaster:
             self.forecaster.observe(envelope.event)
-        return answer
+        return output
 
     def on_submitted(self, envelope: Envelope, job: JobSubmitted) -> Envelope:
         """Queue the job with what is predicted of it and its adjusted request; forecast its wait where asked to."""

@@ -14,7 +14,7 @@ from shadowtime.shared.reasons import Backfilled, FitsNow, Reason
 
 FITS_NOW = FitsNow()
 
-Answer = Decision | Evaluated | CutShort
+Output = Decision | Evaluated | CutShort
 
 
 class Policy(Protocol):
@@ -39,10 +39,10 @@ class Policy(Protocol):
         """Return what forecasts waits under this policy; None where it cannot, or nobody asked for it."""
         return None
 
-    def schedule(self, now: int, queue: Queue, running: Running, free: int) -> "Sequence[Answer]":
+    def schedule(self, now: int, queue: Queue, running: Running, free: int) -> "Sequence[Output]":
         """Return what to do at a scheduling point, the probabilities that were weighed for it, and what was left.
 
-        Work and answer are bounded, see `services.scheduler.limits`.
+        Work and output are bounded, see `services.scheduler.limits`.
 
         Parameters
         ----------

@@ -12,7 +12,7 @@ from shadowtime.services.scheduler.head_record import HeadRecord, add_risk
 from shadowtime.services.scheduler.job_table import Queue, Running
 from shadowtime.services.scheduler.limits import MAX_STARTS, WALKED, WEIGHED
 from shadowtime.services.scheduler.orders import ranked
-from shadowtime.services.scheduler.policy import FITS_NOW, Answer, Policy, backfilled, backfills, start
+from shadowtime.services.scheduler.policy import FITS_NOW, Output, Policy, backfilled, backfills, start
 from shadowtime.services.scheduler.probabilistic_settings import ProbabilisticSettings
 from shadowtime.services.scheduler.recalibration import NOTHING_LEARNED, Recalibration
 from shadowtime.services.scheduler.terminations import Distributions, refined_edges
@@ -61,7 +61,7 @@ class Probabilistic(Policy):
         self.chance = key_of(opened.seed, opened.cluster)
         self.obeyed = opened.mode != "recorded"
 
-    def schedule(self, now: int, queue: Queue, running: Running, free: int) -> list[Answer]:
+    def schedule(self, now: int, queue: Queue, running: Running, free: int) -> list[Output]:
         """Return the starts of one pass: heads that fit, then candidates, with what was found of each."""
         if self.recalibration is not None:
             self.recalibration.learn_until(now)
@@ -69,7 +69,7 @@ class Probabilistic(Policy):
             return []
         processors, requested = queue.processors, queue.requested_time
         heads = int(np.searchsorted(np.cumsum(processors), free, side="right"))
-        decisions: list[Answer] = [start(queue, row, FITS_NOW) for row in range(min(heads, MAX_STARTS))]
+        decisions: list[Output] = [start(queue, row, FITS_NOW) for row in range(min(heads, MAX_STARTS))]
         if heads > MAX_STARTS:
             return [*decisions, CutShort(by="starts", left=len(queue) - MAX_STARTS)]
         free -= int(processors[:heads].sum())
@@ -148,7 +148,7 @@ class Probabilistic(Policy):
             rows = rows[processors[rows] <= free]
         return decisions
 
-    def _as_easy(self, busy: Busy, rows: Integers, head: int, size: int, free: int) -> list[Answer]:
+    def _as_easy(self, busy: Busy, rows: Integers, head: int, size: int, free: int) -> list[Output]:
         """Return how a pass goes on that may weigh no more: with the starts of plain EASY on the requests. O(n log n).
 
         What has been weighed and left stays where it is.
@@ -158,7 +158,7 @@ class Probabilistic(Policy):
         requested = queue.requested_time
         accepted = backfilled_rows(now, free, shadow_time, extra, queue.processors, requested, rows).tolist()
         allowed = MAX_STARTS - busy.started
-        decisions: list[Answer] = [*backfills(now, queue, accepted[:allowed], requested, head, shadow_time, extra)]
+        decisions: list[Output] = [*backfills(now, queue, accepted[:allowed], requested, head, shadow_time, extra)]
         if len(accepted) > allowed:
             decisions.append(CutShort(by="starts", left=len(rows) - rows.tolist().index(accepted[allowed])))
         return [*decisions, CutShort(by="walks", left=len(rows))]

@@ -42,10 +42,10 @@ class Scoreboard(StageHandler):
         if sampling is None or self.closed or isinstance(envelope.event, Rejected):
             return super().handle(envelope)
         samples = [self._sample(sampling, moment) for moment in sampling.due(self.time, time)]
-        answer = super().handle(envelope)
+        output = super().handle(envelope)
         if isinstance(envelope.event, ClusterClosed):
             samples.append(self._sample(sampling, time))
-        return answer.model_copy(update={"samples": tuple(samples)}) if samples else answer
+        return output.model_copy(update={"samples": tuple(samples)}) if samples else output
 
     def _sample(self, sampling: Sampling, time: int) -> Sample:
         return Sample(

@@ -20,6 +20,6 @@ class Bounder(Predictor[JobSubmitted, int, tuple[WaitBound, ...]], Protocol):
     updates: Updates = Updates()
     """What the last learned wait has brought to light."""
 
-    def answer(self, x: JobSubmitted, now: int, quantile: float, confidence: float) -> tuple[WaitBound, ...]:
+    def bounds_at(self, x: JobSubmitted, now: int, quantile: float, confidence: float) -> tuple[WaitBound, ...]:
         """Return the bounds that a job would have now, in seconds, at any quantile and confidence; pure."""
         ...

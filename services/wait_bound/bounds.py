@@ -50,7 +50,7 @@ class AllBounds(Bounder):
         """Return the bounds at submission, those of the cluster first."""
         return self._published(x, self._find(x), self._settings.quantile, self._settings.confidence)
 
-    def answer(self, x: JobSubmitted, now: int, quantile: float, confidence: float) -> tuple[WaitBound, ...]:
+    def bounds_at(self, x: JobSubmitted, now: int, quantile: float, confidence: float) -> tuple[WaitBound, ...]:
         """Return the bounds that a job would have now, in seconds, at any quantile and confidence."""
         said = [(each, each.find(x, now, quantile, confidence)) for each in self._scopes(x)]
         return self._published(x, said, quantile, confidence)

@@ -50,6 +50,6 @@ class WaitBounds(PredictingStage):
             return envelope
         return envelope.model_copy(update=self.predictor.updates._asdict())
 
-    def answer(self, job: JobSubmitted, quantile: float, confidence: float) -> tuple[WaitBound, ...]:
+    def bounds_at(self, job: JobSubmitted, quantile: float, confidence: float) -> tuple[WaitBound, ...]:
         """Return the bounds that a job would have if it were submitted now; none in a run without bounds."""
-        return self.predictor.answer(job, self.time, quantile, confidence)
+        return self.predictor.bounds_at(job, self.time, quantile, confidence)

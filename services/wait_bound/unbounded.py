@@ -8,6 +8,6 @@ from shadowtime.shared.predictor import Passthrough
 class Unbounded(Passthrough, Bounder):
     """Say nothing about the wait."""
 
-    def answer(self, x: JobSubmitted, now: int, quantile: float, confidence: float) -> tuple[()]:
+    def bounds_at(self, x: JobSubmitted, now: int, quantile: float, confidence: float) -> tuple[()]:
         """Return no bounds."""
         return ()

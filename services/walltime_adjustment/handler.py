@@ -33,10 +33,10 @@ class WalltimeAdjustments(PredictingStage):
 
     def on_submitted(self, envelope: Envelope, job: JobSubmitted) -> Envelope:
         """Add the adjustment, and keep it until the job ends."""
-        answer = super().on_submitted(envelope, job)
-        if answer is not envelope and answer.adjustment is not None:
-            self.adjustments[job.job_number] = answer.adjustment
-        return answer
+        output = super().on_submitted(envelope, job)
+        if output is not envelope and output.adjustment is not None:
+            self.adjustments[job.job_number] = output.adjustment
+        return output
 
     def on_ended(self, envelope: Envelope, ended: JobEnded, job: RunningJob) -> Envelope:
         """Learn the end, and add the adjustment with what it turned out to be."""

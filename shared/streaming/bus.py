@@ -220,9 +220,9 @@ async def _prepare(admin: AIOKafkaAdminClient, settings: Settings) -> int:
     return described[FLOW[0]]
 
 
-def _require_created(answer: Any, settings: Settings) -> None:
+def _require_created(response: Any, settings: Settings) -> None:
     """Raise unless the topics are there now; that another worker was quicker is fine."""
-    refused = {name: code for name, code, *_ in answer.topic_errors if code not in (0, TopicAlreadyExistsError.errno)}
+    refused = {name: code for name, code, *_ in response.topic_errors if code not in (0, TopicAlreadyExistsError.errno)}
     if forbidden := [name for name, code in refused.items() if code in FORBIDDEN]:
         user = "whoever gives no name" if settings.kafka_username is None else f"user {settings.kafka_username!r}"
         raise BusError(

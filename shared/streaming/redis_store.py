@@ -171,8 +171,8 @@ class RedisStore:
                     raise
             await asyncio.sleep(0.5)
 
-    async def _ask(self, answer: Any) -> Any:
+    async def _ask(self, pending: Any) -> Any:
         try:
-            return await cast("Awaitable[Any]", answer)
+            return await cast("Awaitable[Any]", pending)
         except (RedisError, OSError, TimeoutError) as error:
             raise StoreError(f"Redis cannot be used: {reason_of(error)}") from error

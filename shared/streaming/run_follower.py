@@ -24,7 +24,7 @@ from shadowtime.shared.streaming.redis_store import RedisStore
 from shadowtime.shared.streaming.state_store import RunState
 from shadowtime.shared.wording import quoted
 
-Answer = TypeVar("Answer")
+Result = TypeVar("Result")
 
 
 @dataclass(frozen=True)
@@ -127,7 +127,7 @@ class RunFollower:
         self._lock = asyncio.Lock()
         self._taken: _Taken | None = None
 
-    async def ask(self, question: Callable[[StageRun], Answer]) -> Answer | None:
+    async def ask(self, question: Callable[[StageRun], Result]) -> Result | None:
         """Return what `question` says of the run as it is stored now; None if the store does not know the run.
 
         `question` is asked in a thread and must not change the run.

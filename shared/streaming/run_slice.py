@@ -93,7 +93,7 @@ class Slice:
     closed: bool = False
     undone: bool = False
 
-    def add(self, record: Record, envelope: Envelope, answer: Envelope, output: bytes) -> None:
+    def add(self, record: Record, envelope: Envelope, forwarded: Envelope, output: bytes) -> None:
         """Take in an event and its output; a new refusal is noted for the dead letters."""
         value = record.value or b""
         self.done += 1
@@ -102,7 +102,7 @@ class Slice:
         self.inputs.append(value)
         self.outputs.append(output)
         self.times.append(record.timestamp)
-        event = answer.event
+        event = forwarded.event
         if isinstance(event, Rejected):
             if not isinstance(envelope.event, Rejected):
                 self.refused.append((record, event.reason))
@@ -127,8 +127,8 @@ class Slice:
                 column.pop()
             if self.refused and self.refused[-1][0] is record:
                 self.refused.pop()
-        answer = rejected(envelope, reason, "quarantined")
-        self.add(record, envelope, answer, answer.to_bytes())
+        forwarded = rejected(envelope, reason, "quarantined")
+        self.add(record, envelope, forwarded, forwarded.to_bytes())
 
 
 def push_slice(
@@ -161,23 +161,23 @@ def push_slice(
             done.done += 1
             done.duplicates += 1
             continue
-        answer = state.push(envelope)
-        if answer is None:
+        forwarded = state.push(envelope)
+        if forwarded is None:
             raise SnapshotMismatch(f"{state.stage.name}: sequence {envelope.sequence} is not handled")
-        answer, output = _encoded(state, envelope, answer, max_output_bytes)
-        done.add(record, envelope, answer, output)
+        forwarded, output = _encoded(state, envelope, forwarded, max_output_bytes)
+        done.add(record, envelope, forwarded, output)
         if state.spoiled or clock() - began > seconds or done.size > SLICE_BYTES:
             return
 
 
-def _encoded(state: StageRun, envelope: Envelope, answer: Envelope, most: int) -> tuple[Envelope, bytes]:
-    """Return the answer and its bytes; one that cannot be sent spoils the run, and a `Rejected` takes its place."""
+def _encoded(state: StageRun, envelope: Envelope, forwarded: Envelope, most: int) -> tuple[Envelope, bytes]:
+    """Return the forwarded and its bytes; one that cannot be sent spoils the run, and a `Rejected` takes its place."""
     try:
-        output = answer.to_bytes()
+        output = forwarded.to_bytes()
         if len(output) <= most:
-            return answer, output
-        answer = rejected(envelope, f"an output of {len(output)} bytes; at most {most} are sent", "too-large")
+            return forwarded, output
+        forwarded = rejected(envelope, f"an output of {len(output)} bytes; at most {most} are sent", "too-large")
     except Exception as error:
-        answer = rejected(envelope, f"{state.stage.name} failed: {described(error)}", "failed")
+        forwarded = rejected(envelope, f"{state.stage.name} failed: {described(error)}", "failed")
     state.spoiled = True
-    return answer, answer.to_bytes()
+    return forwarded, forwarded.to_bytes()

@@ -11,7 +11,7 @@ from shadowtime.services.catalogue import configure
 from shadowtime.services.pipeline import STAGES
 from shadowtime.services.scheduler.handler import Scheduler
 from shadowtime.services.scheduler.job_table import Queue, Running
-from shadowtime.services.scheduler.policy import Answer, Policy
+from shadowtime.services.scheduler.policy import Output, Policy
 from shadowtime.services.scheduler.policy_settings import PolicySettings
 from shadowtime.shared.events import ClusterOpened, Event
 from tests.benchmarks.logs import log
@@ -29,7 +29,7 @@ class TimedPolicy(Policy):
         self.seconds = 0.0
         self.passes = 0
 
-    def schedule(self, now: int, queue: Queue, running: Running, free: int) -> Sequence[Answer]:
+    def schedule(self, now: int, queue: Queue, running: Running, free: int) -> Sequence[Output]:
         """Let the other policy decide."""
         began = time.perf_counter()
         decisions = self.policy.schedule(now, queue, running, free)

@@ -11,7 +11,7 @@ from shadowtime.replayer.embedded import EmbeddedReplay
 from shadowtime.replayer.machine import Machine
 from shadowtime.replayer.workload import Workload
 from shadowtime.services.scheduler.policies import POLICIES
-from shadowtime.services.scheduler.policy import Answer, Policy
+from shadowtime.services.scheduler.policy import Output, Policy
 from shadowtime.shared.decisions import CutShort, Evaluated, Kill, Start
 from shadowtime.shared.events import ClusterOpened, Decided, Envelope, JobEnded, JobStarted, SchedulingPoint
 from shadowtime.shared.spec import parse
@@ -27,7 +27,7 @@ def policy_of(spec: str) -> Policy:
     return POLICIES.build(parse(spec))
 
 
-def decide(policy: Policy, instance: Instance) -> list[Answer]:
+def decide(policy: Policy, instance: Instance) -> list[Output]:
     """Return the decisions, having seen that the tables were left alone."""
     tables = instance.tables()
     before = contents(*tables)

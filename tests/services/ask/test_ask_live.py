@@ -82,7 +82,7 @@ class Embedded:
             requested_time=int(JOB["requested_time"]),
             queue_number=int(JOB["queue"]),
         )
-        bounds = handler.answer(asked, JOB["quantile"], JOB["confidence"])
+        bounds = handler.bounds_at(asked, JOB["quantile"], JOB["confidence"])
         return Answer(cluster=self.cluster, run="asked", sequence=sequence, time=handler.time, bounds=bounds)
 
 

@@ -112,7 +112,9 @@ def test_predictions_leave_no_trace(monkeypatch: pytest.MonkeyPatch) -> None:
         if place % 20 == 0:
             other = job(queue_number=3, time=each.time)
             assert asked.predict_one(other) == asked.predict_one(other)
-            assert asked.answer(other, each.time + 10**6, 0.5, 0.8) == asked.answer(other, each.time + 10**6, 0.5, 0.8)
+            assert asked.bounds_at(other, each.time + 10**6, 0.5, 0.8) == asked.answer(
+                other, each.time + 10**6, 0.5, 0.8
+            )
         happens(asked, each)
         if place % 20 == 0:
             assert saved(asked) == saved(quiet)
@@ -158,15 +160,15 @@ def test_each_name_publishes_its_own_of_the_same_bounds(name: str) -> None:
 def test_at_another_quantile_and_confidence() -> None:
     bounder = filled()
     usual, before = bounder.predict_one(job(queue_number=1)), saved(bounder)
-    assert bounder.answer(job(queue_number=1), job().time, 0.95, 0.95) == usual
-    median = bounder.answer(job(queue_number=1), job().time, 0.5, 0.8)
+    assert bounder.bounds_at(job(queue_number=1), job().time, 0.95, 0.95) == usual
+    median = bounder.bounds_at(job(queue_number=1), job().time, 0.5, 0.8)
     assert [(each.queue, each.grouping) for each in median] == [
         (queue, name) for queue in (None, 1) for name in (*FIVE, "ensemble")
     ]
     assert {(each.quantile, each.confidence) for each in median} == {(0.5, 0.8)}
     by_name = {(each.queue, each.grouping): each.bound for each in usual}
     assert all((each.bound or 0) <= (by_name[each.queue, each.grouping] or 0) for each in median)
-    extreme = bounder.answer(job(), job().time, 0.999, 0.95)
+    extreme = bounder.bounds_at(job(), job().time, 0.999, 0.95)
     assert extreme[0].reason is not None
     assert extreme[0].reason.endswith("of 2995 waits")
     assert saved(bounder) == before

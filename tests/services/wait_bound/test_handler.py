@@ -74,7 +74,7 @@ def test_no_bound_is_the_default() -> None:
     assert BOUNDERS.build(parse("none")).predict_one(submitted(1, 0)) is None
     started = Envelope(run="r", sequence=2, event=JobStarted(time=9, job_number=1, processors=1))
     assert stage.handle(started) == started
-    assert stage.answer(submitted(1, 0), 0.95, 0.95) == ()
+    assert stage.bounds_at(submitted(1, 0), 0.95, 0.95) == ()
 
 
 def test_a_wait_is_learned_at_the_start_and_not_again_at_the_end() -> None:
@@ -143,8 +143,8 @@ def test_an_answer_is_what_a_submission_would_get_and_changes_nothing() -> None:
         handle(stage, event)
     asked = JobSubmitted(time=stage.time, job_number=99_999, requested_processors=8, requested_time=60, queue_number=1)
     before = stage.snapshot()
-    assert [each.grouping for each in stage.answer(asked, 0.5, 0.95)] == 2 * [*FIVE, "ensemble"]
-    found = stage.answer(asked, 0.95, 0.95)
+    assert [each.grouping for each in stage.bounds_at(asked, 0.5, 0.95)] == 2 * [*FIVE, "ensemble"]
+    found = stage.bounds_at(asked, 0.95, 0.95)
     assert stage.snapshot() == before
     assert handle(stage, asked).wait_bounds == found
 
