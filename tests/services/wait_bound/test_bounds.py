@@ -112,7 +112,7 @@ def test_predictions_leave_no_trace(monkeypatch: pytest.MonkeyPatch) -> None:
         if place % 20 == 0:
             other = job(queue_number=3, time=each.time)
             assert asked.predict_one(other) == asked.predict_one(other)
-            assert asked.bounds_at(other, each.time + 10**6, 0.5, 0.8) == asked.answer(
+            assert asked.bounds_at(other, each.time + 10**6, 0.5, 0.8) == asked.bounds_at(
                 other, each.time + 10**6, 0.5, 0.8
             )
         happens(asked, each)
