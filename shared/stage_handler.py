@@ -1,4 +1,4 @@
-"""What a stage does in one run: it answers each event by a method of its own."""
+"""What a stage does in one run: each event has a method of its own."""
 
 from collections.abc import Callable
 from typing import Any, Protocol, runtime_checkable
@@ -30,7 +30,7 @@ class BoundsWaits(Protocol):
 
 
 class StageHandler:
-    """One run in one stage; subclasses override what they output to.
+    """One run in one stage; subclasses override what concerns them.
 
     Each `on_…` method gets the envelope and what is known about its job, and returns the envelope to forward. It runs
     after the event was checked and before the jobs in the system change.

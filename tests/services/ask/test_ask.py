@@ -50,7 +50,7 @@ from tests.shared.streaming.test_run_follower import MemoryReader
 class Echo(StageHandler):
     """Answers with what it was asked: a bound of one second for each processor and each second of the request."""
 
-    def answer(self, job: JobSubmitted, quantile: float, confidence: float) -> tuple[WaitBound, ...]:
+    def bounds_at(self, job: JobSubmitted, quantile: float, confidence: float) -> tuple[WaitBound, ...]:
         assert (job.job_number, job.time) == (0, self.time)
         if self.opened.wait_bound == "none":
             return ()
