@@ -7,6 +7,7 @@ container has. To run it again changes nothing; `--renew` makes all anew but wha
 """
 
 import hashlib
+import json
 import secrets
 import sys
 from base64 import b64encode
@@ -16,6 +17,7 @@ from pathlib import Path
 from shadowtime.services.pipeline import STAGES
 from shadowtime.shared.command_line import run_app
 from shadowtime.shared.errors import SettingsError
+from shadowtime.shared.metric_names import SCRAPE_JOB
 from shadowtime.stack.certificates import certify
 from shadowtime.stack.private_file import give_to, write_private
 from shadowtime.stack.roles import (
@@ -72,6 +74,12 @@ READS = [
 ]
 """What Grafana asks of its data source; nothing of it writes."""
 
+SCRAPE = "scrape.json"
+"""Where VictoriaMetrics finds the figures of the workers."""
+
+WEB_PORT = 6066
+"""Of every worker."""
+
 WRITES = ["/store/api/v1/import", "/store/metrics"]
 """What the writer of samples sends, below `/store`: vmauth answers `/metrics` itself."""
 
@@ -100,7 +108,7 @@ def files(all_roles: Sequence[Role], made: Mapping[str, str]) -> dict[str, dict[
     return {
         "kafka": {"broker.properties": _broker(made[by_name[ADMIN].secret(KAFKA)])},
         "redis": {"users.acl": redis_acl(all_roles, digests), "health": made[by_name[HEALTH].secret(REDIS)]},
-        "victoria-metrics": {"password": made[STORE]},
+        "victoria-metrics": {"password": made[STORE], SCRAPE: _scraped()},
         "vmauth": {"auth.yml": _routes(made)},
         "grafana": {"admin": made[GRAFANA_ADMIN], "key": made[GRAFANA_KEY], "store": made[STORE_READER]},
         "rights": {role.secret(KAFKA): made[role.secret(KAFKA)] for role in all_roles if KAFKA in role.servers},
@@ -117,6 +125,20 @@ def _broker(password: str) -> str:
     """Return how the broker knows its administrator, and itself, on the loopback of its container."""
     module = "org.apache.kafka.common.security.plain.PlainLoginModule"
     return f'jaas={module} required username="{ADMIN}" password="{password}" user_{ADMIN}="{password}";\n'
+
+
+def _scraped() -> str:
+    """Return whom VictoriaMetrics asks: every container of a stage, however many there are, and what follows them.
+
+    Their names, by which alerts and panels know them, become a label; JSON is YAML, too.
+    """
+    job = {
+        "job_name": SCRAPE_JOB,
+        "scrape_interval": "5s",
+        "dns_sd_configs": [{"names": [*FLOW, METRICS], "type": "A", "port": WEB_PORT}],
+        "relabel_configs": [{"source_labels": ["__meta_dns_name"], "target_label": "worker"}],
+    }
+    return json.dumps({"scrape_configs": [job]})
 
 
 def _routes(made: Mapping[str, str]) -> str:

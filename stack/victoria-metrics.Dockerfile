@@ -2,6 +2,5 @@
 ARG VICTORIA_METRICS_VERSION
 FROM victoriametrics/victoria-metrics:${VICTORIA_METRICS_VERSION}
 RUN mkdir -p /victoria-metrics-data && chown 65534:65534 /victoria-metrics-data
-COPY --chmod=444 scrape.yml /etc/scrape.yml
 USER 65534:65534
 VOLUME /victoria-metrics-data

@@ -118,7 +118,7 @@ OPENINGS = {
     "scheduler": {"policy"},
     "scoreboard": {"policy", "runtime"},  # names on results
 }
-"""Which SPECs of a run's opening each service reads."""
+"""Which SPECs of a run's opening each service reads; one that is not here reads none."""
 
 
 @pytest.mark.parametrize("service", SERVICES)
@@ -131,7 +131,7 @@ def test_a_service_reads_its_own_spec_only(service: str) -> None:
         for node in ast.walk(ast.parse(path.read_text()))
         if isinstance(node, ast.Attribute) and isinstance(node.value, ast.Name) and node.value.id == "opened"
     }
-    assert read & every == OPENINGS[service]
+    assert read & every == OPENINGS.get(service, set())
 
 
 def test_no_circle_not_even_for_types() -> None:

@@ -1,5 +1,6 @@
 """docker-compose.yml agrees with the pipeline and the settings, and keeps what it promises about safety."""
 
+import json
 import os
 import re
 import shutil
@@ -22,6 +23,7 @@ from shadowtime.stack.credentials import FLOW as STAGE_NAMES
 from shadowtime.stack.credentials import (
     GIVEN,
     READS,
+    SCRAPE,
     STORE,
     STORE_READER,
     STORE_WRITER,
@@ -261,7 +263,10 @@ def test_health_is_asked_at_the_web_port(name: str) -> None:
 
 
 def test_every_stage_is_scraped_at_its_web_port() -> None:
-    (job,) = yaml.safe_load((ROOT / "stack" / "scrape.yml").read_text())["scrape_configs"]
+    known = list(roles(STAGE_NAMES))
+    text = files(known, {name: name for name in names(known)})["victoria-metrics"][SCRAPE]
+    assert f"-promscrape.config={GIVEN}/victoria-metrics/{SCRAPE}" in services()["victoria-metrics"]["command"]
+    (job,) = json.loads(text)["scrape_configs"]
     assert job["job_name"] == SCRAPE_JOB
     assert job["relabel_configs"] == [{"source_labels": ["__meta_dns_name"], "target_label": "worker"}]
     (found,) = job["dns_sd_configs"]

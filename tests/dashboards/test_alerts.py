@@ -4,12 +4,11 @@ import json
 import time
 from pathlib import Path
 
-import yaml  # type: ignore[import-untyped]
-
 from shadowtime.dashboards.alerts import ALERTS
 from shadowtime.shared.metric_names import SCRAPE_JOB
-from shadowtime.shared.paths import ROOT
+from shadowtime.stack.credentials import FLOW, SCRAPE, files, names
 from shadowtime.stack.ports import HOST, free_port
+from shadowtime.stack.roles import roles
 from shadowtime.stack.servers import VictoriaMetrics
 from tests.parity.store import ask
 from tests.real_servers import require
@@ -51,12 +50,13 @@ def test_containers_are_known_by_the_names_of_their_services(tmp_path: Path) -> 
     """Their addresses change, and one that has ended has no name any more: then it is gone."""
     require(VictoriaMetrics)
     with VictoriaMetrics(tmp_path / "scraped") as scraped:
-        found = yaml.safe_load((ROOT / "stack" / "scrape.yml").read_text())
+        known = roles(FLOW)
+        found = json.loads(files(known, {name: name for name in names(known)})["victoria-metrics"][SCRAPE])
         (job,) = found["scrape_configs"]
         job["scrape_interval"] = "200ms"
         job["dns_sd_configs"][0] |= {"names": ["localhost"], "port": scraped.port}
-        config = tmp_path / "scrape.yml"
-        config.write_text(yaml.safe_dump(found))
+        config = tmp_path / SCRAPE
+        config.write_text(json.dumps(found))
         with VictoriaMetrics(tmp_path / "scraping", scrape_config=config, settings=AT_ONCE) as server:
             expected = {"localhost": False}
             wait_until(lambda: above(server, "shadowtime-silent", "worker") == expected, "it has no name")

@@ -18,7 +18,7 @@ from shadowtime.shared.errors import BusError
 from shadowtime.shared.streaming import bus
 from shadowtime.shared.streaming.log_reader import read_log
 from shadowtime.shared.streaming.settings import Settings
-from shadowtime.stack.credentials import FLOW, GIVEN, files, give, make, names
+from shadowtime.stack.credentials import FLOW, GIVEN, SCRAPE, files, give, make, names
 from shadowtime.stack.kafka_rights import prepare
 from shadowtime.stack.ports import free_port
 from shadowtime.stack.roles import KAFKA, kafka_acls, roles
@@ -99,10 +99,13 @@ def test_victoria_metrics_takes_its_flags(tmp_path: Path) -> None:
     """An old one reads no password from a file: `file://…` is its password then."""
     require(VictoriaMetrics)
     block, port = services()["victoria-metrics"], free_port()
+    given(tmp_path)
     here = {
         "-storageDataPath=/victoria-metrics-data": f"-storageDataPath={tmp_path}/data",
         "-httpListenAddr=:8428": f"-httpListenAddr=127.0.0.1:{port}",
-        "-promscrape.config=/etc/scrape.yml": f"-promscrape.config={Path('stack/scrape.yml').resolve()}",
+        f"-promscrape.config={GIVEN}/victoria-metrics/{SCRAPE}": (
+            f"-promscrape.config={tmp_path}/victoria-metrics/{SCRAPE}"
+        ),
     }
     flags = [here.get(flag, flag) for flag in block["command"]]
     assert set(here) < set(block["command"])
