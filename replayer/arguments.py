@@ -162,29 +162,29 @@ def configurations(
 ) -> list[tuple[str, Configuration]]:
     """Return label and configuration of each pass over a trace.
 
-    Closed mode makes one pass per policy. Recorded mode has one schedule, the one that happened, and makes as many
-    passes as there are predictors or adjustments to score.
+    A source that obeys makes one pass per policy. Any other has one schedule, its own, and makes as many passes as
+    there are predictors or adjustments to score.
     """
     runtime, adjustment = DEFAULTS["runtime"], DEFAULTS["adjustment"]
     if SOURCES[mode].obeys:
         for option, given in (("--runtime", runtimes), ("--adjustment", adjustments)):
             if given and len(given) > 1:
                 raise SettingsError(
-                    f"{option} is taken once in closed mode; a policy can name its own, as in easy:runtime=…"
+                    f"{option} is taken once in {mode} mode; a policy can name its own, as in easy:runtime=…"
                 )
         pair = ((runtimes or [runtime])[0], (adjustments or [adjustment])[0])
         chosen = [(each, configure(each, *pair)) for each in policies]
         require_different("--policy", chosen)
         return chosen
     if len(policies) > 1:
-        raise SettingsError("--policy is taken once in recorded mode: jobs start as they did")
+        raise SettingsError(f"--policy is taken once in {mode} mode: jobs start as they did")
     pairs = [
         (each or runtime, other or adjustment)
         for each, other in zip_longest(runtimes or [runtime], adjustments or [adjustment])
     ]
     made = [configure(policies[0], *pair) for pair in pairs]
     require_different("--runtime and --adjustment", zip(map(", ".join, pairs), made, strict=True))
-    return [("recorded", each) for each in made]
+    return [(mode, each) for each in made]
 
 
 def require_different(what: str, given: Iterable[tuple[str, object]]) -> None:

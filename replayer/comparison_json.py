@@ -23,6 +23,7 @@ def as_json(results: Sequence[Result], rewritten: Mapping[str, str] | None = Non
         "aligned": workload.aligned,
         "settings": {
             "mode": plan.mode,
+            "obeyed": plan.obeyed,
             **(rewritten or {}),
             "wait_bound": plan.wait_bound,
             "seed": plan.seed,

@@ -39,7 +39,7 @@ def page(
     runs
         For each document the record of each of its runs, in order; without them there are tables only.
     """
-    recorded = all(document["settings"]["mode"] == "recorded" for document in documents)
+    recorded = not any(document["settings"]["obeyed"] for document in documents)
     title = "Predictions scored against what happened" if recorded else "Policies compared on the same work"
     per_document = list(runs) or [()] * len(documents)
     sections = [
@@ -62,7 +62,7 @@ def page(
 
 
 def _cluster(place: int, document: Mapping[str, Any], runs: Sequence[RunRecord]) -> str:
-    rows, recorded = document["policies"], document["settings"]["mode"] == "recorded"
+    rows, recorded = document["policies"], not document["settings"]["obeyed"]
     schedules = runs[:1] if recorded else runs  # the recorded one is the same in every pass
     compared = len(rows) > 1
     parts = [
