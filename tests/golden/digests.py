@@ -4,6 +4,7 @@ from functools import cache
 from hashlib import sha256
 from io import BytesIO
 from pathlib import Path
+from typing import Any
 
 import orjson
 
@@ -43,6 +44,19 @@ def decisions(policy: str) -> str:
     return sha256(log.getvalue()).hexdigest()
 
 
+def rounded(value: Any) -> Any:
+    """Return plain values with nine digits of each fraction: the last ones differ between processors.
+
+    >>> rounded({"point": 0.1 + 0.2, "observations": 3})
+    {'point': 0.3, 'observations': 3}
+    """
+    if isinstance(value, float):
+        return float(f"{value:.9g}")
+    if isinstance(value, dict):
+        return {key: rounded(each) for key, each in value.items()}
+    return [rounded(each) for each in value] if isinstance(value, list | tuple) else value
+
+
 def additions(option: str, name: str) -> str:
     """Replay 1,000 jobs as they were recorded and return the digest of what the stage of this option adds."""
     (adds,) = (set(stage.adds) for stage in STAGES if stage.name == STAGE_OF[option])
@@ -50,7 +64,7 @@ def additions(option: str, name: str) -> str:
 
     def take_in(envelope: Envelope) -> None:
         added = envelope.model_dump(mode="json", include=adds, exclude_none=True, exclude_defaults=True)
-        hashed.update(orjson.dumps({"sequence": envelope.sequence} | added))
+        hashed.update(orjson.dumps({"sequence": envelope.sequence} | rounded(added)))
 
     chosen = {"runtime": "requested", "adjustment": "none", "wait-bound": "none"} | {option: name}
     configuration = configure("fcfs", chosen["runtime"], chosen["adjustment"])
