@@ -1,6 +1,7 @@
 """The whole stack as local processes, without Docker: `shadowtime stack up`, `status`, `down`."""
 
 import os
+import select
 import shlex
 import signal
 import subprocess
@@ -98,12 +99,16 @@ def down(folder: Folder = STACK) -> None:
         console.print(f"nothing runs in {folder}")
         return
     began = time.monotonic()
-    os.kill(pid, signal.SIGTERM)
-    while supervisor_of(folder) is not None:
-        if time.monotonic() - began > DOWN_SECONDS:
+    try:
+        supervisor = os.pidfd_open(pid)
+    except ProcessLookupError:
+        console.print(f"nothing runs in {folder}")
+        return
+    with os.fdopen(supervisor):  # readable when the process has ended; its lock is free a moment before
+        os.kill(pid, signal.SIGTERM)
+        if not select.select([supervisor], [], [], DOWN_SECONDS)[0]:
             os.kill(pid, signal.SIGKILL)  # its processes have guards, and go with it
             raise ServerError(f"the supervisor {pid} did not end within {DOWN_SECONDS:g} s and was killed")
-        time.sleep(0.05)
     console.print(f"ended in {time.monotonic() - began:.1f} s; data stay in {folder}")
 
 

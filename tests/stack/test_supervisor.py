@@ -221,6 +221,32 @@ def test_down_under_load_leaves_no_process(running: Plan) -> None:
     assert running.access.secret(ADMIN, REDIS), "secrets stay with the data"
 
 
+SLOW_TO_END = """
+import signal, sys, time
+from pathlib import Path
+from shadowtime.stack.state import hold_lock
+
+ended = []
+signal.signal(signal.SIGTERM, lambda *_: ended.append(True))
+with hold_lock(Path(sys.argv[1])):
+    print("runs", flush=True)
+    while not ended:
+        time.sleep(0.01)
+time.sleep(1)
+"""
+"""A supervisor whose lock is free a second before it has ended."""
+
+
+def test_down_returns_when_the_supervisor_has_ended_not_when_its_lock_is_free(tmp_path: Path) -> None:
+    command = [sys.executable, "-c", SLOW_TO_END, str(tmp_path)]
+    with subprocess.Popen(command, cwd=ROOT, stdout=subprocess.PIPE) as supervisor:
+        assert supervisor.stdout is not None
+        assert supervisor.stdout.readline() == b"runs\n"
+        done = stack("down", "--folder", str(tmp_path))
+        assert alive({supervisor.pid}) == set()
+    assert (done.returncode, supervisor.returncode) == (0, 0), done.stderr
+
+
 def test_down_and_status_say_when_nothing_runs(tmp_path: Path) -> None:
     down, status = stack("down", "--folder", str(tmp_path)), stack("status", "--folder", str(tmp_path))
     assert (down.returncode, status.returncode) == (0, 1)
