@@ -10,12 +10,13 @@ import typer
 
 from shadowtime.replayer.options import Options, Oversized, Requests, Transport, YesNo
 from shadowtime.shared.command_line import application, run_app
+from shadowtime.shared.start_up import lasting_imports
 
 
 def known_mode(text: str) -> str:
     """Return the name of a source of events; raises `typer.BadParameter` if there is none of that name."""
-    from shadowtime.replayer.arguments import parse_mode
-
+    with lasting_imports():
+        from shadowtime.replayer.arguments import parse_mode
     return parse_mode(text)
 
 
@@ -93,8 +94,8 @@ def compare(
 
         print_catalogue(traces or [])
         return
-    from shadowtime.replayer.campaign import run_campaign
-
+    with lasting_imports():
+        from shadowtime.replayer.campaign import run_campaign
     run_campaign(
         Options(
             traces=traces,

@@ -192,13 +192,10 @@ class Running(JobTable):
 
     def jobs(self, *, on_requests: bool) -> RunningJobs:
         """Return what passes take of the running jobs; they are planned with by their predictions, or by requests."""
+        table = self._table[:, : self._size]
+        planned = table[REQUESTED if on_requests else self._predicted]
         return RunningJobs(
-            self.processors,
-            self.start_time,
-            self.requested_time if on_requests else self.predicted_time,
-            self.adjusted_time,
-            self.requested_time,
-            self.corrections,
+            table[SIZE], table[START], planned, table[self._adjusted], table[REQUESTED], self.corrections
         )
 
     def once_started(self, queue: Queue) -> tuple[Integers, Integers, Integers]:
