@@ -17,6 +17,7 @@ from collections.abc import Iterable, Mapping
 from dataclasses import dataclass
 from pathlib import Path
 
+from shadowtime.shared.streaming.role_settings import written
 from shadowtime.stack.certificates import certify
 from shadowtime.stack.ports import HOST
 from shadowtime.stack.private_file import write_private
@@ -104,8 +105,7 @@ class Access:
     def write_settings(self, settings: Mapping[str, Mapping[str, str]]) -> None:
         """Write the settings file of each role."""
         for role, values in settings.items():
-            lines = [f"SHADOWTIME_{name.upper()}={value}\n" for name, value in values.items()]
-            write_private(self.folder / f"{role}.env", "".join(lines))
+            write_private(self.folder / f"{role}.env", written(values))
 
     def remove_settings(self, names: Iterable[str]) -> None:
         """Remove the settings files: the stack has ended."""

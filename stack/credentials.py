@@ -18,6 +18,7 @@ from shadowtime.services.pipeline import STAGES
 from shadowtime.shared.command_line import run_app
 from shadowtime.shared.errors import SettingsError
 from shadowtime.shared.metric_names import SCRAPE_JOB
+from shadowtime.shared.streaming.role_settings import written
 from shadowtime.stack.certificates import certify
 from shadowtime.stack.private_file import give_to, write_private
 from shadowtime.stack.roles import (
@@ -30,6 +31,7 @@ from shadowtime.stack.roles import (
     REDIS,
     REPLAYER,
     SUBSCRIBER,
+    VICTORIA_METRICS,
     Role,
     redis_acl,
     roles,
@@ -62,6 +64,9 @@ USERS = {
 }
 """The user that each container runs as: one each, so that the files of one are closed to all others."""
 
+OURS = {**{name: (name,) for name in (*FLOW, METRICS, LIVE, REPLAYER)}, "reader": (SUBSCRIBER, ASK)}
+"""The roles of each container that runs a part of Shadowtime."""
+
 TLS = ("kafka", "redis", "vmauth")
 """Servers that have a certificate under TLS, by their names on the network."""
 
@@ -92,19 +97,18 @@ def names(all_roles: Sequence[Role]) -> list[str]:
     ]
 
 
-def files(all_roles: Sequence[Role], made: Mapping[str, str]) -> dict[str, dict[str, str]]:
-    """Return what each container gets: the files of its folder, by their names.
+def files(all_roles: Sequence[Role], made: Mapping[str, str], *, tls: bool = False) -> dict[str, dict[str, str]]:
+    """Return what each container gets: the files of its folder, by their names; `tls` says whether servers encrypt.
 
     >>> made = {name: name for name in names(roles(FLOW))}
-    >>> files(roles(FLOW), made)["scheduler"]
-    {'kafka_password': 'kafka-scheduler', 'redis_password': 'redis-scheduler'}
+    >>> print(files(roles(FLOW), made)["live"]["live.env"], end="")
+    SHADOWTIME_KAFKA_BOOTSTRAP=kafka:9092
+    SHADOWTIME_KAFKA_SECURITY_PROTOCOL=SASL_PLAINTEXT
+    SHADOWTIME_KAFKA_USERNAME=live
+    SHADOWTIME_KAFKA_PASSWORD=kafka-live
     """
     by_name = {role.name: role for role in all_roles}
     digests = {name: hashlib.sha256(secret.encode()).hexdigest() for name, secret in made.items()}
-
-    def given(server: str, role: str) -> dict[str, str]:
-        return {f"{server}_password": made[by_name[role].secret(server)]}
-
     return {
         "kafka": {"broker.properties": _broker(made[by_name[ADMIN].secret(KAFKA)])},
         "redis": {"users.acl": redis_acl(all_roles, digests), "health": made[by_name[HEALTH].secret(REDIS)]},
@@ -113,12 +117,27 @@ def files(all_roles: Sequence[Role], made: Mapping[str, str]) -> dict[str, dict[
         "grafana": {"admin": made[GRAFANA_ADMIN], "key": made[GRAFANA_KEY], "store": made[STORE_READER]},
         "rights": {role.secret(KAFKA): made[role.secret(KAFKA)] for role in all_roles if KAFKA in role.servers},
         "token": {"admin": made[GRAFANA_ADMIN]},
-        **{stage: given(KAFKA, stage) | given(REDIS, stage) for stage in FLOW},
-        METRICS: given(KAFKA, METRICS) | {"victoria_metrics_password": made[STORE_WRITER]},
-        LIVE: given(KAFKA, LIVE),
-        REPLAYER: given(KAFKA, REPLAYER),
-        "reader": given(KAFKA, SUBSCRIBER) | given(REDIS, ASK),
+        **{
+            container: {f"{name}.env": written(_settings(by_name[name], made, tls=tls)) for name in its_roles}
+            for container, its_roles in OURS.items()
+        },
     }
+
+
+def _settings(role: Role, made: Mapping[str, str], *, tls: bool) -> dict[str, str]:
+    """Return where the servers are that know a role, and how it logs in."""
+    places = {
+        KAFKA: {"bootstrap": "kafka:9092", "security_protocol": "SASL_SSL" if tls else "SASL_PLAINTEXT"},
+        REDIS: {"url": f"{'rediss' if tls else 'redis'}://redis:6379/0"},
+        VICTORIA_METRICS: {"url": f"{'https' if tls else 'http'}://vmauth:8427/store"},
+    }
+    found: dict[str, str] = {}
+    for server in role.servers:
+        user, secret = (STORE_WRITER, STORE_WRITER) if server == VICTORIA_METRICS else (role.name, role.secret(server))
+        authority = {"ca_file": str(GIVEN / "ca.pem")} if tls else {}
+        told = places[server] | authority | {"username": user, "password": made[secret]}
+        found |= {f"{server.replace('-', '_')}_{name}": value for name, value in told.items()}
+    return found
 
 
 def _broker(password: str) -> str:
@@ -209,8 +228,9 @@ def main() -> None:
         raise SettingsError(f"stack.credentials knows --renew and --tls, not {' '.join(sorted(unknown))}")
     all_roles = roles(FLOW)
     made = make(MADE, names(all_roles), renew="--renew" in asked)
-    contents = files(all_roles, made)
-    if "--tls" in asked:
+    tls = "--tls" in asked
+    contents = files(all_roles, made, tls=tls)
+    if tls:
         add_certificates(MADE, contents)
     give(GIVEN, contents)
     sys.stdout.write(f"{len(made)} secrets are there, for {len(USERS)} containers\n")

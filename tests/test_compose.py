@@ -17,11 +17,13 @@ from shadowtime import __version__
 from shadowtime.services.pipeline import STAGES
 from shadowtime.shared.metric_names import SCRAPE_JOB
 from shadowtime.shared.paths import ROOT
-from shadowtime.shared.streaming.settings import Settings
+from shadowtime.shared.streaming.role_settings import VARIABLE
+from shadowtime.shared.streaming.settings import Settings, read_settings
 from shadowtime.stack import env
 from shadowtime.stack.credentials import FLOW as STAGE_NAMES
 from shadowtime.stack.credentials import (
     GIVEN,
+    OURS,
     READS,
     SCRAPE,
     STORE,
@@ -34,7 +36,8 @@ from shadowtime.stack.credentials import (
     names,
 )
 from shadowtime.stack.jars import kafka_version
-from shadowtime.stack.roles import ADMIN, roles
+from shadowtime.stack.private_file import write_private
+from shadowtime.stack.roles import ADMIN, HEALTH, KAFKA, REDIS, roles
 from tests.patience import PATIENCE
 from tests.stack.compose import EXAMPLE, FILE, dockerfile, raw, resolved, services, variables
 
@@ -50,7 +53,6 @@ RUN_ENV = "import runpy, sys; sys.path.append(sys.argv[1]); runpy.run_module('st
 """In a Python that is isolated, from a folder."""
 
 METRICS = "metrics"
-OURS = [*FLOW, METRICS, "live", "replayer", "reader"]
 NETWORKS = {
     "credentials": None,
     "kafka": {"kafka"},
@@ -81,6 +83,17 @@ def settings_of(name: str) -> dict[str, str]:
     return {key.removeprefix(prefix).lower(): value for key, value in environment(name).items() if prefix in key}
 
 
+def told_to(name: str, *, tls: bool = False) -> dict[str, str]:
+    """Return all settings of a container, of the files of its roles too."""
+    known = roles(STAGE_NAMES)
+    given = files(known, {name: name for name in names(known)}, tls=tls)[name]
+    from_files = "".join(text for file, text in given.items() if file.endswith(".env"))
+    prefix = "SHADOWTIME_"
+    return settings_of(name) | {
+        key.removeprefix(prefix).lower(): value for key, value in variables(from_files).items() if prefix in key
+    }
+
+
 def address(text: str) -> tuple[str, int]:
     host, _, port = text.rpartition(":")
     return host, int(port)
@@ -99,7 +112,8 @@ def test_a_stage_runs_its_own_worker(name: str) -> None:
 
 @pytest.mark.parametrize("name", OURS)
 def test_every_setting_is_one(name: str, monkeypatch: pytest.MonkeyPatch, tmp_path: Path) -> None:
-    given = settings_of(name)
+    given = told_to(name)
+    assert given.pop("access") == str(GIVEN / name)
     assert set(given) <= set(Settings.model_fields)
     (tmp_path / "password").write_text("secret")
     for key, value in given.items():
@@ -119,41 +133,43 @@ def test_everyone_is_patient_with_a_server_on_a_busy_machine(name: str) -> None:
 @pytest.mark.parametrize("name", OURS)
 def test_workers_find_kafka_where_it_listens(name: str) -> None:
     kafka = environment("kafka")
-    assert settings_of(name)["kafka_bootstrap"] == kafka["KAFKA_ADVERTISED_LISTENERS"].split(",")[0].removeprefix(
+    assert told_to(name)["kafka_bootstrap"] == kafka["KAFKA_ADVERTISED_LISTENERS"].split(",")[0].removeprefix(
         "CLIENT://"
     )
-    host, port = address(settings_of(name)["kafka_bootstrap"])
+    host, port = address(told_to(name)["kafka_bootstrap"])
     assert host == "kafka"
     assert f"CLIENT://:{port}," in kafka["KAFKA_LISTENERS"]
-    assert settings_of(name)["kafka_security_protocol"] == "SASL_PLAINTEXT"
+    assert told_to(name)["kafka_security_protocol"] == "SASL_PLAINTEXT"
 
 
 @stage
 def test_workers_find_redis(name: str) -> None:
-    found = re.fullmatch(r"redis://redis:(\d+)/0", settings_of(name)["redis_url"])
+    found = re.fullmatch(r"redis://redis:(\d+)/0", told_to(name)["redis_url"])
     assert found is not None
     assert f"-p {found[1]} " in services()["redis"]["healthcheck"]["test"][-1]
 
 
-def test_everyone_has_the_name_and_the_secrets_of_his_role_finding_08() -> None:
-    """Users and files that docker-compose.yml names are those that stack/roles.py and stack/credentials.py make."""
+def test_everyone_has_the_names_and_the_secrets_of_his_roles_finding_08(
+    monkeypatch: pytest.MonkeyPatch, tmp_path: Path
+) -> None:
+    """What docker-compose.yml names is there, and says of every server that knows a role how to log in, and no more."""
     known = {role.name: role for role in roles(STAGE_NAMES)}
     given = files(list(known.values()), {name: name for name in names(list(known.values()))})
     assert set(given) == set(USERS)
-    for name in OURS:
-        told = settings_of(name)
-        for server in ("kafka", "redis"):
-            user = told.get(f"{server}_username")
-            assert (user is None) == (f"{server}_url" not in told and f"{server}_bootstrap" not in told)
-            if user is None:
-                continue
-            path = Path(told[f"{server}_password_file"])
-            assert path.parent == GIVEN / name
-            assert given[name][path.name] == known[user].secret(server)
-        assert not {key for key in told if key.endswith("_password")}
-    assert {settings_of(name)["kafka_username"] for name in OURS} == {
-        role.name for role in known.values() if "kafka" in role.servers and not role.administers
-    }
+    everyone = [role for its_roles in OURS.values() for role in its_roles]
+    assert sorted(everyone) == sorted(known.keys() - {ADMIN, HEALTH})
+    for container, its_roles in OURS.items():
+        assert settings_of(container)["access"] == str(GIVEN / container)
+        assert list(given[container]) == [f"{role}.env" for role in its_roles]
+        for role, text in zip(its_roles, given[container].values(), strict=True):
+            write_private(tmp_path / f"{role}.env", text)
+            monkeypatch.setenv(VARIABLE, str(tmp_path))
+            settings = read_settings(role=role)
+            for server in (KAFKA, REDIS):
+                knows = server in known[role].servers
+                password = getattr(settings, f"{server}_password")
+                assert getattr(settings, f"{server}_username") == (role if knows else None)
+                assert (password and password.get_secret_value()) == (known[role].secret(server) if knows else None)
 
 
 @service
@@ -236,18 +252,21 @@ def test_under_tls_every_server_has_a_certificate_and_every_client_an_authority(
     secure = yaml.safe_load((ROOT / "docker-compose.tls.yml").read_text())["services"]
     assert set(secure) <= set(services())
     assert set(TLS) < set(secure)
+    assert secure["credentials"]["command"][-1] == "--tls"
     for name in OURS:
-        told = secure[name]["environment"]
-        assert told["SHADOWTIME_KAFKA_SECURITY_PROTOCOL"] == "SASL_SSL"
-        assert told["SHADOWTIME_KAFKA_CA_FILE"] == str(GIVEN / "ca.pem")
-        assert ("redis_url" in settings_of(name)) == ("SHADOWTIME_REDIS_CA_FILE" in told)
+        told = told_to(name, tls=True)
+        assert told["kafka_security_protocol"] == "SASL_SSL"
+        assert told["kafka_ca_file"] == str(GIVEN / "ca.pem")
+        assert ("redis_url" in told) == ("redis_ca_file" in told)
+        assert told.get("redis_url", "rediss:").startswith("rediss:")
+        assert told.get("victoria_metrics_url", "https:").startswith("https:")
     # what is said again there has lost nothing
     for name in ("redis", "vmauth"):
         assert set(services()[name]["command"]) <= set(secure[name]["command"])
 
 
 def test_results_are_written_where_vmauth_listens() -> None:
-    given = settings_of(METRICS)
+    given = told_to(METRICS)
     assert given["victoria_metrics_url"] == "http://vmauth:8427/store"
     assert given["victoria_metrics_username"] == STORE_WRITER
     assert "-httpListenAddr=:8427" in services()["vmauth"]["command"]

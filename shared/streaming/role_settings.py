@@ -1,6 +1,6 @@
 """Settings that a role has from a file: where its servers are and how to log in, so that a command finds its passwords.
 
-`make stack` writes one for each kind of process. The rules:
+The stack writes one for each kind of process, as local processes and as containers. The rules:
 
 1. What the environment or a flag says wins. If it says another server, or another user of it, the file says nothing of
    that server: no password goes where it does not belong.
@@ -71,6 +71,15 @@ def read_file(path: Path) -> dict[str, str]:
             raise SettingsError(f"{path}, line {number}: expected {PREFIX}NAME=VALUE")
         found[name.removeprefix(PREFIX).lower()] = value
     return found
+
+
+def written(settings: Mapping[str, str]) -> str:
+    r"""Return settings as the text of such a file.
+
+    >>> written({"kafka_username": "live"})
+    'SHADOWTIME_KAFKA_USERNAME=live\n'
+    """
+    return "".join(f"{PREFIX}{name.upper()}={value}\n" for name, value in settings.items())
 
 
 def fitting(found: Mapping[str, str], given: Mapping[str, Any]) -> dict[str, str]:

@@ -281,10 +281,9 @@ true
 """
     told = project.compose("exec", "-T", container, "sh", "-c", script).split("\n")
     own = ["/run/secrets/grafana-token/token"] if container == "metrics" else []
-    own += [f"/run/secrets/{container}/{name}" for name in ("kafka_password", "redis_password")]
-    own += [f"/run/secrets/{container}/victoria_metrics_password"]
+    own.append(f"/run/secrets/{container}/{container}.env")
     assert not [line for line in told if line.startswith(("writable", "written", "no kernels"))]
-    assert {line.removeprefix("read: ") for line in told if line} <= set(own)
+    assert {line.removeprefix("read: ") for line in told if line} == set(own)
 
 
 def test_a_worker_is_refused_what_is_another_s(project: Project) -> None:
@@ -293,10 +292,10 @@ import asyncio
 from redis import Redis
 from redis.exceptions import NoPermissionError
 from shadowtime.shared.streaming import bus
-from shadowtime.shared.streaming.settings import Settings
+from shadowtime.shared.streaming.settings import read_settings
 
 async def main():
-    settings = Settings()
+    settings = read_settings(role="scheduler")
     producer = bus.producer(settings)
     await producer.start()
     try:

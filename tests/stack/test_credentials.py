@@ -61,7 +61,7 @@ def test_what_is_no_longer_meant_for_a_container_goes(tmp_path: Path) -> None:
     (tmp_path / "scheduler" / "old").write_text("secret")
     (tmp_path / TOKEN / "token").write_text("glsa_1")
     give(tmp_path, contents)
-    assert sorted(path.name for path in (tmp_path / "scheduler").iterdir()) == ["kafka_password", "redis_password"]
+    assert sorted(path.name for path in (tmp_path / "scheduler").iterdir()) == ["scheduler.env"]
     assert (tmp_path / TOKEN / "token").exists()
 
 
