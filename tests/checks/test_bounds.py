@@ -8,7 +8,7 @@ from hypothesis import HealthCheck, given, settings
 from shadowtime.services.pipeline import STAGES
 from shadowtime.shared.events import Envelope, Rejected
 from shadowtime.shared.stage import Stage, StageRun
-from tests.checks.hostile import OPENINGS, STREAMS, Json, events
+from tests.strategies.hostile import OPENINGS, STREAMS, Json, events
 
 POLICY = "easy(order=BF)"
 

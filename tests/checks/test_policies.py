@@ -16,8 +16,8 @@ from shadowtime.shared.decisions import CutShort, Evaluated, Kill, Start
 from shadowtime.shared.events import ClusterOpened, Decided, Envelope, JobEnded, JobStarted, SchedulingPoint
 from shadowtime.shared.spec import parse
 from tests.checks.listed import specs
-from tests.checks.workloads import workloads
 from tests.services.scheduler.instances import Instance, contents, instances
+from tests.strategies.workloads import workloads
 
 EVERY_POLICY = pytest.mark.parametrize("spec", specs("policy"))
 Make = Callable[[], Policy]

@@ -15,7 +15,7 @@ from shadowtime.replayer.sources import SOURCES
 from shadowtime.replayer.workload import Workload
 from shadowtime.services.catalogue import configure
 from shadowtime.shared.events import CapacityChanged, Envelope, Event, JobEnded, JobSubmitted, SchedulingPoint
-from tests.checks.workloads import workloads
+from tests.strategies.workloads import workloads
 
 EVERY_SOURCE = pytest.mark.parametrize("mode", list(SOURCES))
 LOGS = workloads(max_jobs=12, waits=True)

@@ -18,7 +18,7 @@ from shadowtime.shared.events import (
     JobSubmitted,
     SchedulingPoint,
 )
-from tests.event_strategies import BY_TYPE, EVENT_TYPES, envelopes
+from tests.strategies.events import BY_TYPE, EVENT_TYPES, envelopes
 
 EVERY_TYPE = pytest.mark.parametrize("event_type", EVENT_TYPES, ids=lambda each: each.__name__)
 

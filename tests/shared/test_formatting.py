@@ -25,7 +25,7 @@ from shadowtime.shared.predictions import (
     WalltimeAdjustment,
 )
 from shadowtime.shared.reasons import Backfilled, FitsNow, ProbablyHarmless, Reason, Reserved, Speculated
-from tests.event_strategies import EVENT_TYPES, envelopes
+from tests.strategies.events import EVENT_TYPES, envelopes
 
 
 @given(st.sampled_from(EVENT_TYPES).flatmap(envelopes))

@@ -12,8 +12,8 @@ from shadowtime.shared.predictions import WalltimeAdjustment
 from shadowtime.shared.reasons import Backfilled, FitsNow
 from shadowtime.shared.stage import StageRun
 from tests.checks.chain import Chain
-from tests.checks.workloads import workloads
 from tests.services.scheduler.told import REGULAR, SELECTIVE, UNUSED, Told, uses, with_keys
+from tests.strategies.workloads import workloads
 
 
 @pytest.mark.parametrize("policy", ["fcfs", "easy", "easy-sjbf", "wfp", "probabilistic"])
