@@ -7,12 +7,12 @@ from typing import Annotated, Literal
 import numpy as np
 import typer
 from numpy.random import PCG64, Generator
-from numpy.typing import NDArray
 
 from shadowtime.replayer.lublin import MAX_LOG_RUN_TIME, draw_arrivals, draw_run_times, draw_sizes
 from shadowtime.replayer.population import draw_jobs, populate, queue_of
 from shadowtime.replayer.swf_text import FIELDS, write_swf
 from shadowtime.replayer.waits import easy_waits
+from shadowtime.shared.arrays import Integers
 from shadowtime.shared.bounds import MAX_TIME
 from shadowtime.shared.command_line import application, run_app
 from shadowtime.shared.errors import SettingsError
@@ -23,9 +23,7 @@ LOADS = (0.01, 100.0)
 START = 1_704_067_200  # Monday 1 January 2024, 00:00 UTC: the bucket weights count from midnight
 
 
-def generate(
-    jobs: int, processors: int, seed: int, load: float = DEFAULT_LOAD
-) -> tuple[dict[str, str], NDArray[np.int64]]:
+def generate(jobs: int, processors: int, seed: int, load: float = DEFAULT_LOAD) -> tuple[dict[str, str], Integers]:
     """Return the header and the table of a generated trace, the same for the same arguments.
 
     Parameters

@@ -11,8 +11,9 @@ import math
 
 import numpy as np
 from numpy.random import Generator
-from numpy.typing import NDArray
 from scipy.special import gammainc
+
+from shadowtime.shared.arrays import Floats, Integers
 
 SERIAL_SHARE = 0.244
 POWER_OF_TWO_SHARE = 0.576
@@ -31,7 +32,7 @@ BUCKETS, BUCKET_SECONDS = 48, 1800
 DAY_STARTS_AT_BUCKET = 11
 
 
-def draw_sizes(rng: Generator, count: int, processors: int) -> NDArray[np.int64]:
+def draw_sizes(rng: Generator, count: int, processors: int) -> Integers:
     """Return sizes in processors, shape (count,), of jobs for a machine.
 
     A job is serial, or of a size whose logarithm is uniform in two stages, mostly rounded to a power of two.
@@ -52,11 +53,11 @@ def draw_sizes(rng: Generator, count: int, processors: int) -> NDArray[np.int64]
     rounded = np.minimum(np.floor(log_size + 0.5), processors.bit_length() - 1)
     log_size = np.where(kind <= SERIAL_SHARE + POWER_OF_TWO_SHARE, rounded, log_size)
     log_size[kind <= SERIAL_SHARE] = 0
-    sizes: NDArray[np.int64] = np.floor(np.exp2(log_size) + 0.5).astype(np.int64).clip(1, processors)
+    sizes: Integers = np.floor(np.exp2(log_size) + 0.5).astype(np.int64).clip(1, processors)
     return sizes
 
 
-def draw_run_times(rng: Generator, sizes: NDArray[np.int64]) -> NDArray[np.float64]:
+def draw_run_times(rng: Generator, sizes: Integers) -> Floats:
     """Return run times in seconds, at most exp(12), for jobs of given sizes; both of shape (n,).
 
     The logarithm of the run time is of one of two gamma distributions; the larger the job, the more likely of
@@ -75,11 +76,11 @@ def draw_run_times(rng: Generator, sizes: NDArray[np.int64]) -> NDArray[np.float
         (short_shape, short_scale), (long_shape, long_scale) = RUN_TIME_GAMMAS
         drawn_short = rng.gamma(short_shape, short_scale, size=len(again))
         log_run_time[again] = np.where(is_short, drawn_short, rng.gamma(long_shape, long_scale, size=len(again)))
-    run_times: NDArray[np.float64] = np.exp(log_run_time)
+    run_times: Floats = np.exp(log_run_time)
     return run_times
 
 
-def bucket_weights() -> NDArray[np.float64]:
+def bucket_weights() -> Floats:
     """Return the relative rate of arrivals in each half hour from midnight on, shape (48,), of mean 1.
 
     Examples
@@ -91,13 +92,13 @@ def bucket_weights() -> NDArray[np.float64]:
     shape, scale = DAILY_CYCLE_GAMMA
     half_hours = np.arange(DAY_STARTS_AT_BUCKET, DAY_STARTS_AT_BUCKET + BUCKETS)
     edges = np.append(half_hours - 0.5, half_hours[-1] + 0.5)
-    weights: NDArray[np.float64] = np.empty(BUCKETS)
+    weights: Floats = np.empty(BUCKETS)
     weights[(half_hours - 1) % BUCKETS] = np.diff(gammainc(shape, edges / scale))
     weights /= weights.mean()
     return weights
 
 
-def draw_arrivals(rng: Generator, count: int, span: float) -> NDArray[np.int64]:
+def draw_arrivals(rng: Generator, count: int, span: float) -> Integers:
     """Return `count` times of arrival in seconds from midnight on, the last of them `span`.
 
     Inter-arrival times are drawn in points; a half hour costs its weight in points, so that the busy hours
@@ -120,5 +121,5 @@ def draw_arrivals(rng: Generator, count: int, span: float) -> NDArray[np.int64]:
     day, rest = divmod(span, seconds[-1])
     points *= (day * paid[-1] + np.interp(rest, seconds, paid)) / points[-1]
     days, rests = np.divmod(points, paid[-1])
-    arrivals: NDArray[np.float64] = days * seconds[-1] + np.interp(rests, paid, seconds)
+    arrivals: Floats = days * seconds[-1] + np.interp(rests, paid, seconds)
     return np.rint(arrivals).astype(np.int64)

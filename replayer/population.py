@@ -9,7 +9,8 @@ from dataclasses import dataclass
 
 import numpy as np
 from numpy.random import Generator
-from numpy.typing import NDArray
+
+from shadowtime.shared.arrays import Floats, Integers
 
 JOBS_PER_USER = 75
 USERS_PER_GROUP = 8
@@ -35,10 +36,10 @@ QUEUE_LIMITS = np.array([3600, 12 * 3600], dtype=np.int64)
 class Population:
     """Who submits each of n jobs, shape (n,), and the user of each application, shape (a,); all from 0 on."""
 
-    user: NDArray[np.int64]
-    group: NDArray[np.int64]
-    application: NDArray[np.int64]
-    application_user: NDArray[np.int64]
+    user: Integers
+    group: Integers
+    application: Integers
+    application_user: Integers
 
 
 def populate(rng: Generator, jobs: int) -> Population:
@@ -84,8 +85,8 @@ def populate(rng: Generator, jobs: int) -> Population:
 
 
 def draw_jobs(
-    rng: Generator, population: Population, typical_run_time: NDArray[np.float64], longest: float
-) -> tuple[NDArray[np.int64], NDArray[np.int64], NDArray[np.int64]]:
+    rng: Generator, population: Population, typical_run_time: Floats, longest: float
+) -> tuple[Integers, Integers, Integers]:
     """Return run time, requested time (seconds) and status of each job, shape (n,).
 
     Parameters
@@ -126,7 +127,7 @@ def draw_jobs(
     return np.minimum(run_time, request).astype(np.int64).clip(min=1), request, status
 
 
-def popular_request(estimate: NDArray[np.float64]) -> NDArray[np.int64]:
+def popular_request(estimate: Floats) -> Integers:
     """Return the next popular request at or above each estimate, in seconds, or the longest one.
 
     Examples
@@ -135,11 +136,11 @@ def popular_request(estimate: NDArray[np.float64]) -> NDArray[np.int64]:
     array([   5,  120, 2880])
     """
     place = np.searchsorted(POPULAR_REQUESTS, estimate).clip(max=len(POPULAR_REQUESTS) - 1)
-    request: NDArray[np.int64] = POPULAR_REQUESTS[place]
+    request: Integers = POPULAR_REQUESTS[place]
     return request
 
 
-def queue_of(requested_time: NDArray[np.int64]) -> NDArray[np.int64]:
+def queue_of(requested_time: Integers) -> Integers:
     """Return the queue that takes a request: 1 short, 2 medium, 3 long.
 
     Examples
@@ -147,5 +148,5 @@ def queue_of(requested_time: NDArray[np.int64]) -> NDArray[np.int64]:
     >>> queue_of(np.array([300, 3600, 7200, 172800]))
     array([1, 1, 2, 3])
     """
-    queue: NDArray[np.int64] = 1 + np.searchsorted(QUEUE_LIMITS, requested_time)
+    queue: Integers = 1 + np.searchsorted(QUEUE_LIMITS, requested_time)
     return queue

@@ -5,9 +5,9 @@ from typing import BinaryIO, Protocol
 
 import numpy as np
 import orjson
-from numpy.typing import NDArray
 
 from shadowtime.replayer.source import OUTCOMES
+from shadowtime.shared.arrays import Integers
 from shadowtime.shared.events import ClusterOpened, Decided, Envelope, JobEnded, JobStarted, JobSubmitted, Outcome
 
 STATUSES: dict[Outcome, int] = {outcome: status for status, outcome in OUTCOMES.items() if status is not None} | {
@@ -73,7 +73,7 @@ class Schedule:
                 row = (event.job_number, submit_time, started.time, event.time, started.processors, status)
                 self._rows.extend(row)
 
-    def table(self) -> NDArray[np.int64]:
+    def table(self) -> Integers:
         """Return the jobs that have ended, (n, 6) in order of job number; columns as in `HEADER`."""
         rows = np.array(self._rows, dtype=np.int64).reshape(-1, 6)
         return rows[np.argsort(rows[:, 0])]

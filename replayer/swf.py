@@ -7,9 +7,9 @@ from dataclasses import dataclass
 from pathlib import Path
 
 import numpy as np
-from numpy.typing import NDArray
 
 from shadowtime.replayer.swf_text import FIELDS, read_text, write_swf
+from shadowtime.shared.arrays import Integers
 
 __all__ = ["BUNDLED", "FIELDS", "Trace", "read_swf", "write_swf"]
 
@@ -27,7 +27,7 @@ class Trace:
 
     name: str
     header: Mapping[str, str]
-    table: NDArray[np.int64]
+    table: Integers
     notes: tuple[str, ...] = ()
 
     @property

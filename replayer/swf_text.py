@@ -9,10 +9,10 @@ from pathlib import Path
 from typing import NoReturn
 
 import numpy as np
-from numpy.typing import NDArray
 
 from shadowtime.replayer.log_file import lines_of
 from shadowtime.replayer.output import result_file
+from shadowtime.shared.arrays import Floats, Integers
 from shadowtime.shared.bounds import MAX_HEADER_SIZE, MAX_INTEGER, MAX_TIME
 from shadowtime.shared.errors import TraceError
 
@@ -46,7 +46,7 @@ _NUMBER = re.compile(rb"[+-]?(\d+\.?\d*|\.\d+)")
 _NUMERIC_BYTES = b"0123456789+-. \t\n\v\f"
 
 
-def read_text(path: Path) -> tuple[dict[str, str], NDArray[np.int64], tuple[str, ...]]:
+def read_text(path: Path) -> tuple[dict[str, str], Integers, tuple[str, ...]]:
     """Return the header, the (n, 18) table of jobs in the order of the file, and notes on oddities.
 
     Raises
@@ -56,8 +56,8 @@ def read_text(path: Path) -> tuple[dict[str, str], NDArray[np.int64], tuple[str,
     """
     header: dict[str, str] = {}
     of_header, longer, last = 0, 0, 0
-    numbers: list[NDArray[np.int64]] = []
-    table: list[NDArray[np.int64]] = []
+    numbers: list[Integers] = []
+    table: list[Integers] = []
     for lines in lines_of(path):
         rows: list[bytes] = []
         found: list[int] = []
@@ -91,7 +91,7 @@ def read_text(path: Path) -> tuple[dict[str, str], NDArray[np.int64], tuple[str,
     return header, whole, tuple(notes)
 
 
-def write_swf(path: str | os.PathLike[str], header: Mapping[str, str], table: NDArray[np.int64]) -> None:
+def write_swf(path: str | os.PathLike[str], header: Mapping[str, str], table: Integers) -> None:
     """Write a trace in the Standard Workload Format, compressed if the name ends in `.gz`.
 
     The same contents make the same bytes: no time stamp is stored. The file appears whole or not at all.
@@ -135,7 +135,7 @@ def write_swf(path: str | os.PathLike[str], header: Mapping[str, str], table: ND
         file.write(contents)
 
 
-def _table(path: Path, numbers: list[int], rows: list[bytes], *, hint: bool) -> tuple[NDArray[np.int64], int]:
+def _table(path: Path, numbers: list[int], rows: list[bytes], *, hint: bool) -> tuple[Integers, int]:
     """Return job lines as a table of shape (n, 18), and how many of them had further fields.
 
     `hint` says that the first line is the first of the file, which may be none of a log.
@@ -153,7 +153,7 @@ def _table(path: Path, numbers: list[int], rows: list[bytes], *, hint: bool) -> 
     return table.astype(np.int64), longer
 
 
-def _numbers(text: bytes) -> NDArray[np.float64] | None:
+def _numbers(text: bytes) -> Floats | None:
     """Return all numbers of a text that holds nothing else, or None."""
     if text.translate(None, _NUMERIC_BYTES):  # also keeps out nan, inf and hexadecimal numbers
         return None
@@ -188,7 +188,7 @@ def _refuse(path: Path, numbers: list[int], rows: list[bytes], *, hint: bool) ->
     raise TraceError(msg)
 
 
-def _refuse_repeated(path: Path, numbers: NDArray[np.int64], job_numbers: NDArray[np.int64]) -> None:
+def _refuse_repeated(path: Path, numbers: Integers, job_numbers: Integers) -> None:
     """Raise if a job number is missing or comes twice: it is the identity of a job everywhere else."""
     order = np.argsort(job_numbers, kind="stable")
     ranked = job_numbers[order]

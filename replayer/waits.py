@@ -6,17 +6,15 @@ them. So the jobs are replayed once, closed, through the project's own pipeline.
 
 from collections.abc import Mapping
 
-import numpy as np
-from numpy.typing import NDArray
-
 from shadowtime.replayer.comparison import Plan, carry_out
 from shadowtime.replayer.swf import FIELDS, Trace
 from shadowtime.replayer.workload import prepare
 from shadowtime.services.catalogue import configure
+from shadowtime.shared.arrays import Integers
 from shadowtime.shared.events import Envelope, JobStarted
 
 
-def easy_waits(header: Mapping[str, str], table: NDArray[np.int64]) -> NDArray[np.int64]:
+def easy_waits(header: Mapping[str, str], table: Integers) -> Integers:
     """Return the wait in seconds, shape (n,), of each job of a trace under EASY with requests as run times.
 
     Parameters
@@ -29,6 +27,7 @@ def easy_waits(header: Mapping[str, str], table: NDArray[np.int64]) -> NDArray[n
 
     Examples
     --------
+    >>> import numpy as np
     >>> row = dict.fromkeys(FIELDS, -1) | {"run_time": 60, "requested_time": 90, "requested_processors": 3}
     >>> rows = [row | {"job_number": number, "submit_time": 10 * number} for number in (1, 2)]
     >>> easy_waits({"MaxProcs": "4"}, np.array([list(row.values()) for row in rows])).tolist()

@@ -6,10 +6,10 @@ from types import MappingProxyType
 from typing import get_args
 
 import numpy as np
-from numpy.typing import NDArray
 
 from shadowtime.replayer.options import Oversized, Requests
 from shadowtime.replayer.swf import FIELDS, Trace
+from shadowtime.shared.arrays import Integers
 from shadowtime.shared.errors import SettingsError, TraceError
 from shadowtime.shared.message import MAX_DURATION
 
@@ -53,7 +53,7 @@ class Workload:
 
     name: str
     processors: int
-    columns: Mapping[str, NDArray[np.int64]]
+    columns: Mapping[str, Integers]
     skipped: dict[str, int]
     aligned: int
     unix_start_time: int | None = None

@@ -1,11 +1,12 @@
-"""Make every secret of docker-compose.yml once, and give each container its own: `python -m stack.credentials`.
+"""Make every secret of docker-compose.yml once, and give each container its own.
 
-It runs in a container without a network before all others, and is the only one that runs as root: each file belongs to
-the user of one container and can be read by nobody else (0400). The passwords themselves are in a volume that no other
-container has. To run it again changes nothing; `--renew` makes all anew but what Grafana keeps in its own database,
-`--tls` adds certificates.
+`python -m shadowtime.stack.credentials` runs in a container without a network before all others, and is the only one
+that runs as root: each file belongs to the user of one container and can be read by nobody else (0400). The passwords
+themselves are in a volume that no other container has. To run it again changes nothing; `--renew` makes all anew but
+what Grafana keeps in its own database, `--tls` adds certificates.
 """
 
+import argparse
 import hashlib
 import json
 import secrets
@@ -16,7 +17,6 @@ from pathlib import Path
 
 from shadowtime.services.pipeline import STAGES
 from shadowtime.shared.command_line import run_app
-from shadowtime.shared.errors import SettingsError
 from shadowtime.shared.metric_names import SCRAPE_JOB
 from shadowtime.shared.streaming.role_settings import written
 from shadowtime.stack.certificates import certify
@@ -223,14 +223,14 @@ def give(folder: Path, contents: Mapping[str, Mapping[str, str]]) -> None:
 
 def main() -> None:
     """Make what is missing and give it out."""
-    asked = set(sys.argv[1:])
-    if unknown := asked - {"--renew", "--tls"}:
-        raise SettingsError(f"stack.credentials knows --renew and --tls, not {' '.join(sorted(unknown))}")
+    parser = argparse.ArgumentParser(prog="python -m shadowtime.stack.credentials", description=__doc__)
+    parser.add_argument("--renew", action="store_true", help="make all anew but what Grafana keeps itself")
+    parser.add_argument("--tls", action="store_true", help="add certificates")
+    told = parser.parse_args()
     all_roles = roles(FLOW)
-    made = make(MADE, names(all_roles), renew="--renew" in asked)
-    tls = "--tls" in asked
-    contents = files(all_roles, made, tls=tls)
-    if tls:
+    made = make(MADE, names(all_roles), renew=told.renew)
+    contents = files(all_roles, made, tls=told.tls)
+    if told.tls:
         add_certificates(MADE, contents)
     give(GIVEN, contents)
     sys.stdout.write(f"{len(made)} secrets are there, for {len(USERS)} containers\n")

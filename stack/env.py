@@ -4,10 +4,11 @@ Nothing needs it to run: docker-compose.yml has the same values, and secrets are
 the standard library alone: whoever has Docker need not have the development environment.
 """
 
+import argparse
 import sys
 from pathlib import Path
 
-CHECKOUT = Path(__file__).parents[1]
+CHECKOUT = Path(__file__).resolve().parents[1]
 
 
 def main(folder: Path = CHECKOUT) -> int:
@@ -24,4 +25,5 @@ def main(folder: Path = CHECKOUT) -> int:
 
 
 if __name__ == "__main__":
+    argparse.ArgumentParser(prog="python -m stack.env", description=__doc__).parse_args()
     sys.exit(main())

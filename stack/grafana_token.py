@@ -1,10 +1,11 @@
 """A service account of Grafana that may push to Grafana Live, and its token.
 
-`python -m stack.grafana_token URL PASSWORD_FILE TOKEN_FILE` has the administrator's password, which the process that
-pushes never has. The account is a Viewer, the least that Grafana lets in. A token that Grafana still takes is kept.
-Where none can be had, that process gets one that is none, and goes on without Grafana Live.
+`python -m shadowtime.stack.grafana_token URL PASSWORD_FILE TOKEN_FILE` has the administrator's password, which the
+process that pushes never has. The account is a Viewer, the least that Grafana lets in. A token that Grafana still takes
+is kept. Where none can be had, that process gets one that is none, and goes on without Grafana Live.
 """
 
+import argparse
 import secrets
 import sys
 import time
@@ -85,11 +86,15 @@ def wait_for(url: str, seconds: float) -> None:
 
 def main() -> None:
     """Make the token, if there is none that is good; what comes of it stops nobody."""
-    url, password, name = sys.argv[1:]
-    file = Path(name)
+    parser = argparse.ArgumentParser(prog="python -m shadowtime.stack.grafana_token", description=__doc__)
+    parser.add_argument("url", help="of Grafana")
+    parser.add_argument("password", type=Path, help="a file with its administrator's password")
+    parser.add_argument("token", type=Path, help="the file that the token is written into")
+    told = parser.parse_args()
+    url, file = told.url, told.token
     try:
         wait_for(url, START_SECONDS)
-        sys.stdout.write(f"grafana: {make_token(url, Path(password).read_text().strip(), file)}\n")
+        sys.stdout.write(f"grafana: {make_token(url, told.password.read_text().strip(), file)}\n")
     except PushError as error:
         say(f"nothing can be pushed to Grafana Live: {error}")
         if not file.exists():

@@ -4,6 +4,7 @@ For docker-compose.yml, on the loopback of Kafka's container. `FOLDER` holds a f
 the table; the administrator's is among the settings. It may run at any time, beside workers too.
 """
 
+import argparse
 import asyncio
 import sys
 from collections.abc import Mapping
@@ -67,7 +68,9 @@ async def _shown(host: str, port: int, login: Mapping[str, Any]) -> set[str]:
 
 def main() -> None:
     """Do so for everyone whom Kafka shall know."""
-    (folder,) = map(Path, sys.argv[1:])
+    parser = argparse.ArgumentParser(prog="python -m shadowtime.stack.kafka_rights", description=__doc__)
+    parser.add_argument("folder", type=Path, help="a file for each password, by its name")
+    folder: Path = parser.parse_args().folder
     users = [role for role in roles([stage.name for stage in STAGES]) if KAFKA in role.servers and not role.administers]
     passwords = {role.name: (folder / role.secret(KAFKA)).read_text() for role in users}
     bindings = kafka_acls(users)

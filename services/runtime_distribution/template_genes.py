@@ -11,7 +11,7 @@ import numpy.typing as npt
 from numpy.random import Generator
 
 from shadowtime.services.runtime_distribution.template import CHARACTERISTICS, MAX_TEMPLATES, PREDICTIONS, Template
-from shadowtime.shared.arrays import Floats
+from shadowtime.shared.arrays import Floats, Integers
 
 Individual = npt.NDArray[np.uint8]
 
@@ -94,7 +94,7 @@ def fitness(errors: Sequence[float]) -> Floats:
     return fit
 
 
-def chosen(fitnesses: Floats, count: int, chance: Generator) -> npt.NDArray[np.int64]:
+def chosen(fitnesses: Floats, count: int, chance: Generator) -> Integers:
     """Return the numbers of so many parents: stochastic sampling with replacement, in proportion to fitness."""
     return chance.choice(len(fitnesses), count, p=fitnesses / fitnesses.sum())
 
