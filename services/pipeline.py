@@ -6,9 +6,9 @@ from shadowtime.services.scoreboard.handler import Scoreboard
 from shadowtime.services.wait_bound.handler import WaitBounds
 from shadowtime.services.walltime_adjustment.handler import WalltimeAdjustments
 from shadowtime.shared import topics
-from shadowtime.shared.stage import Stage, in_order
+from shadowtime.shared.stage import Stage, chained
 
-STAGES = in_order(
+STAGES = chained(
     Stage("runtime_distribution", topics.JOBS, topics.RUNTIME_DISTRIBUTIONS, RuntimeDistribution, ("run_time",)),
     Stage(
         "walltime_adjustment",

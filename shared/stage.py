@@ -48,7 +48,7 @@ class Stage:
         return None
 
 
-def in_order(*stages: Stage) -> tuple[Stage, ...]:
+def chained(*stages: Stage) -> tuple[Stage, ...]:
     """Return stages that each know what only they and those behind them say; before the first nothing is rejected."""
     foreign = [tuple(name for later in stages[at:] for name in later.adds) for at in range(len(stages))]
     foreign[0] += ("Rejected",)

@@ -23,11 +23,11 @@ SHAPES = ("short narrow", "short wide", "long narrow", "long wide")
 
 
 def slowdowns(jobs: Jobs) -> Floats:
-    """Return each job's bounded slowdown, over its own run time, clamped at 1 (docs/algorithms.md#bounded-slowdown)."""
+    """Return each job's bounded slowdown, over its own run time (docs/algorithms.md#bounded-slowdown)."""
     run_times = jobs.own_run_time
     waits = jobs.end_time - jobs.submit_time - run_times
     found = map(bounded_slowdown, waits.tolist(), run_times.tolist())
-    return np.maximum(np.fromiter(found, np.float64, len(run_times)), 1.0)
+    return np.fromiter(found, np.float64, len(run_times))
 
 
 class Paired(NamedTuple):

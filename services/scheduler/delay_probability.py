@@ -4,6 +4,9 @@ The head waits until running jobs have released `needed` more processors; with t
 the candidate's own. It is delayed exactly if, at the first instant at which the running jobs alone have released
 enough for it, they have not released enough for both, and the candidate still runs.
 
+The scheduler walks over the running jobs once (`walk`) and asks `delay_of` for each candidate (`candidates.py`);
+`delay_probability` does both for one, given as numbers.
+
 Terminations of running jobs are independent. Those of one instant follow each other in a fixed order: first, as one
 step, the certain ones (such a job can end at no other time), then the others, job by job.
 
@@ -15,7 +18,7 @@ from collections.abc import Mapping, Sequence
 
 import numpy as np
 
-from shadowtime.services.scheduler.release_walk import UNBOUNDED, Walk, in_order, walk
+from shadowtime.services.scheduler.release_walk import UNBOUNDED, Walk, by_time, walk
 from shadowtime.shared.arrays import Floats, FloatTable
 from shadowtime.shared.kernel import kernel
 
@@ -52,7 +55,7 @@ def delay_of(
 def walk_over(needed: int, running: Sequence[tuple[int, Mapping[float, float]]], candidates: Sequence[int]) -> Walk:
     """Return the walk over running jobs given as (processors, probability by time of termination)."""
     events = [(time, job, p) for job, (_, ends) in enumerate(running) for time, p in sorted(ends.items()) if p > 0]
-    ordered = in_order(
+    ordered = by_time(
         np.array([time for time, _, _ in events], dtype=np.float64),
         np.array([job for _, job, _ in events], dtype=np.int64),
         np.array([p for _, _, p in events], dtype=np.float64),

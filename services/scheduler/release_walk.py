@@ -49,7 +49,7 @@ class Walk(NamedTuple):
 
 
 @kernel
-def in_order(times: Floats, jobs: Integers, probabilities: Floats) -> tuple[Floats, Integers, Floats]:
+def by_time(times: Floats, jobs: Integers, probabilities: Floats) -> tuple[Floats, Integers, Floats]:
     """Return terminations by time; at one instant certain ones first, then in the order given. O(n log n)."""
     certain = probabilities >= CERTAIN
     certain_first = np.concatenate((np.flatnonzero(certain), np.flatnonzero(~certain)))
@@ -104,7 +104,7 @@ def walk(
     processors
         Of each running job, shape (jobs,).
     times, jobs, probabilities
-        Their terminations as `in_order` gives them; those of a job may add up to less than 1 if the later ones do not
+        Their terminations as `by_time` gives them; those of a job may add up to less than 1 if the later ones do not
         matter.
     candidates
         Processors of the candidates, each size once, rising, shape (sizes,).

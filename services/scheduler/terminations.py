@@ -6,7 +6,7 @@ from typing import NamedTuple
 import numpy as np
 
 from shadowtime.services.scheduler.conditioning import condition
-from shadowtime.services.scheduler.release_walk import in_order
+from shadowtime.services.scheduler.release_walk import by_time
 from shadowtime.shared.arrays import Floats, FloatTable, Integers
 from shadowtime.shared.kernel import kernel
 from shadowtime.shared.run_time_bins import BINS, RATIO
@@ -91,4 +91,4 @@ def terminations(
                 break
             times[count], who[count], probabilities[count] = ends[k], job, weights[k]
             count += 1
-    return in_order(times[:count], who[:count], probabilities[:count])
+    return by_time(times[:count], who[:count], probabilities[:count])

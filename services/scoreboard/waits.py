@@ -4,7 +4,7 @@ from math import exp, log
 from typing import Any
 
 from shadowtime.shared.bounds import restored, storable
-from shadowtime.shared.slowdown import bounded_slowdown
+from shadowtime.shared.slowdown import bounded_slowdown, unclamped_slowdown
 
 WAIT_FLOOR = 10
 """Seconds; shorter waits count as this in the geometric mean (Nissimov 2007, section 5)."""
@@ -61,9 +61,9 @@ class WaitScores:
         self.max_wait = max(self.max_wait, wait)
         self.zero_waits += wait == 0
         self.response += wait + run_time
-        slowdown = bounded_slowdown(end_time - submit_time - own_run_time, own_run_time)
-        self.slowdown_unclamped += slowdown
-        self.slowdown += max(slowdown, 1.0)
+        own_wait = end_time - submit_time - own_run_time
+        self.slowdown += bounded_slowdown(own_wait, own_run_time)
+        self.slowdown_unclamped += unclamped_slowdown(own_wait, own_run_time)
         priority = wfp_priority(wait, requested_time, processors)
         self.priority += priority
         self.prioritised_wait += priority * wait

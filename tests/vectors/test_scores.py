@@ -6,7 +6,7 @@ import pytest
 
 from shadowtime.services.scoreboard.waits import WAIT_FLOOR, WaitScores, geometric_term, wfp_priority
 from shadowtime.services.scoreboard.walltime_accuracy import WalltimeAccuracy
-from shadowtime.shared.slowdown import bounded_slowdown
+from shadowtime.shared.slowdown import bounded_slowdown, unclamped_slowdown
 from shadowtime.shared.walltime_accuracy import accuracy, adjustment_class
 from tests.vectors.vector import vector
 
@@ -26,8 +26,9 @@ def test_geometric_mean_wait() -> None:
 
 def test_bounded_slowdown() -> None:
     example = vector("p1_bounded_slowdown")
-    assert bounded_slowdown(wait=0, run_time=3) == example["short"]
-    assert bounded_slowdown(wait=500, run_time=100) == example["a"]
+    assert unclamped_slowdown(wait=0, run_time=3) == example["short"]
+    assert bounded_slowdown(wait=0, run_time=3) == 1
+    assert unclamped_slowdown(wait=500, run_time=100) == bounded_slowdown(wait=500, run_time=100) == example["a"]
     scores = WaitScores()
     scores.add(0, 500, 600, 1, 100, 100)
     scores.add(0, 0, 3, 1, 3, 3)

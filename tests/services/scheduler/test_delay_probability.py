@@ -7,7 +7,7 @@ import numpy as np
 import pytest
 
 from shadowtime.services.scheduler.delay_probability import delay_bound, delay_of, delay_probability, walk_over
-from shadowtime.services.scheduler.release_walk import READY, UNBOUNDED, add_job, between, in_order, walk
+from shadowtime.services.scheduler.release_walk import READY, UNBOUNDED, add_job, between, by_time, walk
 from tests.services.scheduler.enumeration import Job, enumerated, enumerated_bound
 from tests.vectors.vector import vector
 
@@ -136,7 +136,7 @@ def test_keeps_its_digits_over_a_long_walk(jobs: int, largest: int) -> None:
         for time, p in zip(np.sort(chance.uniform(0, 1e5, 8)), chance.dirichlet(np.ones(8)), strict=True)
     ]
     times, who, masses = (np.array(column) for column in zip(*events, strict=True))
-    times, who, masses = in_order(times, who, masses)
+    times, who, masses = by_time(times, who, masses)
     needed, candidates = int(sizes.sum() // 2), np.array([1, 5])
     at, _, _, delays, _, _ = walk(needed, sizes, times, who, masses, candidates, UNBOUNDED)
     ended = np.zeros(jobs, dtype=np.longdouble)
@@ -164,8 +164,8 @@ def test_kernels_equal_their_plain_twins() -> None:
         needed, running, (size, candidate) = random_case(chance, 1 + number % 5, 6)
         events = [(time, job, p) for job, (_, pmf) in enumerate(running) for time, p in pmf.items()]
         columns = [np.array(column) for column in zip(*events, strict=True)]
-        ordered = in_order(*columns)
-        for mine, twin in zip(ordered, in_order.py_func(*columns), strict=True):  # type: ignore[attr-defined]
+        ordered = by_time(*columns)
+        for mine, twin in zip(ordered, by_time.py_func(*columns), strict=True):  # type: ignore[attr-defined]
             assert mine.tolist() == twin.tolist()
         sizes = np.array([each for each, _ in running])
         kinds = np.unique(np.array([size, 3]))
