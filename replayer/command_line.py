@@ -95,8 +95,8 @@ def compare(
         print_catalogue(traces or [])
         return
     with lasting_imports():
-        from shadowtime.replayer.campaign import run_campaign
-    run_campaign(
+        from shadowtime.replayer.compare import compare_logs
+    compare_logs(
         Options(
             traces=traces,
             policy=policy,

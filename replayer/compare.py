@@ -33,7 +33,7 @@ if TYPE_CHECKING:
     from shadowtime.shared.streaming.settings import Settings
 
 
-def run_campaign(options: Options) -> None:
+def compare_logs(options: Options) -> None:
     """Replay every log under every configuration, and tell what came of it."""
     chosen = configurations(options.mode, options.policy or ["easy"], options.runtime, options.adjustment)
     bounder = parse_wait_bound(options.wait_bound, options.mode)
