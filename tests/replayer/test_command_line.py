@@ -15,7 +15,7 @@ from typing import Any, NamedTuple
 import pytest
 
 import shadowtime.replayer.command_line as replayer_main
-from shadowtime.replayer import campaign
+from shadowtime.replayer import compare
 from shadowtime.replayer.generate import generate
 from shadowtime.replayer.swf import write_swf
 from shadowtime.services.scheduler.policies import BEST, POLICIES
@@ -410,7 +410,7 @@ def test_interrupted_says_so(replay: Replay, log: Path, monkeypatch: pytest.Monk
     def interrupt(*_: object, **__: object) -> None:
         raise KeyboardInterrupt
 
-    monkeypatch.setattr(campaign, "replay", interrupt)
+    monkeypatch.setattr(compare, "replay", interrupt)
     finished = replay(log)
     assert finished.status == 128 + signal.SIGINT
     assert finished.err.splitlines()[-1] == "interrupted; no result file was written"

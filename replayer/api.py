@@ -1,0 +1,267 @@
+"""Shadowtime from Python: what `import shadowtime` offers (docs/api.md)."""
+
+from collections.abc import Mapping, Sequence
+from functools import cached_property
+from os import PathLike
+from pathlib import Path
+from typing import TYPE_CHECKING, Any
+
+from shadowtime.dashboards.report.page import page
+from shadowtime.dashboards.report.statistics import Paired, paired
+from shadowtime.replayer.arguments import configurations, parse_speedup, parse_wait_bound, require_seed
+from shadowtime.replayer.comparison import Plan, carry_out, run_name
+from shadowtime.replayer.comparison_json import as_json
+from shadowtime.replayer.frames import Decisions, SubmissionPredictions, jobs_frame
+from shadowtime.replayer.options import Oversized, Requests
+from shadowtime.replayer.run_record import RunRecord
+from shadowtime.replayer.source import JobTraits
+from shadowtime.replayer.sources import SOURCES
+from shadowtime.replayer.swf import BUNDLED, read_swf
+from shadowtime.replayer.workload import Workload as Workload
+from shadowtime.replayer.workload import prepare
+from shadowtime.services.catalogue import REGISTRIES, Configuration, canonical
+from shadowtime.services.scheduler.delay_probability import delay_bound as delay_bound
+from shadowtime.services.scheduler.delay_probability import delay_probability as delay_probability
+from shadowtime.services.wait_bound.binomial import upper_rank
+from shadowtime.shared.chance import key_of
+from shadowtime.shared.errors import SettingsError
+from shadowtime.shared.events import CapacityChanged
+from shadowtime.shared.events import JobSubmitted as JobSubmitted
+from shadowtime.shared.scores import Scores
+from shadowtime.shared.spec import parse
+
+if TYPE_CHECKING:
+    import pandas as pd
+
+Log = str | PathLike[str] | Workload
+
+
+def read_log(
+    path: str | PathLike[str] = BUNDLED,
+    processors: int | None = None,
+    *,
+    jobs: int | None = None,
+    requests: Requests = "as-logged",
+    oversized: Oversized = "drop",
+) -> Workload:
+    """Return the jobs of a log that a replay uses.
+
+    Parameters
+    ----------
+    path
+        A file in the Standard Workload Format, plain or compressed; the bundled trace by default.
+    processors
+        Size of the machine; the one of the log's header by default.
+    jobs
+        Keep this many, the earliest submitted.
+    requests
+        `as-logged`, `actual` (each job requests its run time) or `doubled`.
+    oversized
+        Whether jobs larger than the machine are left out (`drop`) or cut to its size (`align`).
+
+    Raises
+    ------
+    TraceError
+        If the file is no log, or no job is left.
+    SettingsError
+        If an argument is out of its range.
+
+    Examples
+    --------
+    >>> log = read_log(jobs=100)
+    >>> log.name, len(log), log.processors
+    ('bundled', 100, 128)
+    """
+    return prepare(read_swf(path), processors, oversized=oversized, requests=requests, limit=jobs)
+
+
+class Result:
+    """What came of a replay; frames are made when they are asked for, and need the extra `frames` (pandas).
+
+    Attributes
+    ----------
+    scores
+        Waits, slowdowns and utilization, and how good every prediction was.
+    configuration
+        Policy, predictor and adjustment, each with every key spelled out.
+    decisions_sha256
+        SHA-256 of the decision log: the same log and settings give the same.
+    """
+
+    def __init__(self, plan: Plan) -> None:
+        self._record, self._predictions, self._decided = RunRecord(plan), SubmissionPredictions(), Decisions()
+        self._result = carry_out(plan, [self._record, self._predictions, self._decided])
+        self.scores: Scores = self._result.scores
+        self.configuration: Configuration = plan.configuration
+        self.decisions_sha256: str = self._record.decisions_sha256
+
+    def __repr__(self) -> str:
+        plan, scores = self._result.plan, self.scores.policy
+        return f"<Result of {plan.label} on {plan.cluster}: {scores.jobs} jobs, mean wait {scores.mean_wait:.0f} s>"
+
+    @cached_property
+    def jobs(self) -> "pd.DataFrame":
+        """A row per job that has ended, by job number; times in seconds, of the log.
+
+        Beside what the log says: start and end, wait, bounded slowdown and, as far as a stage said it at the job's
+        submission, predicted run time, adjusted request, forecast of the wait, and a bound on it per grouping.
+        """
+        return jobs_frame(self._record, self._predictions)
+
+    @cached_property
+    def decisions(self) -> "pd.DataFrame":
+        """A row per start and kill that was decided, in order, each with its reason."""
+        return self._decided.frame()
+
+    def compare(self, other: "Result") -> Paired:
+        """Return by how much each job's wait and slowdown differ in another replay of the same jobs.
+
+        Differences are `other` minus this one, means with 95 % intervals of a block bootstrap over time, and shares
+        of jobs that started sooner and later.
+
+        Raises
+        ------
+        SettingsError
+            If no job ran in both.
+
+        References
+        ----------
+        docs/algorithms.md#block-bootstrap.
+        """
+        mine, theirs = self._record, other._record
+        if not set(mine.jobs.job_number.tolist()) & set(theirs.jobs.job_number.tolist()):
+            raise SettingsError(f"{mine.plan.cluster} and {theirs.plan.cluster} have no job in common")
+        return paired(mine.jobs, theirs.jobs, key_of(mine.plan.seed, mine.plan.cluster))
+
+    def report(self, path: str | PathLike[str], *others: "Result") -> None:
+        """Write a page about this replay, and others of the same log beside it."""
+        every = (self, *others)
+        names = [name for each in every for name in ("--policy", each._result.plan.label)]
+        document = as_json([each._result for each in every])
+        written = page([document], [document["trace"], *names], [[each._record for each in every]])
+        Path(path).write_text(written, encoding="utf-8")
+
+
+def replay(
+    log: Log = BUNDLED,
+    policy: str = "easy",
+    *,
+    runtime: str | None = None,
+    adjustment: str | None = None,
+    wait_bound: str | None = None,
+    mode: str = "closed",
+    seed: int = 0,
+    capacity: Mapping[int, int] | None = None,
+    restartable: bool = True,
+    moldable: bool = True,
+    speedup: str = "constant",
+) -> Result:
+    """Replay a log under a policy through the whole pipeline, in this process.
+
+    Parameters
+    ----------
+    log
+        What `read_log` returned, or a file.
+    policy, runtime, adjustment, wait_bound
+        SPECs, as on the command line (docs/reference/specs.md).
+    mode
+        `closed`: jobs start as decided; `recorded`: as they did, and decisions are advice.
+    seed
+        Of every draw of chance.
+    capacity
+        The machine's size in processors from a time of the log on, in seconds.
+    restartable, moldable, speedup
+        Whether jobs may be killed and run again, or run on other sizes, and how they scale then.
+
+    Raises
+    ------
+    SettingsError
+        If an argument is out of its range or a SPEC is none.
+    ReplayError
+        If jobs wait that can never start.
+
+    Examples
+    --------
+    >>> result = replay(read_log(jobs=300), "easy")
+    >>> result.scores.policy.jobs
+    300
+    """
+    if mode not in SOURCES:
+        raise SettingsError(f"mode {mode!r} is not one of {', '.join(SOURCES)}")
+    require_seed(seed)
+    ((label, configuration),) = configurations(
+        mode, [policy], [runtime] if runtime else None, [adjustment] if adjustment else None
+    )
+    workload = log if isinstance(log, Workload) else read_log(log)
+    changes = tuple(CapacityChanged(time=time, processors=size) for time, size in sorted((capacity or {}).items()))
+    return Result(
+        Plan(
+            label,
+            run_name(workload.name),
+            workload,
+            configuration,
+            mode,
+            parse_wait_bound([wait_bound] if wait_bound else None, mode),
+            seed,
+            changes,
+            JobTraits(restartable, moldable, parse_speedup(speedup)),
+        )
+    )
+
+
+def wait_bound(waits: Sequence[int], quantile: float = 0.95, confidence: float = 0.95) -> int | None:
+    """Return the observed wait that bounds a quantile of waits from above, None where there are too few of them.
+
+    Parameters
+    ----------
+    waits
+        Of jobs that are alike, in seconds.
+    quantile
+        Share of such jobs that wait no longer.
+    confidence
+        Probability with which that many do.
+
+    Raises
+    ------
+    ValueError
+        If quantile or confidence is not between 0 and 1.
+
+    Examples
+    --------
+    >>> wait_bound(range(100))
+    98
+
+    References
+    ----------
+    docs/algorithms.md#binomial-bound (Brevik 2006, section 3.1).
+    """
+    rank = upper_rank(len(waits), quantile, confidence)
+    return None if rank is None else sorted(waits)[rank - 1]
+
+
+def make(kind: str, spec: str) -> Any:
+    """Return a policy, predictor, adjuster or bounder, to be asked and taught directly.
+
+    Predictors have `predict_one(job)` and `learn_one(job, outcome)` (`shared/predictor.py`).
+
+    Parameters
+    ----------
+    kind
+        `policy`, `runtime`, `adjustment` or `wait-bound`, as the options of the command line.
+    spec
+        Its name and keys.
+
+    Raises
+    ------
+    SettingsError
+        If there is no such kind, name or key.
+
+    Examples
+    --------
+    >>> predictor = make("runtime", "last-two")
+    >>> predictor.predict_one(JobSubmitted(time=0, job_number=1, requested_processors=4, requested_time=60)) is None
+    True
+    """
+    if kind not in REGISTRIES:
+        raise SettingsError(f"unknown kind {kind!r}; known: {', '.join(REGISTRIES)}")
+    return REGISTRIES[kind].build(parse(canonical(kind, spec)))
