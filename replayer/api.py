@@ -1,37 +1,26 @@
 """Shadowtime from Python: what `import shadowtime` offers (docs/api.md)."""
 
 from collections.abc import Mapping, Sequence
-from functools import cached_property
 from os import PathLike
-from pathlib import Path
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
-from shadowtime.dashboards.report.page import page
-from shadowtime.dashboards.report.statistics import Paired, paired
 from shadowtime.replayer.arguments import configurations, parse_speedup, parse_wait_bound, require_seed
-from shadowtime.replayer.comparison import Plan, carry_out, run_name
-from shadowtime.replayer.comparison_json import as_json
-from shadowtime.replayer.frames import Decisions, SubmissionPredictions, jobs_frame
+from shadowtime.replayer.comparison import Plan, run_name
 from shadowtime.replayer.options import Oversized, Requests
-from shadowtime.replayer.run_record import RunRecord
+from shadowtime.replayer.replay_result import Result as Result
 from shadowtime.replayer.source import JobTraits
 from shadowtime.replayer.sources import SOURCES
 from shadowtime.replayer.swf import BUNDLED, read_swf
 from shadowtime.replayer.workload import Workload as Workload
 from shadowtime.replayer.workload import prepare
-from shadowtime.services.catalogue import REGISTRIES, Configuration, canonical
+from shadowtime.services.catalogue import REGISTRIES, canonical
 from shadowtime.services.scheduler.delay_probability import delay_bound as delay_bound
 from shadowtime.services.scheduler.delay_probability import delay_probability as delay_probability
 from shadowtime.services.wait_bound.binomial import upper_rank
-from shadowtime.shared.chance import key_of
 from shadowtime.shared.errors import SettingsError
 from shadowtime.shared.events import CapacityChanged
 from shadowtime.shared.events import JobSubmitted as JobSubmitted
-from shadowtime.shared.scores import Scores
 from shadowtime.shared.spec import parse
-
-if TYPE_CHECKING:
-    import pandas as pd
 
 Log = str | PathLike[str] | Workload
 
@@ -73,73 +62,6 @@ def read_log(
     ('bundled', 100, 128)
     """
     return prepare(read_swf(path), processors, oversized=oversized, requests=requests, limit=jobs)
-
-
-class Result:
-    """What came of a replay; frames are made when they are asked for, and need the extra `frames` (pandas).
-
-    Attributes
-    ----------
-    scores
-        Waits, slowdowns and utilization, and how good every prediction was.
-    configuration
-        Policy, predictor and adjustment, each with every key spelled out.
-    decisions_sha256
-        SHA-256 of the decision log: the same log and settings give the same.
-    """
-
-    def __init__(self, plan: Plan) -> None:
-        self._record, self._predictions, self._decided = RunRecord(plan), SubmissionPredictions(), Decisions()
-        self._result = carry_out(plan, [self._record, self._predictions, self._decided])
-        self.scores: Scores = self._result.scores
-        self.configuration: Configuration = plan.configuration
-        self.decisions_sha256: str = self._record.decisions_sha256
-
-    def __repr__(self) -> str:
-        plan, scores = self._result.plan, self.scores.policy
-        return f"<Result of {plan.label} on {plan.cluster}: {scores.jobs} jobs, mean wait {scores.mean_wait:.0f} s>"
-
-    @cached_property
-    def jobs(self) -> "pd.DataFrame":
-        """A row per job that has ended, by job number; times in seconds, of the log.
-
-        Beside what the log says: start and end, wait, bounded slowdown and, as far as a stage said it at the job's
-        submission, predicted run time, adjusted request, forecast of the wait, and a bound on it per grouping.
-        """
-        return jobs_frame(self._record, self._predictions)
-
-    @cached_property
-    def decisions(self) -> "pd.DataFrame":
-        """A row per start and kill that was decided, in order, each with its reason."""
-        return self._decided.frame()
-
-    def compare(self, other: "Result") -> Paired:
-        """Return by how much each job's wait and slowdown differ in another replay of the same jobs.
-
-        Differences are `other` minus this one, means with 95 % intervals of a block bootstrap over time, and shares
-        of jobs that started sooner and later.
-
-        Raises
-        ------
-        SettingsError
-            If no job ran in both.
-
-        References
-        ----------
-        docs/algorithms.md#block-bootstrap.
-        """
-        mine, theirs = self._record, other._record
-        if not set(mine.jobs.job_number.tolist()) & set(theirs.jobs.job_number.tolist()):
-            raise SettingsError(f"{mine.plan.cluster} and {theirs.plan.cluster} have no job in common")
-        return paired(mine.jobs, theirs.jobs, key_of(mine.plan.seed, mine.plan.cluster))
-
-    def report(self, path: str | PathLike[str], *others: "Result") -> None:
-        """Write a page about this replay, and others of the same log beside it."""
-        every = (self, *others)
-        names = [name for each in every for name in ("--policy", each._result.plan.label)]
-        document = as_json([each._result for each in every])
-        written = page([document], [document["trace"], *names], [[each._record for each in every]])
-        Path(path).write_text(written, encoding="utf-8")
 
 
 def replay(
