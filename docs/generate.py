@@ -10,7 +10,7 @@ from pydantic.fields import FieldInfo
 
 from shadowtime.__main__ import GROUPS
 from shadowtime.dashboards.command_line import app as dashboards
-from shadowtime.replayer import generate, template_search
+from shadowtime.replayer import catalogue_table, convert, generate, template_search
 from shadowtime.replayer.command_line import compare
 from shadowtime.services.catalogue import DEFAULTS, REGISTRIES
 from shadowtime.services.command_line import app as services
@@ -21,6 +21,7 @@ from shadowtime.shared.metric_names import METRICS, RESULTS, RUN, Metric
 from shadowtime.shared.paths import ROOT
 from shadowtime.shared.spec import as_text
 from shadowtime.shared.streaming.settings import Settings
+from shadowtime.stack import doctor
 from shadowtime.stack.command_line import app as stack
 
 FOLDER = Path(__file__).parent / "reference"
@@ -28,7 +29,10 @@ HEAD = "<!-- Written by docs/generate.py; what stands here is changed in the cod
 
 COMMAND_LINES = {
     "replay": application(compare),
+    "convert": application(convert.convert),
     "generate": application(generate.command),
+    "list": application(catalogue_table.list_names),
+    "doctor": application(doctor.doctor),
     "search-templates": application(template_search.command),
     "serve": workers,
     "stack": stack,

@@ -1,14 +1,33 @@
-"""Everything that a SPEC can name, as a table for people."""
+"""What a user can name, one thing at a time: `shadowtime list`."""
 
-from collections.abc import Sequence
-from itertools import groupby
+from collections.abc import Iterable, Sequence
+from typing import Annotated
 
+import typer
 from rich.console import Console
 from rich.table import Table
 
 from shadowtime.replayer.sources import SOURCES
-from shadowtime.services.catalogue import entries, sentence_of
+from shadowtime.services.catalogue import Key, entries, sentence_of
+from shadowtime.shared.command_line import application, run_app
 from shadowtime.shared.errors import SettingsError
+from shadowtime.shared.wording import quoted
+
+KINDS = {
+    "policies": "policy",
+    "predictors": "runtime",
+    "adjusters": "adjustment",
+    "bounders": "wait-bound",
+    "sources": "mode",
+}
+"""Kinds, and the option that names one of each."""
+
+Entry = tuple[str, str, str, list[Key]]
+
+
+def everything() -> list[Entry]:
+    """Return option, name, one sentence and keys of all that there is."""
+    return [*entries(), *(("mode", name, sentence_of(source), []) for name, source in SOURCES.items())]
 
 
 def print_catalogue(names: Sequence[str]) -> None:
@@ -19,22 +38,60 @@ def print_catalogue(names: Sequence[str]) -> None:
     SettingsError
         If there is no such name.
     """
-    found = list(entries())
-    found += [("mode", name, sentence_of(source), []) for name, source in SOURCES.items()]
+    found = everything()
     if unknown := set(names) - {name for _, name, _, _ in found}:
         raise SettingsError(f"--list {', '.join(sorted(unknown))}: there is no such name; see --list")
     console = Console(highlight=False, markup=False)
-    for option, of_option in groupby(found, lambda entry: entry[0]):
-        chosen = [entry for entry in of_option if not names or entry[1] in names]
-        table = Table.grid(padding=(0, 2, 0, 0))
-        table.add_column(no_wrap=True)
-        table.add_column(overflow="fold")
-        for _, name, sentence, keys in chosen:
-            table.add_row(f"  {name}", sentence)
-            for key in keys if names else ():
-                table.add_row(f"    {key.name}={key.default}", key.description)
+    for option in KINDS.values():
+        chosen = [entry for entry in found if entry[0] == option and (not names or entry[1] in names)]
         if chosen:
             console.print(f"--{option} {'NAME' if option == 'mode' else 'SPEC'}")
-            console.print(table)
+            console.print(_table(chosen, with_keys=bool(names)))
     if not names:
         console.print("A SPEC is NAME or NAME:key=value,…  The keys of each: --list NAME …")
+
+
+def list_names(
+    kind: Annotated[
+        str | None, typer.Argument(metavar="[KIND]", help=f"One of {', '.join(KINDS)}; else all kinds.")
+    ] = None,
+    name: Annotated[str | None, typer.Argument(metavar="[NAME]", help="One of these, with its keys.")] = None,
+) -> None:
+    """List the policies, predictors, adjusters, bounders and sources that there are, and the keys of each."""
+    console = Console(highlight=False, markup=False)
+    found = everything()
+    of_kind = {each: [entry for entry in found if entry[0] == option] for each, option in KINDS.items()}
+    if kind is None:
+        rows = ((each, ", ".join(entry[1] for entry in known)) for each, known in of_kind.items())
+        console.print(_grid(rows))
+        console.print("One kind: shadowtime list KIND; one of it, with its keys: shadowtime list KIND NAME")
+        return
+    if kind not in KINDS:
+        raise SettingsError(f"unknown kind {quoted(kind)}; known: {', '.join(KINDS)}")
+    chosen = [entry for entry in of_kind[kind] if name in (None, entry[1])]
+    if not chosen:
+        known = ", ".join(entry[1] for entry in of_kind[kind])
+        raise SettingsError(f"there is no {quoted(name or '')} among the {kind}; known: {known}")
+    console.print(_table(chosen, with_keys=name is not None))
+
+
+def _table(chosen: Iterable[Entry], *, with_keys: bool) -> Table:
+    rows = []
+    for _, name, sentence, keys in chosen:
+        rows.append((f"  {name}", sentence))
+        rows += [(f"    {key.name}={key.default}", key.description) for key in keys if with_keys]
+    return _grid(rows)
+
+
+def _grid(rows: Iterable[tuple[str, str]]) -> Table:
+    table = Table.grid(padding=(0, 2, 0, 0))
+    table.add_column(no_wrap=True)
+    table.add_column(overflow="fold")
+    for row in rows:
+        table.add_row(*row)
+    return table
+
+
+def main() -> None:
+    """Run the command line."""
+    run_app(application(list_names))

@@ -7,8 +7,10 @@ from shadowtime.shared.start_up import run
 GROUPS = {
     "Replay": {
         "replay": ("replayer.command_line", "replay logs under policies and compare them"),
+        "convert": ("replayer.convert", "write the jobs of a log that a replay uses as a clean log"),
         "generate": ("replayer.generate", "write a log of a synthetic workload"),
         "search-templates": ("replayer.template_search", "find templates of similar jobs for a log"),
+        "list": ("replayer.catalogue_table", "list policies, predictors, … and their keys"),
     },
     "On the stream": {
         "serve": ("services.workers", "run a worker: a stage, or the writer of metrics"),
@@ -22,6 +24,7 @@ GROUPS = {
     },
     "Servers and dashboards": {
         "stack": ("stack.command_line", "run servers and workers as local processes: up, down"),
+        "doctor": ("stack.doctor", "say what is installed, which servers answer, and what to do"),
         "dashboards": ("dashboards.command_line", "generate dashboards and push them into a Grafana"),
     },
 }

@@ -1,0 +1,59 @@
+"""A converted log is what a replay uses of a log."""
+
+import subprocess
+import sys
+from dataclasses import fields
+from pathlib import Path
+
+import numpy as np
+import pytest
+
+from shadowtime.replayer.swf import BUNDLED, read_swf
+from shadowtime.replayer.workload import Job, prepare
+from tests.patience import PATIENCE
+
+
+def convert(*arguments: object) -> tuple[int, str]:
+    command = [sys.executable, "-m", "shadowtime", "convert", *map(str, arguments)]
+    done = subprocess.run(command, capture_output=True, text=True, check=False, timeout=PATIENCE)
+    return done.returncode, done.stderr
+
+
+@pytest.mark.parametrize("name", ["out.swf", "out.swf.gz"])
+def test_a_log_replays_as_before(tmp_path: Path, name: str) -> None:
+    status, told = convert(BUNDLED, tmp_path / name, "--jobs", 200)
+    assert (status, "wrote 200 jobs on 128 processors" in told) == (0, True), told
+    before, after = prepare(read_swf(BUNDLED), limit=200), prepare(read_swf(tmp_path / name))
+    assert list(after) == list(before)
+    assert (after.processors, after.unix_start_time) == (before.processors, before.unix_start_time)
+
+
+def test_what_is_asked_for_is_done(tmp_path: Path) -> None:
+    out = tmp_path / "out.swf"
+    assert convert(f"{BUNDLED}@16", out, "--requests", "actual", "--filter", "align")[0] == 0
+    before = prepare(read_swf(BUNDLED), 16, requests="actual", oversized="align")
+    assert list(prepare(read_swf(out))) == list(before)
+
+
+def test_csv_has_a_column_per_field(tmp_path: Path) -> None:
+    assert convert(BUNDLED, tmp_path / "out.csv", "--jobs", 50)[0] == 0
+    head, *rows = (tmp_path / "out.csv").read_text().splitlines()
+    assert head.split(",") == [field.name for field in fields(Job)]
+    columns = prepare(read_swf(BUNDLED), limit=50).columns
+    found = np.array([list(map(int, row.split(","))) for row in rows])
+    assert np.array_equal(found, np.stack([columns[name] for name in head.split(",")], axis=1))
+
+
+def test_a_mistake_is_one_line_and_leaves_no_file(tmp_path: Path) -> None:
+    log = tmp_path / "log.swf"
+    log.write_bytes(b"; MaxProcs: 4\n1 0 0 5 1 -1 -1 1 5 -1 1 -1 -1 -1 -1 -1 -1 -1\n")
+    for arguments, culprit in [
+        ((BUNDLED, tmp_path / "out.parquet"), "out.parquet: a log ends in .swf, .swf.gz, .csv"),
+        ((tmp_path / "no.swf", tmp_path / "out.swf"), "no.swf"),
+        ((log, log), "log.swf is the log itself"),
+        ((log, tmp_path / "none" / "out.swf"), "cannot be written"),
+    ]:
+        status, told = convert(*arguments)
+        assert (status, culprit in told, "Traceback" in told) == (2, True, False), told
+    assert [path.name for path in tmp_path.iterdir()] == ["log.swf"]
+    assert len(read_swf(log).table) == 1
