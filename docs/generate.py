@@ -1,4 +1,4 @@
-"""Write the pages of docs/reference/ from the code: `python docs/generate.py`."""
+"""Write docs/reference/ and what shells need to complete commands from the code: `python docs/generate.py`."""
 
 import types
 from collections.abc import Iterable, Iterator, Sequence
@@ -6,8 +6,10 @@ from pathlib import Path
 from typing import Any, Literal, Union, get_args, get_origin
 
 import typer
+from completions import completions
 from pydantic.fields import FieldInfo
 
+from shadowtime import completion
 from shadowtime.__main__ import GROUPS
 from shadowtime.dashboards.command_line import app as dashboards
 from shadowtime.replayer import catalogue_table, convert, generate, template_search
@@ -33,6 +35,7 @@ COMMAND_LINES = {
     "generate": application(generate.command),
     "list": application(catalogue_table.list_names),
     "doctor": application(doctor.doctor),
+    "completion": application(completion.completion),
     "search-templates": application(template_search.command),
     "serve": workers,
     "stack": stack,
@@ -251,7 +254,13 @@ def pages() -> dict[str, str]:
     return {"commands.md": commands(), "specs.md": specs(), "metrics.md": metrics(), "settings.md": settings()}
 
 
+def scripts() -> dict[str, str]:
+    """Return the script of each shell that completes commands, by the name of its file."""
+    return completions(command_of)
+
+
 if __name__ == "__main__":
-    FOLDER.mkdir(exist_ok=True)
-    for name, text in pages().items():
-        (FOLDER / name).write_text(text)
+    for folder, texts in ((FOLDER, pages()), (completion.SCRIPTS, scripts())):
+        folder.mkdir(exist_ok=True)
+        for name, text in texts.items():
+            (folder / name).write_text(text)

@@ -24,8 +24,11 @@ GROUPS = {
     },
     "Servers and dashboards": {
         "stack": ("stack.command_line", "run servers and workers as local processes: up, down"),
-        "doctor": ("stack.doctor", "say what is installed, which servers answer, and what to do"),
         "dashboards": ("dashboards.command_line", "generate dashboards and push them into a Grafana"),
+    },
+    "This installation": {
+        "doctor": ("stack.doctor", "say what is installed, which servers answer, and what to do"),
+        "completion": ("completion", "print what bash, zsh or fish need to complete commands"),
     },
 }
 """Module and one line of help of each sub-command, in groups."""

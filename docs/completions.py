@@ -1,0 +1,67 @@
+"""What a shell needs to complete `shadowtime …`.
+
+`docs/generate.py` writes it into the package, so that TAB starts nothing.
+"""
+
+import argparse
+from typing import Any, Literal, get_args, get_origin
+
+import shtab
+
+from shadowtime.__main__ import GROUPS
+from shadowtime.replayer.catalogue_table import KINDS, everything
+
+SHELLS = ("bash", "zsh", "fish")
+NAMES = {option: sorted(name for kind, name, _, _ in everything() if kind == option) for option in KINDS.values()}
+"""What may follow an option, by its name: SPECs begin with a name."""
+
+
+def completions(command_of: Any) -> dict[str, str]:
+    """Return the script of each shell, by the name of its file; `command_of` returns a sub-command by its name."""
+    parser = argparse.ArgumentParser("shadowtime")
+    added = parser.add_subparsers()
+    for commands in GROUPS.values():
+        for name, (_, sentence) in commands.items():
+            add(added.add_parser(name, help=sentence), command_of(name))
+    return {f"shadowtime.{shell}": shtab.complete(parser, shell) for shell in SHELLS}
+
+
+def add(parser: argparse.ArgumentParser, command: Any) -> None:
+    """Add what a command takes to a parser that stands for it."""
+    inner = getattr(command, "commands", None)
+    if inner is not None:
+        added = parser.add_subparsers()
+        for name, each in inner.items():
+            add(added.add_parser(name, help=sentence_of(each.help)), each)
+        return
+    for parameter in command.params:
+        if parameter.param_type_name == "argument":
+            action = parser.add_argument(parameter.name, nargs="*", choices=choices(parameter))
+        elif parameter.is_flag:
+            parser.add_argument(*parameter.opts, action="store_true", help=sentence_of(parameter.help))
+            continue
+        else:
+            action = parser.add_argument(*parameter.opts, choices=choices(parameter), help=sentence_of(parameter.help))
+        if takes_a_file(parameter):
+            action.complete = shtab.FILE  # type: ignore[attr-defined]
+
+
+def choices(parameter: Any) -> list[str] | None:
+    """Return what an option or argument may be, where that is a list."""
+    annotation = parameter.type_descriptor.annotation
+    if get_origin(annotation) is Literal:
+        return [str(each) for each in get_args(annotation)]
+    if parameter.name == "kind" and parameter.param_type_name == "argument":
+        return list(KINDS)
+    return NAMES.get(parameter.opts[0].removeprefix("--"))
+
+
+def takes_a_file(parameter: Any) -> bool:
+    """Return whether a path stands there."""
+    words = parameter.metavar or ""
+    return any(word in words for word in ("FILE", "FOLDER", "LOG", "OUT", "TRACE"))
+
+
+def sentence_of(text: str | None) -> str:
+    """Return the first sentence of a text, on one line, without what a shell would read in it."""
+    return " ".join((text or "").split()).partition(". ")[0].removesuffix(".").replace("`", "")
