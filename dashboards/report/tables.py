@@ -47,6 +47,12 @@ def comparison(rows: Sequence[Row], *, predicting: bool) -> str:
     return table(["policy", *dict(columns)], body, "Scores of each policy", caption)
 
 
+def configurations(rows: Sequence[Row]) -> str:
+    """Return what each policy was, every key spelled out."""
+    body = [[escape(row["policy"]), f"<code>{escape(row['configuration'].replace(',', ', '))}</code>"] for row in rows]
+    return table(["policy", "SPEC"], body, "Configurations", "What differs from the defaults comes first.")
+
+
 def bars(rows: Sequence[Row]) -> str:
     """Return the three figures to look at first, as bars."""
     found = []
@@ -115,9 +121,12 @@ def run_times(document: Row) -> str:
         ]
         for row in rows
     ]
+    requests = document["requests_as_run_times"]
+    errors = [cell(requests[key], duration(requests[key])) for key in ("mean_absolute_error", "mean_run_time")]
+    body.append(["requests", "-", *errors, "-", "-"])
     caption = (
-        "The request stands in where nothing was predicted. Log score in nats and continuous ranked probability score "
-        "(CRPS) are of predicted distributions; less is better."
+        "The request stands in where nothing was predicted; the last row is of requests alone. Log score in nats and "
+        "continuous ranked probability score (CRPS) are of predicted distributions; less is better."
     )
     head = ["run times", "jobs predicted", "mean absolute error", "mean run time", "log score", "CRPS"]
     return table(head, body, "Run-time predictions", caption)
