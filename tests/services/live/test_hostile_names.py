@@ -10,7 +10,8 @@ from rich.console import Console
 
 from shadowtime.dashboards import command_line as dashboards
 from shadowtime.replayer.comparison import Plan, carry_out
-from shadowtime.replayer.comparison_table import comparison_table, prediction_table, wait_bound_table
+from shadowtime.replayer.comparison_table import comparison_table, wait_bound_table
+from shadowtime.replayer.prediction_table import prediction_table
 from shadowtime.services import command_line as services
 from shadowtime.services.ask.http import answer_table
 from shadowtime.services.ask.questions import Answer, Question
