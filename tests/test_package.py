@@ -16,7 +16,8 @@ from tests.patience import PATIENCE
 WITHOUT_STREAM = """
 import sys
 from shadowtime.shared.start_up import EXTRAS
-sys.modules.update(dict.fromkeys([*EXTRAS["stream"], *EXTRAS["frames"], "grafana_client"]))  # None in the place of a module: it cannot be imported
+lacking = [*EXTRAS["stream"], *EXTRAS["frames"], "grafana_client"]
+sys.modules.update(dict.fromkeys(lacking))  # None in the place of a module: it cannot be imported
 from shadowtime.__main__ import main
 sys.argv[0] = "shadowtime"
 main()
