@@ -6,6 +6,9 @@ from typing import NamedTuple
 MOST_DIGITS = 6
 """Behind the point; what is alike up to there counts as equal."""
 
+DIGITS = {"h": 2, "min": 1, "s": 0}
+"""Behind the point of a time at the least."""
+
 Values = Sequence[float | None]
 Best = Callable[[Iterable[float]], float]
 
@@ -40,12 +43,11 @@ def times(heading: str, seconds: Values) -> Column:
     """
     longest = max((value for value in seconds if value is not None), default=0)
     unit, size = next((each for each in (("h", 3600), ("min", 60)) if longest >= each[1]), ("s", 1))
-    whole = 0 if unit == "s" else 1
-    return _column(heading, unit, [None if value is None else value / size for value in seconds], whole, min)
+    return _column(heading, unit, [None if value is None else value / size for value in seconds], DIGITS[unit], min)
 
 
 def seconds(heading: str, values: Values) -> Column:
-    """Return times in seconds, means with at least one digit; less is better.
+    """Return times in seconds, means to a tenth at the least; less is better.
 
     >>> seconds("longest", [940000, 298080]).cells
     ['940,000', '298,080']

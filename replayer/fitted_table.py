@@ -114,7 +114,7 @@ def _meaning(stands_for: Spelled | str) -> Text:
     """Return a SPEC with spaces where its line may end; typed between quotes it is still one."""
     if isinstance(stands_for, str):
         return Text(one_line(stands_for))
-    keys = [_cut(one_line(key)) for key in (*stands_for.chosen, *stands_for.defaults)]
+    keys = [_cut(one_line(key)).replace(",", ", ") for key in (*stands_for.chosen, *stands_for.defaults)]
     text = Text(f"{stands_for.name}({', '.join(keys)})" if keys else stands_for.name)
     text.stylize("dim", len(f"{stands_for.name}({', '.join(keys[: len(stands_for.chosen)])}"))
     return text

@@ -52,7 +52,7 @@ def prediction_table(results: Sequence[Result], *, exact: bool = False) -> Fitte
             "error: mean absolute error, the request standing in where nothing was predicted"
         ),
         numbers("log score", [row.log_score for row in rows], 3).meaning("log score: in nats"),
-        measure("CRPS", [row.crps for row in rows]),
+        measure("CRPS", [row.crps for row in rows]).meaning("CRPS: continuous ranked probability score"),
         Column("predicted", "jobs", [row.predicted for row in rows]),
     ]
     if adjusting:

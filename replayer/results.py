@@ -115,12 +115,13 @@ def in_parts(items: Sequence[Each], count: int) -> list[Sequence[Each]]:
 def print_tables(by_cluster: Sequence[Sequence[Result]], *, exact: bool = False) -> None:
     """Print what there is to compare of each cluster; with `exact`, times are in seconds."""
     console = Console(highlight=False, emoji=False)
-    for results in by_cluster:
+    for place, results in enumerate(by_cluster):
         plan = results[0].plan
         recorded = [prediction_table, *[wait_bound_table] * plan.bounds_waits]
         tables = [comparison_table] if plan.obeyed else recorded
         if any(result.scores.wait_forecast for result in results):
             tables.append(forecast_table)
-        for table in tables:
+        for number, table in enumerate(tables):
+            if place or number:
+                console.print()
             console.print(table(results, exact=exact))
-            console.print()
