@@ -93,7 +93,7 @@ def digits_apart(values: Values, least: int) -> int:
     (4, 3, 1)
     """
     known = {round(value, MOST_DIGITS) for value in values if value is not None} | {0.0}
-    alike = (
+    enough = (
         digits for digits in range(least, MOST_DIGITS) if len({f"{each:.{digits}f}" for each in known}) == len(known)
     )
-    return next(alike, MOST_DIGITS)
+    return next(enough, MOST_DIGITS)
