@@ -48,7 +48,7 @@ def comparison_table(results: Sequence[Result], *, exact: bool = False) -> Fitte
 def forecast_table(results: Sequence[Result], *, exact: bool = False) -> FittedTable:
     """Return one row per result whose policy forecast waits, by error; with `exact`, times are in seconds."""
     short = short_names(_forecaster(result.plan) for result in results)
-    found = [(row.plan, scores) for row in results if (scores := row.scores.wait_forecast) is not None]
+    found = [(row.plan, told) for row in results if (told := row.scores.wait_forecast) is not None]
     rows = sorted(found, key=lambda row: least(row[1].error_share))
     names, scores = [short[_forecaster(plan)] for plan, _ in rows], [each for _, each in rows]
     measure = seconds if exact else times

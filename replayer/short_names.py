@@ -3,7 +3,7 @@
 from collections import Counter
 from collections.abc import Iterable
 
-MAX_NAME = 16
+MAX_NAME = 18
 """Characters of a name in a row."""
 
 
@@ -25,4 +25,4 @@ def short_names(labels: Iterable[str]) -> dict[str, str]:
 
 
 def _name(label: str) -> str:
-    return label.partition(":")[0].partition("(")[0][: MAX_NAME - 3]
+    return label.partition(":")[0].partition("(")[0][: MAX_NAME - 3].rstrip()

@@ -110,7 +110,7 @@ def spelled_out(configuration: Configuration) -> Spelled:
     name, chosen, defaults = spelled("policy", configuration.policy)
     for option in ("runtime", "adjustment"):
         spec = str(getattr(configuration, option))
-        text = (f"{option}={spec}",)
+        text = (f"{option}={spelled(option, spec)}",)
         chosen, defaults = (chosen, defaults + text) if spec == DEFAULTS[option] else (chosen + text, defaults)
     return Spelled(name, chosen, defaults)
 
