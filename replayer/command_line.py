@@ -79,11 +79,22 @@ def compare(
     ] = None,
     seed: Annotated[int, typer.Option(metavar="N", help="Seed of every draw of chance.")] = 0,
     json: Annotated[Path | None, typer.Option(metavar="FILE", help="Scores as JSON; - is standard output.")] = None,
-    schedule: Annotated[Path | None, typer.Option(metavar="FILE.csv", help="When each job ran.")] = None,
+    results: Annotated[
+        Path | None,
+        typer.Option(metavar="FILE.csv|FILE.parquet", help="Scores as a table, one row per policy and log."),
+    ] = None,
+    schedule: Annotated[
+        Path | None,
+        typer.Option(
+            metavar="FILE.csv|FILE.parquet|FILE.swf",
+            help="When each job ran; as FILE.swf or FILE.swf.gz a log that can be replayed.",
+        ),
+    ] = None,
     decisions: Annotated[
         Path | None, typer.Option(metavar="FILE.jsonl", help="Every decision with its reason.")
     ] = None,
     report: Annotated[Path | None, typer.Option(metavar="FILE.html", help="The comparison as a page.")] = None,
+    seconds: Annotated[bool, typer.Option("--seconds", help="Exact times in tables: seconds, not hours.")] = False,
     list_: Annotated[
         bool, typer.Option("--list", help="Name every policy and predictor; of those named behind it, tell the keys.")
     ] = False,
@@ -121,6 +132,8 @@ def compare(
             schedule=schedule,
             decisions=decisions,
             report=report,
+            results=results,
+            seconds=seconds,
         )
     )
 

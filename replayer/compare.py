@@ -44,7 +44,7 @@ def compare_logs(options: Options) -> None:
     require_seed(options.seed)
     settings = read_stream_settings(options.transport, options.run, options.setting)
     logs = options.traces or [str(BUNDLED)]
-    targets = Targets(options.decisions, options.schedule, options.json, options.report)
+    targets = Targets(options.decisions, options.schedule, options.json, options.report, options.results)
     targets.require_usable(one_run=len(logs) * len(chosen) == 1, side_by_side=settings is not None or pace is not None)
 
     clusters = read_clusters(
@@ -78,9 +78,9 @@ def compare_logs(options: Options) -> None:
             "transport": options.transport,
             "speed": options.speed,
         }
-        files.write([as_json(each, rewritten) for each in by_cluster])
+        files.write([as_json(each, rewritten) for each in by_cluster], results)
     if not targets.take_standard_output:
-        print_tables(by_cluster)
+        print_tables(by_cluster, exact=options.seconds)
     if options.report is not None:
         say(f"wrote {options.report}")
 

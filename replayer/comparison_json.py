@@ -3,7 +3,10 @@
 from collections.abc import Mapping, Sequence
 from typing import Any
 
-from shadowtime.replayer.comparison import Result
+import numpy as np
+
+from shadowtime.replayer.comparison import Plan, Result
+from shadowtime.services.catalogue import spelled_out
 
 
 def as_json(results: Sequence[Result], rewritten: Mapping[str, str] | None = None) -> dict[str, Any]:
@@ -33,6 +36,7 @@ def as_json(results: Sequence[Result], rewritten: Mapping[str, str] | None = Non
             "speedup": None if plan.traits.speedup is None else plan.traits.speedup.model_dump(),
         },
         "policies": [_policy_row(result) for result in schedules],
+        "requests_as_run_times": requests_as_run_times(plan),
         "run_time_predictions": [
             {"predictor": result.plan.configuration.runtime} | result.scores.run_time.model_dump() for result in results
         ],
@@ -44,6 +48,7 @@ def as_json(results: Sequence[Result], rewritten: Mapping[str, str] | None = Non
         "wait_forecasts": [
             {"policy": result.plan.label, "runtime": result.plan.configuration.runtime}
             | result.scores.wait_forecast.model_dump()
+            | {"configuration": str(spelled_out(result.plan.configuration))}
             for result in results
             if result.scores.wait_forecast
         ],
@@ -63,8 +68,20 @@ def _policy_row(result: Result) -> dict[str, Any]:
             "elapsed_seconds": round(result.elapsed_seconds, 3),
             "cpu_seconds": round(result.cpu_seconds, 3),
             "calibration": calibration.model_dump() if calibration else None,
+            "configuration": str(spelled_out(plan.configuration)),
         }
     )
+
+
+def requests_as_run_times(plan: Plan) -> dict[str, float]:
+    """Return how far off requests are as predictions of run times: what a predictor must beat; times in seconds."""
+    columns = plan.workload.columns
+    requested = columns["requested_time"]
+    run_time = np.minimum(columns["run_time"], requested) if plan.obeyed else columns["run_time"]
+    return {
+        "mean_absolute_error": float(np.abs(requested - run_time).mean()),
+        "mean_run_time": float(run_time.mean()),
+    }
 
 
 def wait_bound_rows(result: Result) -> list[dict[str, Any]]:

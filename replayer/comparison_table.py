@@ -1,140 +1,119 @@
-"""The comparison as a table in the terminal."""
+"""The comparison as tables in the terminal."""
 
-from collections.abc import Sequence
+from collections.abc import Iterable, Sequence
+from itertools import pairwise
+from math import inf
 
-from rich.markup import escape
-from rich.table import Table
-
+from shadowtime.replayer.columns import Column, numbers, seconds, shares, times
 from shadowtime.replayer.comparison import Plan, Result
 from shadowtime.replayer.comparison_json import wait_bound_rows
-from shadowtime.shared.command_line import one_line
-from shadowtime.shared.formatting import duration, work
+from shadowtime.replayer.fitted_table import FittedTable
+from shadowtime.replayer.short_names import short_names
+from shadowtime.services.catalogue import Spelled, spelled, spelled_out
+from shadowtime.shared.formatting import work
 from shadowtime.shared.spec import parse
 
-MAX_SPEC_LENGTH = 80
-"""Characters; `--json` has the whole."""
 
-
-def comparison_table(results: Sequence[Result]) -> Table:
-    """Return one row per result, all of one trace."""
+def comparison_table(results: Sequence[Result], *, exact: bool = False) -> FittedTable:
+    """Return one row per result, all of one trace, by mean bounded slowdown; with `exact`, times are in seconds."""
     plan = results[0].plan
-    table = Table(
-        title=f"{_cluster(plan)}: {len(plan.workload):,} jobs on {plan.workload.processors:,} processors",
-        caption="waits from submission to start; geometric: each counted as at least 10 s; slowdown: bounded at 10 s",
+    short = short_names(result.plan.label for result in results)
+    rows = sorted(results, key=lambda result: least(result.scores.policy.mean_bounded_slowdown))
+    names, scores = [short[row.plan.label] for row in rows], [row.scores.policy for row in rows]
+    measure = seconds if exact else times
+    columns = [
+        numbers("slowdown", [each.mean_bounded_slowdown for each in scores]).meaning("slowdown: bounded at 10 s"),
+        measure("mean wait", [each.mean_wait for each in scores]).meaning("waits from submission to start"),
+        measure("longest", [each.max_wait for each in scores]),
+        measure("geometric", [each.geometric_mean_wait for each in scores]).meaning(
+            "geometric: each counted as at least 10 s"
+        ),
+        shares("at once", [each.zero_wait_share for each in scores]),
+        Column("cpu", "s", [f"{row.cpu_seconds:.1f}" for row in rows]),
+    ]
+    price = [
+        f"{name}: {each.killed:,} runs in vain, {work(each.wasted_processor_seconds)} wasted"
+        for name, each in zip(names, scores, strict=True)
+        if each.killed
+    ]
+    return FittedTable(
+        _title(f"{plan.cluster}: {jobs_of(plan)}", rows, "mean bounded slowdown"),
+        {"policy": names},
+        columns,
+        price,
+        legend(zip(names, (spelled_out(row.plan.configuration) for row in rows), strict=True)),
     )
-    table.add_column("policy", overflow="fold", min_width=9)
-    for heading in ("mean wait", "geometric", "longest", "slowdown", "at once", "cpu"):
-        table.add_column(heading, justify="right", no_wrap=True)
-    for result in results:
-        scores = result.scores.policy
-        table.add_row(
-            escape(result.plan.label),
-            duration(scores.mean_wait),
-            duration(scores.geometric_mean_wait),
-            duration(scores.max_wait),
-            "-" if scores.mean_bounded_slowdown is None else f"{scores.mean_bounded_slowdown:,.2f}",
-            _share(scores.zero_wait_share),
-            f"{result.cpu_seconds:.1f} s",
-        )
-        if scores.killed:
-            price = f"{scores.killed:,} runs in vain, {work(scores.wasted_processor_seconds)} wasted"
-            table.caption = f"{table.caption}\n{escape(result.plan.label)}: {price}"
-    return table
 
 
-def forecast_table(results: Sequence[Result]) -> Table:
-    """Return one row per result whose policy forecast waits, all of one trace.
-
-    Apart from the comparison: on 80 columns that has no room for more beside the names of policies.
-    """
-    table = Table(
-        title=f"{_cluster(results[0].plan)}, waits as forecast at submission",
-        caption="off: mean absolute error; share: of the mean wait",
+def forecast_table(results: Sequence[Result], *, exact: bool = False) -> FittedTable:
+    """Return one row per result whose policy forecast waits, by error; with `exact`, times are in seconds."""
+    short = short_names(_forecaster(result.plan) for result in results)
+    found = [(row.plan, told) for row in results if (told := row.scores.wait_forecast) is not None]
+    rows = sorted(found, key=lambda row: least(row[1].error_share))
+    names, scores = [short[_forecaster(plan)] for plan, _ in rows], [each for _, each in rows]
+    measure = seconds if exact else times
+    columns = [
+        measure("off", [each.mean_absolute_error for each in scores]).meaning("off: mean absolute error"),
+        shares("share", [each.error_share for each in scores], best=min).meaning("share: of the mean wait"),
+        measure("mean wait", [each.mean_wait for each in scores]).unmarked(),
+        measure("mean forecast", [each.mean_forecast for each in scores]).unmarked(),
+        Column("forecast", "jobs", [f"{each.forecasts:,} of {each.forecasts + each.without:,}" for each in scores]),
+    ]
+    return FittedTable(
+        _title(f"{results[0].plan.cluster}, waits as forecast at submission", rows, "share"),
+        {"policy": names},
+        columns,
+        legend=legend(zip(names, (spelled_out(plan.configuration) for plan, _ in rows), strict=True)),
     )
-    table.add_column("policy", overflow="fold", min_width=9)
-    for heading in ("forecast", "mean forecast", "mean wait", "off", "share"):
-        table.add_column(heading, justify="right", no_wrap=True)
-    for result in results:
-        if (found := result.scores.wait_forecast) is not None:
-            table.add_row(
-                escape(_forecaster(result.plan)),
-                f"{found.forecasts:,} of {found.forecasts + found.without:,}",
-                duration(found.mean_forecast),
-                duration(found.mean_wait),
-                duration(found.mean_absolute_error),
-                _share(found.error_share),
-            )
-    return table
 
 
 def _forecaster(plan: Plan) -> str:
     """Return what was run ahead: of a recorded log the label tells nothing of it."""
     chosen = plan.configuration
-    return plan.label if plan.obeyed else f"{parse(chosen.policy).name}, by {_cut(chosen.runtime)}"
+    return plan.label if plan.obeyed else f"{parse(chosen.policy).name}, by {parse(chosen.runtime).name}"
 
 
-def prediction_table(results: Sequence[Result]) -> Table:
-    """Return one row per predictor and adjustment, scored against one recorded log."""
-    plan, scores = results[0].plan, results[0].scores.policy
-    table = Table(
-        title=f"{_cluster(plan)}, as recorded: {len(plan.workload):,} jobs, "
-        f"mean wait {duration(scores.mean_wait)}, longest {duration(scores.max_wait)}",
-        caption="error: mean absolute error of run times, the request standing in where nothing was predicted; "
-        "accuracy: of requests as adjusted; 30 min short: jobs that ran so much longer than adjusted",
-    )
-    for heading in ("run times", "adjustment"):
-        table.add_column(heading, overflow="fold")
-    for heading in ("predicted", "error", "mean run", "accuracy", "30 min short"):
-        table.add_column(heading, justify="right", no_wrap=True)
-    for result in results:
-        run_time, adjustment = result.scores.run_time, result.scores.adjustment
-        table.add_row(
-            escape(_cut(result.plan.configuration.runtime)),
-            escape(_cut(result.plan.configuration.adjustment)),
-            f"{run_time.predictions:,} of {run_time.jobs:,}",
-            duration(run_time.mean_absolute_error),
-            duration(run_time.mean_run_time),
-            _share(adjustment.mean_accuracy),
-            _share(adjustment.bad),
-        )
-    return table
-
-
-def wait_bound_table(results: Sequence[Result]) -> Table:
-    """Return one row per queue and grouping of the bounds on the waits of one recorded log."""
+def wait_bound_table(results: Sequence[Result], *, exact: bool = False) -> FittedTable:
+    """Return one row per queue and grouping of the bounds on waits; with `exact`, times are in seconds."""
     plan = results[0].plan
-    table = Table(
-        title=f"{_cluster(plan)}, bounds on the wait: {escape(plan.wait_bound)}",
-        caption="covered: waits no longer than their bounds; over: root mean square of bound less wait among those; "
-        "to plain: that of plain bounds divided by it",
-    )
-    table.add_column("queue", justify="right", no_wrap=True)
-    table.add_column("grouping", no_wrap=True)
-    for heading in ("covered", "over", "to plain", "predicted"):
-        table.add_column(heading, justify="right", no_wrap=True)
     rows = wait_bound_rows(results[0])
-    for row, following in zip(rows, [*rows[1:], None], strict=True):
-        ratio = row["ratio_to_plain"]
-        table.add_row(
-            str(row["queue"]),
-            escape(row["grouping"]),
-            _share(row["coverage"]),
-            duration(row["over_rms"]),
-            "-" if ratio is None else f"{ratio:.3f}",
-            f"{row['predictions']:,} of {row['predictions'] + row['without']:,}",
-            end_section=following is None or following["queue"] != row["queue"],
-        )
-    return table
+    measure = seconds if exact else times
+    made = [f"{row['predictions']:,} of {row['predictions'] + row['without']:,}" for row in rows]
+    columns = [
+        shares("covered", [row["coverage"] for row in rows]).meaning("covered: waits no longer than their bounds"),
+        measure("over", [row["over_rms"] for row in rows]).meaning(
+            "over: root mean square of bound less wait among those"
+        ),
+        numbers("to plain", [row["ratio_to_plain"] for row in rows], 3).meaning(
+            "to plain: that of plain bounds divided by it"
+        ),
+        Column("predicted", "jobs", made),
+    ]
+    queues = [str(row["queue"]) for row in rows]
+    bound = spelled("wait-bound", plan.wait_bound)
+    return FittedTable(
+        f"{plan.cluster}, bounds on the wait: {bound.short}",
+        {"queue": queues, "grouping": [row["grouping"] for row in rows]},
+        [column.unmarked() for column in columns],
+        ends=[row for row, (queue, following) in enumerate(pairwise(queues)) if queue != following],
+        legend={bound.name: bound} if bound.defaults else {},
+    )
 
 
-def _cluster(plan: Plan) -> str:
-    return escape(one_line(plan.cluster))
+def jobs_of(plan: Plan) -> str:
+    """Return how much was replayed."""
+    return f"{len(plan.workload):,} jobs on {plan.workload.processors:,} processors"
 
 
-def _cut(spec: str) -> str:
-    """Return what of a SPEC a narrow column has room for: a set of templates would make a row of a hundred lines."""
-    return spec if len(spec) <= MAX_SPEC_LENGTH else f"{spec[: MAX_SPEC_LENGTH - 1]}…"
+def legend(names: Iterable[tuple[str, Spelled]]) -> dict[str, Spelled]:
+    """Return what names stand for that do not say it all themselves."""
+    return {name: spec for name, spec in names if spec.chosen or name != spec.name}
 
 
-def _share(value: float | None) -> str:
-    return "-" if value is None else f"{value:.1%}"
+def least(value: float | None) -> float:
+    """Return what to sort by: what is not known comes last."""
+    return inf if value is None else value
+
+
+def _title(what: str, rows: Sequence[object], key: str) -> str:
+    return f"{what}, by {key}" if len(rows) > 1 else what

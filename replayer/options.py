@@ -37,3 +37,5 @@ class Options:
     schedule: Path | None
     decisions: Path | None
     report: Path | None
+    results: Path | None
+    seconds: bool

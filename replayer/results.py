@@ -12,11 +12,15 @@ from rich.console import Console
 
 from shadowtime.dashboards.report.page import page
 from shadowtime.replayer.comparison import Plan, Result
-from shadowtime.replayer.comparison_table import comparison_table, forecast_table, prediction_table, wait_bound_table
+from shadowtime.replayer.comparison_table import comparison_table, forecast_table, wait_bound_table
 from shadowtime.replayer.embedded import Observer
+from shadowtime.replayer.frame_files import require_parquet, write_columns
 from shadowtime.replayer.output import STANDARD_OUTPUT, result_file
+from shadowtime.replayer.prediction_table import prediction_table
 from shadowtime.replayer.records import DecisionLog, Schedule
+from shadowtime.replayer.result_rows import result_columns
 from shadowtime.replayer.run_record import RunRecord
+from shadowtime.replayer.schedule_file import write_schedule
 from shadowtime.shared.errors import SettingsError
 
 Each = TypeVar("Each")
@@ -30,6 +34,7 @@ class Targets:
     schedule: Path | None = None
     json: Path | None = None
     report: Path | None = None
+    results: Path | None = None
 
     @property
     def all(self) -> Mapping[str, Path | None]:
@@ -42,19 +47,25 @@ class Targets:
         return Path(STANDARD_OUTPUT) in self.all.values()
 
     def require_usable(self, *, one_run: bool, side_by_side: bool) -> None:
-        """Raise `SettingsError` if one place is to take two results, or the records of several runs."""
+        """Raise `SettingsError` if one place is to take two results, or the records of several runs.
+
+        `ModuleNotFoundError` if a file cannot be written with what is installed.
+        """
         if not one_run and (self.schedule is not None or (self.decisions is not None and side_by_side)):
             raise SettingsError("--schedule and --decisions record one run here: name one trace and one policy")
-        wanted = [path for path in (self.json, self.schedule, self.decisions, self.report) if path is not None]
+        wanted = [path for path in self.all.values() if path is not None]
         if len(set(wanted)) < len(wanted):
             raise SettingsError(f"two results cannot go to one place: {', '.join(map(str, wanted))}")
+        require_parquet(self.schedule, self.results)
 
 
 class ResultFiles:
     """The files of results, open; `observers` has of each plan those that gather what is to be written."""
 
-    def __init__(self, files: Mapping[str, BinaryIO | None], plans: Sequence[Plan]) -> None:
+    def __init__(self, targets: Targets, files: Mapping[str, BinaryIO | None], plans: Sequence[Plan]) -> None:
+        self._targets = targets
         self._files = files
+        self._plans = plans
         self._schedule = Schedule()
         self._records = [] if files["report"] is None else [RunRecord(plan) for plan in plans]
         of_all: list[Observer] = [] if files["decisions"] is None else [DecisionLog(files["decisions"])]
@@ -63,10 +74,13 @@ class ResultFiles:
         records: Sequence[list[Observer]] = [[record] for record in self._records] or [[]] * len(plans)
         self.observers = [[*of_all, *record] for record in records]
 
-    def write(self, documents: Sequence[Mapping[str, Any]]) -> None:
+    def write(self, documents: Sequence[Mapping[str, Any]], results: Sequence[Result] = ()) -> None:
         """Write what is known once all plans are carried out; a document has the scores of the runs of a cluster."""
-        if (schedule := self._files["schedule"]) is not None:
-            self._schedule.write(schedule)
+        targets = self._targets
+        if (schedule := self._files["schedule"]) is not None and targets.schedule is not None:
+            write_schedule(schedule, targets.schedule, self._plans[0], self._schedule)
+        if (table := self._files["results"]) is not None and targets.results is not None:
+            write_columns(table, targets.results, result_columns(results))
         if (json := self._files["json"]) is not None:
             whole = documents if len(documents) > 1 else documents[0]
             json.write(orjson.dumps(whole, option=orjson.OPT_INDENT_2 | orjson.OPT_APPEND_NEWLINE))
@@ -79,6 +93,7 @@ def result_files(targets: Targets, plans: Sequence[Plan]) -> Iterator[ResultFile
     """Open every file of results before the work begins; they are there only if all went well."""
     with ExitStack() as stack:
         yield ResultFiles(
+            targets,
             {
                 name: None if path is None else stack.enter_context(result_file(path))
                 for name, path in targets.all.items()
@@ -97,13 +112,16 @@ def in_parts(items: Sequence[Each], count: int) -> list[Sequence[Each]]:
     return [items[first : first + size] for first in range(0, len(items), size)]
 
 
-def print_tables(by_cluster: Sequence[Sequence[Result]]) -> None:
-    """Print what there is to compare of each cluster."""
-    for results in by_cluster:
+def print_tables(by_cluster: Sequence[Sequence[Result]], *, exact: bool = False) -> None:
+    """Print what there is to compare of each cluster; with `exact`, times are in seconds."""
+    console = Console(highlight=False, emoji=False)
+    for place, results in enumerate(by_cluster):
         plan = results[0].plan
         recorded = [prediction_table, *[wait_bound_table] * plan.bounds_waits]
         tables = [comparison_table] if plan.obeyed else recorded
         if any(result.scores.wait_forecast for result in results):
             tables.append(forecast_table)
-        for table in tables:
-            Console(highlight=False).print(table(results))
+        for number, table in enumerate(tables):
+            if place or number:
+                console.print()
+            console.print(table(results, exact=exact))

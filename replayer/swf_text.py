@@ -123,16 +123,22 @@ def write_swf(path: str | os.PathLike[str], header: Mapping[str, str], table: In
     ----------
     docs/algorithms.md#sources (SWF 2.2).
     """
+    contents = swf_bytes(header, table, compressed=str(path).endswith(".gz"))
+    with result_file(path) as file:
+        file.write(contents)
+
+
+def swf_bytes(header: Mapping[str, str], table: Integers, *, compressed: bool) -> bytes:
+    """Return what `write_swf` writes."""
     if table.ndim != 2 or table.shape[1] != len(FIELDS):
         msg = f"a table of shape {table.shape}; a trace has (n, {len(FIELDS)})"
         raise ValueError(msg)
     comments = [f"; {key}: {' '.join(value.splitlines())}\n" for key, value in header.items()]
     jobs = [" ".join(map(str, row)) + "\n" for row in table.tolist()]
     contents = "".join(comments + jobs).encode()
-    if str(path).endswith(".gz"):
-        contents = gzip.compress(contents, compresslevel=6, mtime=0)  # level 9 saves 3 % in twice the time
-    with result_file(path) as file:
-        file.write(contents)
+    return (
+        gzip.compress(contents, compresslevel=6, mtime=0) if compressed else contents
+    )  # 9 saves 3 % in twice the time
 
 
 def _table(path: Path, numbers: list[int], rows: list[bytes], *, hint: bool) -> tuple[Integers, int]:

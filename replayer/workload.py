@@ -1,7 +1,7 @@
 """The jobs of a log that a replay uses, on a machine of a size."""
 
 from collections.abc import Iterator, Mapping
-from dataclasses import dataclass, fields
+from dataclasses import dataclass, field, fields
 from types import MappingProxyType
 from typing import get_args
 
@@ -14,6 +14,9 @@ from shadowtime.shared.errors import SettingsError, TraceError
 from shadowtime.shared.message import MAX_DURATION
 
 MAX_MACHINE = 10_000_000
+
+UNUSED = ("average_cpu_time", "used_memory", "requested_memory", "preceding_job_number", "think_time")
+"""Fields of a log that no replay uses; a schedule that is written as a log has them again."""
 
 YEAR_2000 = 946_684_800
 """Stores of time series do not reach back to 1970."""
@@ -47,8 +50,9 @@ class Workload:
     """The jobs that a replay uses, in order of submit time and job number, as a sequence of `Job`.
 
     `columns` has one read-only int64 array of shape (n,) per field of `Job`, -1 where unknown: about 100
-    bytes a job. `skipped` counts the jobs left out by reason, `aligned` those cut to the machine's size.
-    `unix_start_time` is the time of the log's second 0 in seconds of Unix, where its header tells.
+    bytes a job; `unused` the same of fields that no replay uses. `skipped` counts the jobs left out by reason,
+    `aligned` those cut to the machine's size. `unix_start_time` is the time of the log's second 0 in seconds of Unix,
+    where its header tells.
     """
 
     name: str
@@ -57,6 +61,7 @@ class Workload:
     skipped: dict[str, int]
     aligned: int
     unix_start_time: int | None = None
+    unused: Mapping[str, Integers] = field(default_factory=dict)
 
     def __len__(self) -> int:
         return len(self.columns["job_number"])
@@ -168,11 +173,20 @@ def prepare(
         "run_time": run_time,
         "requested_time": requested_time,
     }
-    columns = {field.name: logged[field.name][kept] for field in fields(Job)}
-    for column in columns.values():
+    columns = {each.name: logged[each.name][kept] for each in fields(Job)}
+    unused = {name: logged[name][kept] for name in UNUSED}
+    for column in (*columns.values(), *unused.values()):
         column.setflags(write=False)
     aligned = int(np.count_nonzero(too_large[kept]))
-    return Workload(trace.name, machine, MappingProxyType(columns), skipped, aligned, trace.unix_start_time)
+    return Workload(
+        trace.name,
+        machine,
+        MappingProxyType(columns),
+        skipped,
+        aligned,
+        trace.unix_start_time,
+        MappingProxyType(unused),
+    )
 
 
 def _job(row: list[int]) -> Job:

@@ -62,6 +62,59 @@ def configure(
     )
 
 
+class Spelled(NamedTuple):
+    """A SPEC with all its keys, each as `key=value`: those that make it what it is, and those at their defaults."""
+
+    name: str
+    chosen: tuple[str, ...]
+    defaults: tuple[str, ...]
+
+    def __str__(self) -> str:
+        """Return the SPEC, which can be typed: what was chosen comes first."""
+        keys = ",".join(self.chosen + self.defaults)
+        return f"{self.name}({keys})" if keys else self.name
+
+    @property
+    def short(self) -> str:
+        """The same SPEC without what goes without saying.
+
+        >>> spelled("runtime", canonical("runtime", "empirical:prior=2")).short
+        'empirical'
+        """
+        return str(Spelled(self.name, self.chosen, ()))
+
+
+def spelled(option: str, spec: str) -> Spelled:
+    """Return a canonical SPEC, sorted by what differs from the defaults.
+
+    >>> str(spelled("adjustment", canonical("adjustment", "auto:minimum=20")))
+    'auto(minimum=20,threshold=0.5,rank=nearest,bad=0.02)'
+    """
+    parsed = parse(spec)
+    fields = REGISTRIES[option].classes[parsed.name].Settings.model_fields
+    plain = {key for key, value in parsed.keys.items() if value == as_text(fields[key].default)}
+    keys = {key: f"{key}={value}" for key, value in parsed.keys.items()}
+    return Spelled(
+        parsed.name,
+        tuple(text for key, text in keys.items() if key not in plain),
+        tuple(text for key, text in keys.items() if key in plain),
+    )
+
+
+def spelled_out(configuration: Configuration) -> Spelled:
+    """Return the one SPEC of a policy that stands for a whole configuration, predictor and adjustment in it.
+
+    >>> str(spelled_out(configure("easy", "last-two")))
+    'easy(runtime=last-two,adjustment=none)'
+    """
+    name, chosen, defaults = spelled("policy", configuration.policy)
+    for option in ("runtime", "adjustment"):
+        spec = str(getattr(configuration, option))
+        text = (f"{option}={spelled(option, spec)}",)
+        chosen, defaults = (chosen, defaults + text) if spec == DEFAULTS[option] else (chosen + text, defaults)
+    return Spelled(name, chosen, defaults)
+
+
 class Key(NamedTuple):
     """One key of a SPEC."""
 

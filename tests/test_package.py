@@ -15,8 +15,9 @@ from tests.patience import PATIENCE
 
 WITHOUT_STREAM = """
 import sys
-from shadowtime.shared.start_up import STREAM
-sys.modules.update(dict.fromkeys([*STREAM, "grafana_client"]))  # None in the place of a module: it cannot be imported
+from shadowtime.shared.start_up import EXTRAS
+lacking = [*EXTRAS["stream"], *EXTRAS["frames"], "grafana_client"]
+sys.modules.update(dict.fromkeys(lacking))  # None in the place of a module: it cannot be imported
 from shadowtime.__main__ import main
 sys.argv[0] = "shadowtime"
 main()
@@ -104,6 +105,18 @@ def test_what_takes_the_stream_names_the_extra(installed: Path, tmp_path: Path, 
     assert done.stderr.count("\n") == 1
     assert done.stderr.startswith("error: this takes ")
     assert done.stderr.endswith("pip install 'shadowtime[stream]'\n")
+
+
+@pytest.mark.parametrize("option", ["--results", "--schedule"])
+def test_parquet_without_its_library_names_the_extra_before_the_work(
+    installed: Path, tmp_path: Path, option: str
+) -> None:
+    done = called(installed, tmp_path, "replay", option, "out.parquet")
+    assert (done.returncode, done.stderr) == (
+        2,
+        "error: this takes pyarrow, which is not installed: pip install 'shadowtime[frames]'\n",
+    )
+    assert not list(tmp_path.glob("out*"))
 
 
 def test_a_missing_extra_is_named_to_whoever_has_ctrl_c_ignored(installed: Path, tmp_path: Path) -> None:

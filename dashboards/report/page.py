@@ -15,6 +15,7 @@ from shadowtime.dashboards.report.block_bootstrap import block_length
 from shadowtime.dashboards.report.charts import table
 from shadowtime.dashboards.report.markup import escape
 from shadowtime.dashboards.report.statistics import DAY, paired
+from shadowtime.dashboards.report.verdict import limits, verdict
 from shadowtime.replayer.run_record import RunRecord
 from shadowtime.shared.chance import key_of
 
@@ -65,12 +66,15 @@ def _cluster(place: int, document: Mapping[str, Any], runs: Sequence[RunRecord])
     rows, recorded = document["policies"], not document["settings"]["obeyed"]
     schedules = runs[:1] if recorded else runs  # the recorded one is the same in every pass
     compared = len(rows) > 1
+    told = verdict(document, _short([row["policy"] for row in rows]), schedules)
     parts = [
         f'<section aria-labelledby="cluster-{place}"><h2 id="cluster-{place}">{escape(document["cluster"])}</h2>'
         f"<p>{document['jobs']:,} jobs on {document['processors']:,} processors"
         f"{', as they ran' if recorded else ''}. {_left_out(document)}</p>",
+        f'<p class="verdict">{escape(told)} <small>{escape(limits(document))}</small></p>' if told else "",
         _part("The schedule as logged" if recorded else "Scores", tables.comparison(rows, predicting=not recorded)),
         tables.bars(rows) if compared else "",
+        _part("What the names stand for", "" if recorded else tables.configurations(rows)),
         _part("Each job against itself", _differences(runs)) if compared and runs else "",
         _part("Predicted run times", tables.run_times(document) + _grid(prediction_figures.transforms(document))),
         _part("Adjusted requests", tables.adjustments(document)),

@@ -1,6 +1,6 @@
 """The tables of the report, from what `--json` gives."""
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from typing import Any
 
 from shadowtime.dashboards.report.block_bootstrap import Interval
@@ -21,6 +21,16 @@ COLUMNS = (
 WASTE = (("runs in vain", "killed"), ("work wasted", "wasted_processor_seconds"))
 """Shown where any policy ran jobs in vain."""
 
+BETTER: Mapping[str, Callable[[list[float]], float]] = {
+    "mean_wait": min,
+    "geometric_mean_wait": min,
+    "max_wait": min,
+    "mean_response": min,
+    "zero_wait_share": max,
+    "mean_bounded_slowdown": min,
+}
+"""What is best of a column; of others no figure is."""
+
 SHARES = {"zero_wait_share", "utilization", "coverage"}
 BARS = (
     ("Mean wait", "mean_wait"),
@@ -33,18 +43,37 @@ Row = Mapping[str, Any]
 def comparison(rows: Sequence[Row], *, predicting: bool) -> str:
     """Return the scores of each policy, and what it predicts run times by if it does (`predicting`)."""
     columns = COLUMNS + (WASTE if any(row["killed"] for row in rows) else ())
+    best = {key: _best([row[key] for row in rows], BETTER[key]) for _, key in COLUMNS if key in BETTER}
     body = [
         [
             escape(row["policy"]) + (f"<br><small>run times: {escape(row['runtime'])}</small>" if predicting else ""),
-            *(cell(row[key], _shown(key, row[key])) for _, key in columns),
+            *(
+                _marked(cell(row[key], _shown(key, row[key])), best=row[key] is not None and row[key] == best.get(key))
+                for _, key in columns
+            ),
         ]
         for row in rows
     ]
     caption = (
         "Waits from submission to start. Geometric mean: of waits, each counted as at least 10 s. Slowdown: response "
-        "time over run time, bounded at 10 s."
+        "time over run time, bounded at 10 s." + (" Bold: the best of its column." if len(rows) > 1 else "")
     )
     return table(["policy", *dict(columns)], body, "Scores of each policy", caption)
+
+
+def _best(values: Sequence[float | None], better: Callable[[list[float]], float]) -> float | None:
+    known = [value for value in values if value is not None]
+    return better(known) if len(set(known)) > 1 else None
+
+
+def _marked(shown: str, *, best: bool) -> str:
+    return f"<strong>{shown}</strong>" if best else shown
+
+
+def configurations(rows: Sequence[Row]) -> str:
+    """Return what each policy was, every key spelled out."""
+    body = [[escape(row["policy"]), f"<code>{escape(row['configuration'].replace(',', ', '))}</code>"] for row in rows]
+    return table(["policy", "SPEC"], body, "Configurations", "What differs from the defaults comes first.")
 
 
 def bars(rows: Sequence[Row]) -> str:
@@ -115,9 +144,12 @@ def run_times(document: Row) -> str:
         ]
         for row in rows
     ]
+    requests = document["requests_as_run_times"]
+    errors = [cell(requests[key], duration(requests[key])) for key in ("mean_absolute_error", "mean_run_time")]
+    body.append(["requests", "-", *errors, "-", "-"])
     caption = (
-        "The request stands in where nothing was predicted. Log score in nats and continuous ranked probability score "
-        "(CRPS) are of predicted distributions; less is better."
+        "The request stands in where nothing was predicted; the last row is of requests alone. Log score in nats and "
+        "continuous ranked probability score (CRPS) are of predicted distributions; less is better."
     )
     head = ["run times", "jobs predicted", "mean absolute error", "mean run time", "log score", "CRPS"]
     return table(head, body, "Run-time predictions", caption)

@@ -1,5 +1,6 @@
 """The command line: what it accepts, what it leaves behind, and one line for whatever is wrong."""
 
+import csv
 import gzip
 import json
 import os
@@ -13,11 +14,13 @@ from pathlib import Path
 from typing import Any, NamedTuple
 
 import pytest
+from pyarrow import parquet
 
 import shadowtime.replayer.command_line as replayer_main
 from shadowtime.replayer import compare
 from shadowtime.replayer.generate import generate
 from shadowtime.replayer.swf import write_swf
+from shadowtime.services.catalogue import configure
 from shadowtime.services.scheduler.policies import BEST, POLICIES
 from shadowtime.shared.paths import ROOT
 from tests.patience import PATIENCE
@@ -217,7 +220,7 @@ def test_two_clusters_and_one_schedule(replay: Replay, log: Path, tmp_path: Path
     assert not (tmp_path / "x.csv").exists()
 
 
-@pytest.mark.parametrize("option", ["--json", "--schedule", "--decisions", "--report"])
+@pytest.mark.parametrize("option", ["--json", "--schedule", "--decisions", "--report", "--results"])
 @pytest.mark.parametrize("where", ["none/result", ""])
 def test_result_file_cannot_be_written(replay: Replay, log: Path, tmp_path: Path, option: str, where: str) -> None:
     path = tmp_path / where if where else tmp_path
@@ -264,7 +267,13 @@ def test_without_result_files_a_table_comes_out(replay: Replay, log: Path) -> No
 def test_all_result_files_at_once(replay: Replay, log: Path, tmp_path: Path) -> None:
     folder = tmp_path / "results"
     folder.mkdir()
-    names = {"--json": "a.json", "--schedule": "b.csv", "--decisions": "c.jsonl", "--report": "d.html"}
+    names = {
+        "--json": "a.json",
+        "--schedule": "b.csv",
+        "--decisions": "c.jsonl",
+        "--report": "d.html",
+        "--results": "e.csv",
+    }
     arguments = [each for option, name in names.items() for each in (option, folder / name)]
     assert replay(log, *arguments).status == 0
     assert sorted(os.listdir(folder)) == sorted(names.values())
@@ -401,6 +410,43 @@ def test_names_that_look_like_markup_or_are_not_text(tmp_path: Path, log: Path, 
     odd = tmp_path / os.fsdecode(b"\xff.swf.gz")
     odd.write_bytes(log.read_bytes())
     assert replay(odd, "--json", "-").status == 0
+
+
+def test_exact_seconds(replay: Replay, log: Path) -> None:
+    assert " 49.8 " in replay(log, "--seconds").out
+
+
+def test_results_are_a_row_per_policy_and_log(replay: Replay, log: Path, tmp_path: Path) -> None:
+    arguments = [log, f"{log}@9", "--policy", "fcfs", "--policy", "best", "--results"]
+    assert replay(*arguments, tmp_path / "r.csv").status == 0
+    assert replay(*arguments, tmp_path / "r.parquet", "--json", tmp_path / "r.json").status == 0
+    with (tmp_path / "r.csv").open(newline="") as file:
+        rows = list(csv.DictReader(file))
+    table = parquet.read_table(tmp_path / "r.parquet").to_pylist()
+    told = [
+        (each["cluster"], row) for each in json.loads((tmp_path / "r.json").read_bytes()) for row in each["policies"]
+    ]
+    assert len(rows) == len(table) == len(told) == 4
+    for row, typed, (cluster, scores) in zip(rows, table, told, strict=True):
+        assert row["cluster"] == typed["cluster"] == cluster
+        assert row["policy"] == typed["policy"] == scores["policy"]
+        assert configure(typed["configuration"]) == configure(scores["policy"])
+        assert float(row["mean_wait"]) == typed["mean_wait"] == scores["mean_wait"]
+        assert {"run_time_crps", "adjustment_bad"} <= typed.keys() == row.keys()
+
+
+def test_a_schedule_as_a_log_replays_to_the_same_starts(replay: Replay, log: Path, tmp_path: Path) -> None:
+    for name in ("out.swf", "out.swf.gz", "out.parquet", "out.csv"):
+        assert replay(log, "--schedule", tmp_path / name).status == 0
+    written = (tmp_path / "out.csv").read_text()
+    for name in ("out.swf", "out.swf.gz"):
+        again = tmp_path / f"{name}.csv"
+        assert replay(tmp_path / name, "--mode", "recorded", "--schedule", again).status == 0
+        assert again.read_text() == written
+    frame = parquet.read_table(tmp_path / "out.parquet")
+    assert [",".join(frame.column_names), *(",".join(map(str, row.values())) for row in frame.to_pylist())] == (
+        written.splitlines()
+    )
 
 
 # Ended from outside

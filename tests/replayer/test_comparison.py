@@ -2,16 +2,18 @@
 
 import io
 import math
+import re
 from collections.abc import Callable, Sequence
 
 import orjson
 import pytest
 from rich.console import Console
-from rich.table import Table
 
 from shadowtime.replayer.comparison import Plan, Result, carry_out, run_name
 from shadowtime.replayer.comparison_json import as_json
-from shadowtime.replayer.comparison_table import comparison_table, forecast_table, prediction_table
+from shadowtime.replayer.comparison_table import comparison_table, forecast_table
+from shadowtime.replayer.fitted_table import FittedTable
+from shadowtime.replayer.prediction_table import prediction_table
 from shadowtime.replayer.swf import BUNDLED, read_swf
 from shadowtime.replayer.workload import prepare
 from shadowtime.services.catalogue import configure
@@ -53,6 +55,7 @@ POLICY = [
     "elapsed_seconds",
     "cpu_seconds",
     "calibration",
+    "configuration",
 ]
 RUN_TIME = ["predictor", "jobs", "predictions", "mean_absolute_error", "mean_run_time", "log_score", "crps", "pit"]
 ADJUSTMENT = [
@@ -74,7 +77,7 @@ def results_of(*policies: str) -> list[Result]:
 
 def test_keys_are_those_of_the_design() -> None:
     document = as_json(results_of("fcfs", "best"))
-    assert set(document) == DOCUMENT | {"aligned", "settings", "wait_forecasts"}
+    assert set(document) == DOCUMENT | {"aligned", "settings", "wait_forecasts", "requests_as_run_times"}
     assert [list(row) for row in document["policies"]] == [POLICY, POLICY]
     assert [list(row) for row in document["run_time_predictions"]] == [RUN_TIME, RUN_TIME]
     assert [list(row) for row in document["walltime_adjustments"]] == [ADJUSTMENT, ADJUSTMENT]
@@ -94,6 +97,12 @@ def test_rows_keep_the_order_of_the_command_line_and_repeat_the_spec() -> None:
     ]
 
 
+def test_rows_spell_out_their_configuration() -> None:
+    for row in as_json(results_of("best", "easy", "conservative:order=R/L"))["policies"]:
+        assert configure(row["configuration"]) == configure(row["policy"])
+        assert "runtime=" in row["configuration"]
+
+
 def test_policies_that_weigh_probabilities_have_their_calibration_in_the_row() -> None:
     """Whoever compares policies wants to know by the same file whether the probabilities behind them were right."""
     rows = as_json(results_of("easy", "probabilistic:runtime=empirical"))["policies"]
@@ -109,7 +118,7 @@ def test_policies_that_weigh_probabilities_have_their_calibration_in_the_row() -
 def test_forecast_waits_have_rows_of_their_own() -> None:
     results = results_of("easy", "fcfs:forecast=yes,runtime=last-two")
     (row,) = as_json(results)["wait_forecasts"]
-    assert list(row) == ["policy", "runtime", *WaitForecastScores.model_fields]
+    assert list(row) == ["policy", "runtime", *WaitForecastScores.model_fields, "configuration"]
     assert (row["policy"], row["forecasts"]) == ("fcfs:forecast=yes,runtime=last-two", 60)
     assert row["error_share"] == pytest.approx(row["mean_absolute_error"] / row["mean_wait"])
     text = rendered(results, 80, forecast_table)
@@ -197,7 +206,7 @@ def test_cpu_seconds_are_those_of_one_replay() -> None:
 
 
 def rendered(
-    results: list[Result], width: int = 120, table: Callable[[Sequence[Result]], Table] = comparison_table
+    results: list[Result], width: int = 120, table: Callable[[Sequence[Result]], FittedTable] = comparison_table
 ) -> str:
     console = Console(width=width, file=io.StringIO())
     console.print(table(results))
@@ -206,9 +215,14 @@ def rendered(
 
 
 def test_table_has_a_row_per_policy() -> None:
-    text = rendered(results_of("fcfs", "easy"))
-    assert "generated: 60 jobs on 16 processors" in text
-    assert text.index("fcfs") < text.index("easy")
+    results = results_of("fcfs", "easy")
+    text = rendered(results)
+    assert "generated: 60 jobs on 16 processors, by mean bounded slowdown" in text
+    fcfs, easy = (result.scores.policy.mean_bounded_slowdown for result in results)
+    assert fcfs is not None
+    assert easy is not None
+    assert easy < fcfs
+    assert text.index("easy") < text.index("fcfs")
     for heading in ("mean wait", "geometric", "longest", "slowdown", "at once", "cpu"):
         assert heading in text
     assert "geometric: each counted as at least 10 s" in text
@@ -220,7 +234,7 @@ def test_the_price_of_trials_is_told_where_there_is_one() -> None:
     scores = results[1].scores.policy
     assert scores.killed > 0
     (told,) = [line.strip() for line in rendered(results, 200).splitlines() if "in vain" in line]
-    assert told == f"{trials}: {scores.killed:,} runs in vain, {work(scores.wasted_processor_seconds)} wasted"
+    assert told == f"conservative…: {scores.killed:,} runs in vain, {work(scores.wasted_processor_seconds)} wasted"
     assert "in vain" not in rendered(results[:1])
 
 
@@ -229,7 +243,82 @@ def test_a_set_of_templates_does_not_fill_the_screen() -> None:
         plan_of(generated(), f"easy:runtime=templates(set={';'.join(['mean(key=user,history=4)'] * 10)})")
     )
     assert len(rendered([result], 80, prediction_table).splitlines()) < 30
+    assert len(rendered([result], 80).splitlines()) < 30
     assert result.plan.configuration.runtime.endswith("beyond=0.5)")
+
+
+@pytest.mark.parametrize("width", [60, 80, 120])
+def test_tables_fit_and_keep_the_names(width: int) -> None:
+    """What there is no room for is named beneath."""
+    results = results_of("best", "easy:adjustment=percentile(percentile=85)", "easy:adjustment=auto", "fcfs")
+    for table in (comparison_table, prediction_table):
+        text = rendered(results, width, table)
+        assert max(map(len, text.splitlines())) <= width
+    assert ("no room for: at once, cpu" in rendered(results, width)) == (width == 60)
+    rows = rendered(results, width).partition("─\n")[2].splitlines()
+    names = [row.split()[0] for row in rows[:4]]
+    assert sorted(names) == ["best", "easy…1", "easy…2", "fcfs"]
+
+
+def test_the_legend_says_what_names_stand_for() -> None:
+    """What was chosen comes first; typed between quotes it is the same policy."""
+    results = results_of("best", "easy", "easy:adjustment=percentile(percentile=90)")
+    legend = " ".join(rendered(results, 80).partition("best of its column")[2].split())
+    assert legend.index("best probabilistic(tau=1.0, criterion=gain") < legend.index("budget=1.0")
+    spec = legend.partition("easy… ")[2].partition(" best ")[0]
+    assert spec.startswith("easy(adjustment=percentile(percentile=90, threshold=0.5, ")
+    assert configure(spec) == results[2].plan.configuration
+    assert "easy " not in legend, "what is all at its defaults says so by its name"
+
+
+def test_the_best_of_each_column_is_marked() -> None:
+    results = results_of("fcfs", "easy")
+    plain = rendered(results)
+    slowdown = min(result.scores.policy.mean_bounded_slowdown or 0 for result in results)
+    assert f"*{slowdown:,.2f}" in plain
+    assert "*: best of its column" in " ".join(plain.split())
+    console = Console(width=120, file=io.StringIO(), force_terminal=True, color_system="standard")
+    console.print(comparison_table(results))
+    coloured = console.file.getvalue()  # type: ignore[attr-defined]
+    assert re.search(rf"\x1b\[1;32m *{re.escape(f'{slowdown:,.2f}')}", coloured)
+    assert "*" not in coloured
+    assert "*" not in rendered(results[:1])
+
+
+def test_figures_that_differ_look_different() -> None:
+    (first,) = results_of("easy")
+    waits = [5760.0, 5725.0, 5724.0]
+    results = [
+        first._replace(
+            scores=first.scores.model_copy(
+                update={"policy": first.scores.policy.model_copy(update={"mean_wait": wait})}
+            )
+        )
+        for wait in waits
+    ]
+    assert all(each in rendered(results) for each in ("1.6000", "1.5903", "1.5900"))
+    exact = Console(width=120, file=io.StringIO())
+    exact.print(comparison_table(results, exact=True))
+    assert all(each in exact.file.getvalue() for each in ("5,760.0", "5,725.0", "5,724.0"))  # type: ignore[attr-defined]
+
+
+def test_predictors_are_compared_with_requests() -> None:
+    workload = prepare(read_swf(BUNDLED), limit=300)
+    every = [
+        carry_out(Plan("recorded", "small", workload, configure("easy", runtime), "recorded"))
+        for runtime in ("requested", "last-two", "empirical:window=30")
+    ]
+    baseline = as_json(every)["requests_as_run_times"]
+    assert baseline["mean_absolute_error"] == pytest.approx(every[0].scores.run_time.mean_absolute_error)
+    assert baseline["mean_run_time"] == pytest.approx(every[0].scores.run_time.mean_run_time)
+    text = rendered(every[1:], 80, prediction_table)
+    for told in ("log score", "CRPS", "requests ", "empirical(window=30, ", "what a predictor must beat"):
+        assert told in text
+    assert "what a predictor must beat" not in rendered(every, 80, prediction_table), "the requests have a row"
+    closed = carry_out(plan_of(generated()))
+    assert as_json([closed])["requests_as_run_times"]["mean_absolute_error"] == pytest.approx(
+        closed.scores.run_time.mean_absolute_error
+    )
 
 
 def test_table_shows_the_name_of_the_log_as_it_is() -> None:

@@ -33,7 +33,7 @@ def test_decisions_of_runs_one_after_another_are_one_log() -> None:
 
 
 def test_every_file_is_there_in_the_end_and_none_before(tmp_path: Path) -> None:
-    targets = Targets(*(tmp_path / name for name in ("decisions", "schedule", "json", "report")))
+    targets = Targets(*(tmp_path / name for name in ("decisions", "schedule", "json", "report", "results")))
     plans = [plan_of(generated(jobs=20)), plan_of(generated(jobs=20), "fcfs")]
     with result_files(targets, plans) as files:
         results = [carry_out(plan, those) for plan, those in zip(plans, files.observers, strict=True)]

@@ -178,8 +178,9 @@ def test_table_has_a_row_per_queue_and_grouping() -> None:
     text = rendered([carry_out(recorded()._replace(cluster="kth[old]"))])
     lines = [line.replace("│", " ").split() for line in text.splitlines()]
     assert "kth[old], bounds on the wait: longest" in text
-    assert ["all", "plain", "66.7%", "8", "s", "1.000", "3", "of", "4"] in lines
-    assert ["2", "static", "0.0%", "-", "-", "1", "of", "2"] in lines
+    assert ["queue", "grouping", "%", "s", "jobs"] in lines
+    assert ["all", "plain", "66.7", "8", "1.000", "3", "of", "4"] in lines
+    assert ["2", "static", "0.0", "-", "-", "1", "of", "2"] in lines
 
 
 def test_recorded_waits_are_bounded_by_default() -> None:

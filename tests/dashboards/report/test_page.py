@@ -161,7 +161,8 @@ def test_a_recorded_log_has_sections_of_its_own(recording: tuple[dict[str, Any],
     parsed(html)
     assert list(found["Scores of each policy"]) == ["recorded"]
     assert "Each job against itself" not in html
-    assert len(found["Run-time predictions"]) == 2
+    assert len(found["Run-time predictions"]) == 2 + 1
+    assert float(found["Run-time predictions"]["requests"][0]) == told["requests_as_run_times"]["mean_absolute_error"]
     assert "Calibration of run times" in html
     (row,) = {tuple(values) for values in found["Walltime adjustments"].values()}
     assert float(row[1]) == told["walltime_adjustments"][0]["mean_accuracy"]

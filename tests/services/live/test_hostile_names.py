@@ -10,7 +10,8 @@ from rich.console import Console
 
 from shadowtime.dashboards import command_line as dashboards
 from shadowtime.replayer.comparison import Plan, carry_out
-from shadowtime.replayer.comparison_table import comparison_table, prediction_table, wait_bound_table
+from shadowtime.replayer.comparison_table import comparison_table, wait_bound_table
+from shadowtime.replayer.prediction_table import prediction_table
 from shadowtime.services import command_line as services
 from shadowtime.services.ask.http import answer_table
 from shadowtime.services.ask.questions import Answer, Question
@@ -33,7 +34,7 @@ def test_tables_show_names_as_text() -> None:
     plan = Plan("easy", HOSTILE, generated(20), configure("easy"), wait_bound=canonical("wait-bound", "plain"))
     results = [carry_out(plan, [])]
     question = Question(cluster=HOSTILE, processors=1)
-    told = [comparison_table(results), prediction_table(results), wait_bound_table(results)]
+    told: list[object] = [comparison_table(results), prediction_table(results), wait_bound_table(results)]
     told.append(answer_table(question, Answer(cluster=HOSTILE, run=HOSTILE, sequence=1, time=0, bounds=())))
     for each in map(shown, told):
         assert "<img src=x" in each

@@ -1,0 +1,38 @@
+"""Tables as files: Parquet where the name says so, else comma-separated values."""
+
+import csv
+from collections.abc import Mapping, Sequence
+from io import StringIO
+from pathlib import Path
+from typing import Any, BinaryIO
+
+PARQUET = ".parquet"
+
+Columns = Mapping[str, Sequence[Any]]
+
+
+def require_parquet(*paths: Path | None) -> None:
+    """Raise `ModuleNotFoundError` if one of these files is to be Parquet and the extra `frames` is not installed."""
+    if any(path is not None and path.name.endswith(PARQUET) for path in paths):
+        import pyarrow  # noqa: F401
+
+
+def write_columns(file: BinaryIO, path: Path, columns: Columns) -> None:
+    """Write columns of equal length into a file of this name; what is None in all rows is a number that is missing."""
+    if not path.name.endswith(PARQUET):
+        text = StringIO()
+        lines = csv.writer(text, lineterminator="\n")
+        lines.writerow(columns)
+        lines.writerows(zip(*columns.values(), strict=True))
+        file.write(text.getvalue().encode())
+        return
+    import pyarrow  # here, for it takes a third of a second
+    from pyarrow import parquet
+
+    arrays = {
+        name: pyarrow.array(values, None if any(each is not None for each in values) else pyarrow.float64())
+        for name, values in columns.items()
+    }
+    contents = pyarrow.BufferOutputStream()
+    parquet.write_table(pyarrow.table(arrays), contents)
+    file.write(contents.getvalue().to_pybytes())

@@ -1,0 +1,91 @@
+"""Predictions, scored against a recorded log, as a table in the terminal."""
+
+from collections.abc import Sequence
+from typing import NamedTuple
+
+from shadowtime.replayer.columns import Column, numbers, seconds, shares, times
+from shadowtime.replayer.comparison import Result
+from shadowtime.replayer.comparison_json import requests_as_run_times
+from shadowtime.replayer.comparison_table import jobs_of, least, legend
+from shadowtime.replayer.fitted_table import FittedTable
+from shadowtime.replayer.short_names import short_names
+from shadowtime.services.catalogue import DEFAULTS, Spelled, spelled
+from shadowtime.shared.formatting import duration
+
+REQUESTS = "requests"
+BASELINE = "what users ask for, taken as run times: what a predictor must beat"
+
+
+class _Row(NamedTuple):
+    """What is told of a predictor, None of the requests alone, and an adjustment."""
+
+    runtime: Spelled | None
+    adjustment: Spelled
+    error: float | None
+    log_score: float | None = None
+    crps: float | None = None
+    accuracy: float | None = None
+    bad: float | None = None
+    predicted: str = "-"
+
+
+def prediction_table(results: Sequence[Result], *, exact: bool = False) -> FittedTable:
+    """Return one row per predictor and adjustment, scored against one recorded log, and one of the requests alone.
+
+    They are in order of the error of run times, then of the accuracy of adjusted requests. With `exact`, times are in
+    seconds.
+    """
+    plan, waits, run_time = results[0].plan, results[0].scores.policy, results[0].scores.run_time.mean_run_time
+    rows = [_row(result) for result in results]
+    if DEFAULTS["runtime"] not in (result.plan.configuration.runtime for result in results):
+        error = requests_as_run_times(plan)["mean_absolute_error"]
+        rows.append(_Row(None, spelled("adjustment", DEFAULTS["adjustment"]), error))
+    rows.sort(key=lambda row: (least(row.error), -(row.accuracy or 0)))
+    adjusting = any(row.adjustment.name != DEFAULTS["adjustment"] for row in rows)
+
+    short = short_names(row.runtime.short for row in rows if row.runtime)
+    names = {"run times": [short[row.runtime.short] if row.runtime else REQUESTS for row in rows]}
+    specs = [(name, row.runtime) for name, row in zip(names["run times"], rows, strict=True) if row.runtime]
+    measure = seconds if exact else times
+    columns = [
+        measure("error", [row.error for row in rows]).meaning(
+            "error: mean absolute error, the request standing in where nothing was predicted"
+        ),
+        numbers("log score", [row.log_score for row in rows], 3).meaning("log score: in nats"),
+        measure("CRPS", [row.crps for row in rows]).meaning("CRPS: continuous ranked probability score"),
+        Column("predicted", "jobs", [row.predicted for row in rows]),
+    ]
+    if adjusting:
+        short = short_names(row.adjustment.short for row in rows)
+        names["adjustment"] = [short[row.adjustment.short] for row in rows]
+        specs += [(name, row.adjustment) for name, row in zip(names["adjustment"], rows, strict=True)]
+        columns[3:3] = [
+            shares("accuracy", [row.accuracy for row in rows]).meaning("accuracy: of requests as adjusted"),
+            shares("too short", [row.bad for row in rows], best=min).meaning(
+                "too short: jobs that ran 30 min longer than adjusted"
+            ),
+        ]
+    meanings: dict[str, Spelled | str] = {**legend(specs)}
+    if REQUESTS in names["run times"]:
+        meanings[REQUESTS] = BASELINE
+    return FittedTable(
+        f"{plan.cluster}, as recorded: {jobs_of(plan)}, mean run time {duration(run_time)}, "
+        f"mean wait {duration(waits.mean_wait)}, longest {duration(waits.max_wait)}",
+        names,
+        columns,
+        legend=meanings,
+    )
+
+
+def _row(result: Result) -> _Row:
+    run_time, adjustment = result.scores.run_time, result.scores.adjustment
+    return _Row(
+        spelled("runtime", result.plan.configuration.runtime),
+        spelled("adjustment", result.plan.configuration.adjustment),
+        run_time.mean_absolute_error,
+        run_time.log_score,
+        run_time.crps,
+        adjustment.mean_accuracy,
+        adjustment.bad,
+        f"{run_time.predictions:,} of {run_time.jobs:,}",
+    )
