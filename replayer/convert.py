@@ -1,34 +1,22 @@
 """Write the jobs of a log that a replay uses as a log of its own: `shadowtime convert`."""
 
-from dataclasses import fields
 from pathlib import Path
 from typing import Annotated
 
-import numpy as np
 import typer
 
-from shadowtime.replayer.arguments import Preparation, read_cluster
+from shadowtime.replayer.arguments import Preparation, read_cluster, split_size
+from shadowtime.replayer.frame_files import require_parquet, write_columns
 from shadowtime.replayer.machine import Machine
 from shadowtime.replayer.options import Oversized, Requests
 from shadowtime.replayer.output import result_file
-from shadowtime.replayer.swf import FIELDS, write_swf
-from shadowtime.replayer.workload import Job, Workload
-from shadowtime.shared.arrays import IntegerTable
+from shadowtime.replayer.swf import write_swf
+from shadowtime.replayer.swf_text import table_of
+from shadowtime.replayer.workload import Workload
 from shadowtime.shared.command_line import application, run_app, say
 from shadowtime.shared.errors import SettingsError
 
-ENDS = (".swf", ".swf.gz", ".csv")
-REWRITTEN = "processors"
-"""The one field of a job that is none of the log's: the size that counts."""
-
-
-def as_table(workload: Workload) -> IntegerTable:
-    """Return the jobs as a log has them, shape (n, 18), columns as in `replayer.swf.FIELDS`, -1 where unknown."""
-    table = np.full((len(workload), len(FIELDS)), -1, dtype=np.int64)
-    for name, column in workload.columns.items():
-        for field in ("allocated_processors", "requested_processors") if name == REWRITTEN else (name,):
-            table[:, FIELDS.index(field)] = column
-    return table
+LOGS, TABLES = (".swf", ".swf.gz"), (".csv", ".parquet")
 
 
 def header_of(workload: Workload, note: str) -> dict[str, str]:
@@ -47,7 +35,7 @@ def header_of(workload: Workload, note: str) -> dict[str, str]:
 
 def convert(
     log: Annotated[str, typer.Argument(metavar="LOG.swf[.gz][@PROCESSORS]", help="The log.")],
-    output: Annotated[Path, typer.Argument(metavar="OUT", help="FILE.swf, FILE.swf.gz or FILE.csv")],
+    output: Annotated[Path, typer.Argument(metavar="OUT", help="FILE.swf, .swf.gz, .csv or .parquet")],
     requests: Annotated[Requests, typer.Option(help="Rewrite requested times.")] = "as-logged",
     filter_: Annotated[
         Oversized, typer.Option("--filter", help="What to do with jobs larger than the machine.")
@@ -57,23 +45,24 @@ def convert(
         int | None, typer.Option(metavar="N", min=1, help="Size of the machine; else the log's.")
     ] = None,
 ) -> None:
-    """Write the jobs of a log that a replay uses as a clean log, or as CSV with a column for each field.
+    """Write the jobs of a log that a replay uses as a clean log, or as a table with a column for each field.
 
     What is wrong with the log is said, and jobs that no replay can use are left out, as a replay does.
     """
-    if not output.name.endswith(ENDS):
-        raise SettingsError(f"{output}: a log ends in {', '.join(ENDS)}")
-    if output.exists() and Path(log).exists() and output.samefile(log):
+    if not output.name.endswith(LOGS + TABLES):
+        raise SettingsError(f"{output}: the name ends in none of {', '.join(LOGS + TABLES)}")
+    if output.exists() and Path(split_size(log)[0]).exists() and output.samefile(split_size(log)[0]):
         raise SettingsError(f"{output} is the log itself")
+    require_parquet(output)
     workload = read_cluster(log, Preparation(processors, filter_, requests, jobs), say, Machine.name).workload
-    if output.name.endswith(".csv"):
+    if output.name.endswith(TABLES):
         with result_file(output) as file:
-            names = [field.name for field in fields(Job)]
-            file.write(f"{','.join(names)}\n".encode())
-            np.savetxt(file, np.stack([workload.columns[name] for name in names], axis=1), fmt="%d", delimiter=",")
+            write_columns(file, output, {name: column.tolist() for name, column in workload.columns.items()})
     else:
         note = f"requests {requests}, larger jobs {filter_}{'' if jobs is None else f', the first {jobs} jobs'}"
-        write_swf(output, header_of(workload, note), as_table(workload))
+        sizes = dict.fromkeys(("allocated_processors", "requested_processors"), workload.columns["processors"])
+        table = table_of({**workload.columns, **workload.unused, **sizes})
+        write_swf(output, header_of(workload, note), table)
     say(f"wrote {len(workload):,} jobs on {workload.processors:,} processors to {output}")
 
 

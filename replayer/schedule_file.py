@@ -8,8 +8,7 @@ import numpy as np
 from shadowtime.replayer.comparison import Plan
 from shadowtime.replayer.frame_files import write_columns
 from shadowtime.replayer.records import Schedule
-from shadowtime.replayer.swf import FIELDS
-from shadowtime.replayer.swf_text import swf_bytes
+from shadowtime.replayer.swf_text import swf_bytes, table_of
 from shadowtime.services.catalogue import spelled_out
 from shadowtime.shared.arrays import Integers
 
@@ -42,7 +41,7 @@ def _header(plan: Plan, jobs: int) -> dict[str, str]:
 
 
 def _table(plan: Plan, ran: Integers) -> Integers:
-    """Return the jobs that have ended as (n, 18), columns as in `FIELDS`, in order of submission.
+    """Return the jobs that have ended as (n, 18), columns as in `replayer.swf.FIELDS`, in order of submission.
 
     A job that was run again, or on another size, appears once, as it last ran.
     """
@@ -57,5 +56,5 @@ def _table(plan: Plan, ran: Integers) -> Integers:
         "requested_processors": columns["processors"][rows],
         "status": status,
     }
-    table = np.column_stack([known[name] if name in known else np.full(len(rows), -1) for name in FIELDS])
+    table = table_of(known)
     return table[np.lexsort((table[:, 0], table[:, 1]))]

@@ -128,6 +128,16 @@ def write_swf(path: str | os.PathLike[str], header: Mapping[str, str], table: In
         file.write(contents)
 
 
+def table_of(columns: Mapping[str, Integers]) -> Integers:
+    """Return columns of equal length by their names as (n, 18), in order of `FIELDS`, -1 for those that are not there.
+
+    >>> table_of({"job_number": np.array([7])}).tolist()[0][:3]
+    [7, -1, -1]
+    """
+    unknown = np.full_like(next(iter(columns.values())), -1)
+    return np.column_stack([columns.get(name, unknown) for name in FIELDS])
+
+
 def swf_bytes(header: Mapping[str, str], table: Integers, *, compressed: bool) -> bytes:
     """Return what `write_swf` writes."""
     if table.ndim != 2 or table.shape[1] != len(FIELDS):

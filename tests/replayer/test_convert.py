@@ -6,6 +6,7 @@ from dataclasses import fields
 from pathlib import Path
 
 import numpy as np
+import pandas as pd
 import pytest
 
 from shadowtime.replayer.swf import BUNDLED, read_swf
@@ -35,6 +36,20 @@ def test_what_is_asked_for_is_done(tmp_path: Path) -> None:
     assert list(prepare(read_swf(out))) == list(before)
 
 
+def test_every_field_of_the_log_is_kept(tmp_path: Path) -> None:
+    log = tmp_path / "log.swf"
+    log.write_bytes(b"; MaxProcs: 4\n1 0 7 5 2 3.0 99 2 5 98 1 2 3 4 5 6 -1 -1\n")
+    assert convert(log, tmp_path / "out.swf")[0] == 0
+    assert np.array_equal(read_swf(tmp_path / "out.swf").table, read_swf(log).table)
+
+
+def test_parquet_has_the_same_columns(tmp_path: Path) -> None:
+    assert convert(BUNDLED, tmp_path / "out.parquet", "--jobs", 50)[0] == 0
+    frame = pd.read_parquet(tmp_path / "out.parquet")
+    columns = prepare(read_swf(BUNDLED), limit=50).columns
+    assert {name: frame[name].tolist() for name in frame} == {name: found.tolist() for name, found in columns.items()}
+
+
 def test_csv_has_a_column_per_field(tmp_path: Path) -> None:
     assert convert(BUNDLED, tmp_path / "out.csv", "--jobs", 50)[0] == 0
     head, *rows = (tmp_path / "out.csv").read_text().splitlines()
@@ -48,7 +63,7 @@ def test_a_mistake_is_one_line_and_leaves_no_file(tmp_path: Path) -> None:
     log = tmp_path / "log.swf"
     log.write_bytes(b"; MaxProcs: 4\n1 0 0 5 1 -1 -1 1 5 -1 1 -1 -1 -1 -1 -1 -1 -1\n")
     for arguments, culprit in [
-        ((BUNDLED, tmp_path / "out.parquet"), "out.parquet: a log ends in .swf, .swf.gz, .csv"),
+        ((BUNDLED, tmp_path / "out.xls"), "out.xls: the name ends in none of .swf, .swf.gz, .csv, .parquet"),
         ((tmp_path / "no.swf", tmp_path / "out.swf"), "no.swf"),
         ((log, log), "log.swf is the log itself"),
         ((log, tmp_path / "none" / "out.swf"), "cannot be written"),
