@@ -15,6 +15,9 @@ INTERRUPTED = 128 + signal.SIGINT
 STREAM = {"aiohttp", "aiokafka", "faust", "prometheus_client", "pydantic_settings", "redis", "uvloop"}
 """Libraries that the extra `stream` brings."""
 
+EXTRAS = {"stream": STREAM, "campaign": {"dask", "distributed", "pyarrow"}}
+"""Which libraries each extra brings, of those that a command may ask for."""
+
 ROOM = 40_000
 """Words of the frame that all others stand on, 320 KB.
 
@@ -60,9 +63,10 @@ def lasting_imports() -> Iterator[None]:
 def _lacks(error: ModuleNotFoundError) -> NoReturn:
     """End with a line that names the extra which brings a library; raises the error if none does."""
     library = (error.name or "").partition(".")[0]
-    if library not in STREAM:
+    extra = next((name for name, libraries in EXTRAS.items() if library in libraries), None)
+    if extra is None:
         raise error
-    print(f"error: this takes {library}, which is not installed: pip install 'shadowtime[stream]'", file=sys.stderr)  # noqa: T201
+    print(f"error: this takes {library}, which is not installed: pip install 'shadowtime[{extra}]'", file=sys.stderr)  # noqa: T201
     sys.exit(2)
 
 

@@ -9,7 +9,7 @@ from shadowtime.replayer.campaign.logs import workload_of
 from shadowtime.replayer.campaign.perturbed import perturbed
 from shadowtime.replayer.comparison import Plan, Result, carry_out
 from shadowtime.replayer.comparison_json import wait_bound_rows
-from shadowtime.replayer.run_record import Jobs, RunRecord
+from shadowtime.replayer.run_record import JobTimes, RunRecord
 from shadowtime.shared.errors import ShadowtimeError
 
 Figures = dict[str, Any]
@@ -19,7 +19,7 @@ class Outcome(NamedTuple):
     """What came of a cell: its row, and when its jobs ran if that is kept."""
 
     row: Figures
-    jobs: Jobs | None
+    jobs: JobTimes | None
 
 
 def carry_out_cell(cell: Cell) -> Outcome:
@@ -73,8 +73,8 @@ def figures(result: Result) -> Iterator[tuple[str, float | int | None]]:
             parts[f"calibration.{name}"] = {key: value for key, value in table.items() if key != "bins"}
     rows = wait_bound_rows(result)
     for row in rows:
-        grouping = row["grouping"] if row["quantile"] == rows[0]["quantile"] else f"{row['grouping']} {row['quantile']:g}"
+        other = "" if row["quantile"] == rows[0]["quantile"] else f" {row['quantile']:g}"
         told = ("coverage", "over_rms", "ratio_to_plain", "predictions", "without", "windows", "windows_within")
-        parts[f"wait_bounds.{row['queue']}.{grouping}"] = {key: row[key] for key in told}
+        parts[f"wait_bounds.{row['queue']}.{row['grouping']}{other}"] = {key: row[key] for key in told}
     for part, found in parts.items():
         yield from ((f"{part}.{key}", value) for key, value in found.items())

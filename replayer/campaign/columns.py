@@ -22,7 +22,8 @@ FAMILIES = ("calibration.", "wait_bounds.", "slowdown.", "jobs_of_shape.", "guar
 
 def _known(key: str) -> str:
     if key not in KEYS and not key.startswith(FAMILIES):
-        raise ValueError(f"no figure of that name; there are {', '.join([*sorted(KEYS), *(f'{each}…' for each in FAMILIES)])}")
+        there = ", ".join([*sorted(KEYS), *(f"{each}…" for each in FAMILIES)])
+        raise ValueError(f"no figure of that name; there are {there}")
     return key
 
 

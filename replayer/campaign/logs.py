@@ -1,4 +1,4 @@
-"""The logs of a campaign: found by name in a folder, known by the digest of their bytes, never others in their place."""
+"""The logs of a campaign: found by name in a folder, known by the digest of their bytes."""
 
 from dataclasses import dataclass
 from functools import lru_cache
@@ -106,6 +106,4 @@ def workload_of(log: Log) -> Workload:
     path = Path(log.path)
     if (found := sha256_of(path)) != log.sha256:
         raise TraceError(f"{path}: another file than the campaign's: SHA-256 {found[:12]}…, not {log.sha256[:12]}…")
-    return prepare(
-        read_swf(path), log.processors, oversized=log.filter, requests=log.requests, limit=log.jobs
-    )
+    return prepare(read_swf(path), log.processors, oversized=log.filter, requests=log.requests, limit=log.jobs)

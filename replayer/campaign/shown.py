@@ -51,16 +51,16 @@ _SPECIAL = str.maketrans({each: f"\\{each}" for each in "&%$#_{}"} | {"~": r"\te
 
 def as_latex(campaign: Campaign, tables: Sequence[LogTable]) -> str:
     r"""Return the tables as LaTeX, for the package `booktabs`."""
-    lines = []
+    columns, lines = campaign.columns, []
     for each in tables:
-        head = ["", *(heading(column.heading, column.shown_unit) for column in campaign.columns)]
+        head = ["", *(heading(column.heading, column.shown_unit) for column in columns)]
         body = [
-            [row.label, *(figure.text(column.digits) for figure, column in zip(row.figures, campaign.columns, strict=True))]
+            [row.label, *(figure.text(column.digits) for figure, column in zip(row.figures, columns, strict=True))]
             for row in each.rows
         ]
         lines += [
             f"% {campaign.name}: {each.title}",
-            rf"\begin{{tabular}}{{l{'r' * len(campaign.columns)}}}",
+            rf"\begin{{tabular}}{{l{'r' * len(columns)}}}",
             r"\toprule",
             _line(head),
             r"\midrule",

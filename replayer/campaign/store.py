@@ -2,7 +2,7 @@
 
 from collections.abc import Mapping, Sequence
 from pathlib import Path
-from typing import Any, NamedTuple
+from typing import Any
 
 import numpy as np
 import pyarrow as pa
@@ -11,27 +11,11 @@ import pyarrow.parquet as pq
 from shadowtime.replayer.campaign.cell_run import Figures, Outcome
 from shadowtime.replayer.campaign.grid import Cell
 from shadowtime.replayer.output import result_file
-from shadowtime.shared.arrays import Integers
+from shadowtime.replayer.run_record import JobTimes
 from shadowtime.shared.errors import OutputError
 
 MEASURED = ("elapsed_seconds", "cpu_seconds")
 """Figures of a clock: each cell has its own, the table of all has none, so that it is the same whoever makes it."""
-
-
-class KeptJobs(NamedTuple):
-    """When the jobs of a cell ran, arrays of shape (n,) in order of job number; times in seconds."""
-
-    job_number: Integers
-    submit_time: Integers
-    start_time: Integers
-    end_time: Integers
-    own_run_time: Integers
-
-    @property
-    def wait(self) -> Integers:
-        """From submission to start."""
-        waits: Integers = self.start_time - self.submit_time
-        return waits
 
 
 class Store:
@@ -59,7 +43,7 @@ class Store:
     def keep(self, cell: Cell, outcome: Outcome) -> None:
         """Write what came of a cell; the row last, which says that the cell is done."""
         if outcome.jobs is not None:
-            self._write(self._jobs(cell), {name: getattr(outcome.jobs, name) for name in KeptJobs._fields})
+            self._write(self._jobs(cell), {name: getattr(outcome.jobs, name) for name in JobTimes.FIELDS})
         self._write(self._row(cell), {key: [value] for key, value in outcome.row.items()})
 
     def row(self, cell: Cell) -> Figures | None:
@@ -71,10 +55,10 @@ class Store:
         found: Figures = row
         return None if cell.keeps_jobs and not self._jobs(cell).is_file() else found
 
-    def jobs(self, cell: Cell) -> KeptJobs:
+    def jobs(self, cell: Cell) -> JobTimes:
         """Return when the jobs of a cell ran that keeps them."""
         table = pq.read_table(self._jobs(cell))
-        return KeptJobs(*(np.asarray(table[name], dtype=np.int64) for name in KeptJobs._fields))
+        return JobTimes(*(np.asarray(table[name], dtype=np.int64) for name in JobTimes.FIELDS))
 
     def write_table(self, cells: Sequence[Cell], rows: Sequence[Figures]) -> Path:
         """Write the rows of all cells in their order, each with its log, its row and its digest; return the file."""

@@ -83,9 +83,7 @@ def _rows(
             )
 
 
-def figure_of(
-    column: Column, draws: Sequence[Figures], star: str, by_label: Mapping[str, Sequence[Figures]]
-) -> Figure:
+def figure_of(column: Column, draws: Sequence[Figures], star: str, by_label: Mapping[str, Sequence[Figures]]) -> Figure:
     """Return the mean of a column over draws, with half of its 95 % interval where there are several.
 
     >>> figure_of(Column(key="mean_wait"), [{"mean_wait": 1.0}, {"mean_wait": 3.0}], "", {})
