@@ -11,6 +11,7 @@ from pydantic.fields import FieldInfo
 from shadowtime.__main__ import GROUPS
 from shadowtime.dashboards.command_line import app as dashboards
 from shadowtime.replayer import generate, template_search
+from shadowtime.replayer.campaign import command_line, reproduce
 from shadowtime.replayer.command_line import compare
 from shadowtime.services.catalogue import DEFAULTS, REGISTRIES
 from shadowtime.services.command_line import app as services
@@ -28,6 +29,8 @@ HEAD = "<!-- Written by docs/generate.py; what stands here is changed in the cod
 
 COMMAND_LINES = {
     "replay": application(compare),
+    "campaign": application(command_line.campaign),
+    "reproduce": application(reproduce.reproduce),
     "generate": application(generate.command),
     "search-templates": application(template_search.command),
     "serve": workers,
