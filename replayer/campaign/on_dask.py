@@ -1,7 +1,7 @@
 """Cells on Dask: workers of this machine, or those of a scheduler that runs somewhere."""
 
 import logging
-from collections.abc import Iterator, Sequence
+from collections.abc import Generator, Sequence
 from contextlib import ExitStack
 
 from distributed import Client, KilledWorker, LocalCluster, as_completed
@@ -13,7 +13,7 @@ from shadowtime.shared.errors import ReplayError, SettingsError, reason_of
 CONNECT_SECONDS = 10
 
 
-def on_dask(cells: Sequence[Cell], processes: int, address: str | None) -> Iterator[tuple[Cell, Outcome]]:
+def on_dask(cells: Sequence[Cell], processes: int, address: str | None) -> Generator[tuple[Cell, Outcome], None, None]:
     """Carry out cells, and yield each with what came of it as it is done.
 
     Parameters

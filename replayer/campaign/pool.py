@@ -3,9 +3,10 @@
 import multiprocessing
 import os
 import signal
-from collections.abc import Iterator, Sequence
+from collections.abc import Generator, Iterator, Sequence
 from concurrent.futures import FIRST_COMPLETED, Future, ProcessPoolExecutor, wait
 from concurrent.futures.process import BrokenProcessPool
+from contextlib import contextmanager
 from threading import Thread
 
 from shadowtime.replayer.campaign.cell_run import Outcome, carry_out_cell
@@ -13,7 +14,7 @@ from shadowtime.replayer.campaign.grid import Cell
 from shadowtime.shared.errors import ReplayError
 
 
-def on_cores(cells: Sequence[Cell], processes: int) -> Iterator[tuple[Cell, Outcome]]:
+def on_cores(cells: Sequence[Cell], processes: int) -> Generator[tuple[Cell, Outcome], None, None]:
     """Carry out cells, and yield each with what came of it as it is done.
 
     Each process is an executor of its own, so that of one that dies it is known at which cell.
@@ -33,7 +34,8 @@ def on_cores(cells: Sequence[Cell], processes: int) -> Iterator[tuple[Cell, Outc
 
     def give(executor: ProcessPoolExecutor) -> None:
         if (cell := next(waiting, None)) is not None:
-            busy[executor.submit(carry_out_cell, cell)] = executor, cell
+            with _naming(cell):
+                busy[executor.submit(carry_out_cell, cell)] = executor, cell
 
     try:
         for executor in executors:
@@ -41,10 +43,8 @@ def on_cores(cells: Sequence[Cell], processes: int) -> Iterator[tuple[Cell, Outc
         while busy:
             for future in wait(busy, return_when=FIRST_COMPLETED).done:
                 executor, cell = busy.pop(future)
-                try:
+                with _naming(cell):
                     outcome = future.result()
-                except BrokenProcessPool:
-                    raise ReplayError(f"{cell.name}: its process died: killed, or out of memory") from None
                 give(executor)
                 yield cell, outcome
     finally:
@@ -52,6 +52,15 @@ def on_cores(cells: Sequence[Cell], processes: int) -> Iterator[tuple[Cell, Outc
             process.kill()
         for executor in executors:
             executor.shutdown(cancel_futures=True)
+
+
+@contextmanager
+def _naming(cell: Cell) -> Iterator[None]:
+    """Let a process that died name its cell."""
+    try:
+        yield
+    except BrokenProcessPool:
+        raise ReplayError(f"{cell.name}: its process died: killed, or out of memory") from None
 
 
 def _begin() -> None:

@@ -1,7 +1,8 @@
 """A campaign, step by step: find its logs, carry out what is not done, write and tell what came of it."""
 
 import os
-from collections.abc import Callable, Iterator, Sequence
+from collections.abc import Callable, Generator, Sequence
+from contextlib import closing
 from dataclasses import dataclass
 from pathlib import Path
 
@@ -23,7 +24,7 @@ from shadowtime.shared.errors import SettingsError
 from shadowtime.shared.formatting import duration
 from shadowtime.shared.wording import quoted
 
-CarryOut = Callable[[Sequence[Cell]], Iterator[tuple[Cell, Outcome]]]
+CarryOut = Callable[[Sequence[Cell]], Generator[tuple[Cell, Outcome], None, None]]
 
 
 @dataclass(frozen=True)
@@ -55,9 +56,10 @@ def run_campaign(campaign: Campaign, how: How) -> None:
     left = [cell for cell in cells if cell not in rows]
     say(f"{campaign.name}: {len(cells):,} cells, {len(rows):,} of them done before; results in {store.folder}")
     if left:
-        for cell, outcome in with_progress(carry_out_all(left), len(left)):
-            store.keep(cell, outcome)
-            rows[cell] = outcome.row
+        with closing(carry_out_all(left)) as results:  # whatever goes wrong, no process is left at work
+            for cell, outcome in with_progress(results, len(left)):
+                store.keep(cell, outcome)
+                rows[cell] = outcome.row
     in_order: list[Figures] = [rows[cell] for cell in cells]
     table = store.write_table(cells, in_order)
     spent = sum(row[MEASURED[0]] for row in in_order)
