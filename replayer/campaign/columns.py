@@ -35,7 +35,7 @@ class Column(BaseModel):
 
     model_config = ConfigDict(frozen=True, extra="forbid")
 
-    key: Annotated[str, AfterValidator(_known), Field(pattern=r"\A[^*]*\*?[^*]*\Z")]
+    key: Annotated[str, AfterValidator(_known), Field(pattern=r"^[^*]*\*?[^*]*$")]
     name: str | None = None
     unit: Unit = ""
     digits: Annotated[int, Field(ge=0, le=6)] = 2

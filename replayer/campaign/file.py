@@ -42,7 +42,7 @@ def _named_by(field: str) -> BeforeValidator:
 
 
 class _Table(BaseModel):
-    model_config = ConfigDict(frozen=True, extra="forbid", strict=True)
+    model_config = ConfigDict(frozen=True, extra="forbid")
 
 
 class LogEntry(_Table):
@@ -73,18 +73,13 @@ class PolicyEntry(_Table):
         return self.label or self.spec
 
 
-Specs = tuple[str, ...]
-
-
 class Campaign(_Table):
     """A grid: every log under every policy, with every predictor, adjustment and bound, for every seed and copy.
 
     Copies are perturbed ones, beside the log itself. `paper` has figures to print beside ours: by log, row and column.
     """
 
-    model_config = ConfigDict(strict=False)  # TOML has arrays where there are tuples here
-
-    name: Annotated[str, Field(pattern=r"\A[A-Za-z0-9][A-Za-z0-9._-]*\Z", max_length=100)]
+    name: Annotated[str, Field(pattern=r"^[A-Za-z0-9][A-Za-z0-9._-]*$", max_length=100)]
     title: str
     logs: Annotated[tuple[Annotated[LogEntry, _named_by("log")], ...], Field(min_length=1)]
     policies: Annotated[tuple[Annotated[PolicyEntry, _named_by("spec")], ...], Field(min_length=1)] = (
