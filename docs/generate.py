@@ -13,6 +13,7 @@ from shadowtime import completion
 from shadowtime.__main__ import GROUPS
 from shadowtime.dashboards.command_line import app as dashboards
 from shadowtime.replayer import catalogue_table, convert, generate, template_search
+from shadowtime.replayer.campaign import command_line, reproduce
 from shadowtime.replayer.command_line import compare
 from shadowtime.services.catalogue import DEFAULTS, REGISTRIES
 from shadowtime.services.command_line import app as services
@@ -32,6 +33,8 @@ HEAD = "<!-- Written by docs/generate.py; what stands here is changed in the cod
 COMMAND_LINES = {
     "replay": application(compare),
     "convert": application(convert.convert),
+    "campaign": application(command_line.campaign),
+    "reproduce": application(reproduce.reproduce),
     "generate": application(generate.command),
     "list": application(catalogue_table.list_names),
     "doctor": application(doctor.doctor),

@@ -102,18 +102,24 @@ class RunRecord:
         return Jobs(self.plan, self._schedule.table())
 
 
-class Jobs:
-    """When the jobs of a run ran, as arrays of shape (n,) in order of job number; times in seconds."""
+class JobTimes:
+    """When jobs ran, as arrays of shape (n,) in order of job number; times in seconds."""
 
-    def __init__(self, plan: Plan, schedule: Integers) -> None:
-        self.job_number, self.submit_time, self.start_time, self.end_time, self.processors, _ = schedule.T
-        columns = plan.workload.columns
-        order = np.argsort(columns["job_number"])
-        rows = order[np.searchsorted(columns["job_number"], self.job_number, sorter=order)]
-        self.requested_time = columns["requested_time"][rows]
-        self.requested_processors = columns["processors"][rows]
-        run_time = columns["run_time"][rows]
-        self.own_run_time = np.minimum(run_time, self.requested_time) if plan.obeyed else run_time
+    FIELDS = ("job_number", "submit_time", "start_time", "end_time", "own_run_time")
+
+    def __init__(
+        self,
+        job_number: Integers,
+        submit_time: Integers,
+        start_time: Integers,
+        end_time: Integers,
+        own_run_time: Integers,
+    ) -> None:
+        self.job_number = job_number
+        self.submit_time = submit_time
+        self.start_time = start_time
+        self.end_time = end_time
+        self.own_run_time = own_run_time
         """On the processors that were requested; from start to end a job takes another time if it ran on others."""
 
     def __len__(self) -> int:
@@ -124,3 +130,18 @@ class Jobs:
         """From submission to start."""
         waits: Integers = self.start_time - self.submit_time
         return waits
+
+
+class Jobs(JobTimes):
+    """The jobs of a run that have ended, and what they asked for."""
+
+    def __init__(self, plan: Plan, schedule: Integers) -> None:
+        job_number, submit_time, start_time, end_time, self.processors, _ = schedule.T
+        columns = plan.workload.columns
+        order = np.argsort(columns["job_number"])
+        rows = order[np.searchsorted(columns["job_number"], job_number, sorter=order)]
+        self.requested_time = columns["requested_time"][rows]
+        self.requested_processors = columns["processors"][rows]
+        run_time = columns["run_time"][rows]
+        own_run_time = np.minimum(run_time, self.requested_time) if plan.obeyed else run_time
+        super().__init__(job_number, submit_time, start_time, end_time, own_run_time)

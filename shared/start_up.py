@@ -15,7 +15,7 @@ INTERRUPTED = 128 + signal.SIGINT
 STREAM = {"aiohttp", "aiokafka", "faust", "prometheus_client", "pydantic_settings", "redis", "uvloop"}
 """Libraries that the extra `stream` brings."""
 
-EXTRAS = {"stream": STREAM, "frames": {"pandas", "pyarrow"}}
+EXTRAS = {"stream": STREAM, "frames": {"pandas", "pyarrow"}, "campaign": {"dask", "distributed"}}
 """Which libraries each extra brings, of those that a command may ask for."""
 
 ROOM = 40_000

@@ -19,6 +19,7 @@ import pytest
 import typer
 
 from shadowtime.__main__ import GROUPS
+from shadowtime.replayer.campaign.logs import ARCHIVE
 from shadowtime.replayer.generate import generate
 from shadowtime.replayer.swf import write_swf
 from shadowtime.services.catalogue import configure
@@ -39,7 +40,7 @@ PAGES = {
 OLD_FORMS = r"-m (replayer|services|stack|dashboards)\b|\bservices (ask|live|metrics|rebuild|topics|watch)\b"
 TELLS_OF_OLD_FORMS = "docs/decisions/one-package.md"
 
-EMBEDDED = {"replay", "generate", "search-templates", "settings", "asyncapi"}
+EMBEDDED = {"replay", "campaign", "reproduce", "generate", "search-templates", "settings", "asyncapi"}
 """Sub-commands that run in one process, on small logs."""
 STREAMED = {"replay", "watch", "ask"}
 """Sub-commands that run against servers and workers."""
@@ -144,6 +145,11 @@ def logs(tmp_path_factory: pytest.TempPathFactory) -> Path:
         for word in words[2:]:
             if ".swf" in word and words[1] != "generate":
                 (folder / word.partition("@")[0]).write_bytes(written.read_bytes())
+    (folder / "traces").mkdir()
+    for each in ARCHIVE.values():
+        (folder / "traces" / f"{each.file}.swf.gz").write_bytes(written.read_bytes())
+    (campaign,) = re.findall(r"```toml\n(.*?)```", PAGES["docs/campaigns.md"], re.DOTALL)
+    (folder / "mine.toml").write_text(campaign)
     return folder
 
 
@@ -151,6 +157,8 @@ def shortened(words: tuple[str, ...]) -> list[str]:
     """Return a command that takes seconds: fewer jobs, whatever else."""
     few = {
         "replay": ["--jobs", "200"],
+        "campaign": ["--first", "30", "--jobs", "2"],
+        "reproduce": ["--first", "30", "--jobs", "2"],
         "generate": ["--jobs", "200"],
         "search-templates": ["--generations", "1", "--population", "4"],
     }

@@ -67,7 +67,7 @@ def test_nothing_but_the_package_lands_in_site_packages(wheel: Path) -> None:
 
 def test_the_wheel_has_every_file_of_the_folders_and_nothing_compiled(wheel: Path) -> None:
     listed = subprocess.run(
-        ["git", "ls-files", "services", "shared", "replayer", "dashboards", "stack"],
+        ["git", "ls-files", "services", "shared", "replayer", "dashboards", "stack", "campaigns"],
         cwd=ROOT,
         capture_output=True,
         text=True,

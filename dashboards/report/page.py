@@ -51,14 +51,19 @@ def page(
         f'<li><a href="#cluster-{place}">{escape(document["cluster"])}</a></li>'
         for place, document in enumerate(documents)
     )
+    contents = f'{links}<li><a href="#repeat">To repeat this</a></li>'
+    return whole(title, contents, f"{''.join(sections)}{_repeat(documents, arguments, per_document)}")
+
+
+def whole(title: str, contents: str, main: str) -> str:
+    """Return a page of this title as HTML, from the items of its list of contents and what stands in it."""
     return (
         '<!doctype html><html lang="en"><head><meta charset="utf-8">'
         "<meta http-equiv=\"Content-Security-Policy\" content=\"default-src 'none'; style-src 'unsafe-inline'\">"
         f"<title>Shadowtime: {escape(title.lower())}</title>"
         '<meta name="viewport" content="width=device-width, initial-scale=1">'
         f"<style>{STYLE}</style></head><body><header><p class=brand>Shadowtime</p><h1>{escape(title)}</h1></header>"
-        f'<nav aria-label="Contents"><ul>{links}<li><a href="#repeat">To repeat this</a></li></ul></nav>'
-        f"<main>{''.join(sections)}{_repeat(documents, arguments, per_document)}</main></body></html>\n"
+        f'<nav aria-label="Contents"><ul>{contents}</ul></nav><main>{main}</main></body></html>\n'
     )
 
 

@@ -8,7 +8,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from shadowtime.dashboards.report.block_bootstrap import Interval, mean_of_blocks
-from shadowtime.replayer.run_record import Jobs
+from shadowtime.replayer.run_record import JobTimes
 from shadowtime.shared.arrays import Floats, Integers
 from shadowtime.shared.slowdown import bounded_slowdown
 
@@ -22,7 +22,7 @@ CALENDAR_ENDS = 253_370_764_800
 SHAPES = ("short narrow", "short wide", "long narrow", "long wide")
 
 
-def slowdowns(jobs: Jobs) -> Floats:
+def slowdowns(jobs: JobTimes) -> Floats:
     """Return each job's bounded slowdown, over its own run time (docs/algorithms.md#bounded-slowdown)."""
     run_times = jobs.own_run_time
     waits = jobs.end_time - jobs.submit_time - run_times
@@ -39,7 +39,7 @@ class Paired(NamedTuple):
     later: float
 
 
-def paired(first: Jobs, other: Jobs, key: int) -> Paired:
+def paired(first: JobTimes, other: JobTimes, key: int) -> Paired:
     """Return the differences of the jobs of a run from the same jobs in the first one."""
     _, here, there = np.intersect1d(first.job_number, other.job_number, assume_unique=True, return_indices=True)
     submit_times = first.submit_time[here]

@@ -50,8 +50,8 @@ function _shtab_shadowtime_using
   test "$_shtab_shadowtime_cmdpath" = "$argv"
 end
 
-set -g _shtab_shadowtime_commands replay convert generate search-templates list serve 'serve runtime_distribution' 'serve walltime_adjustment' 'serve wait_bound' 'serve scheduler' 'serve scoreboard' 'serve metrics' live ask watch rebuild topics settings asyncapi stack 'stack up' 'stack down' 'stack status' 'stack install' dashboards 'dashboards generate' 'dashboards push' doctor completion
-set -g _shtab_shadowtime_opts_with_value --adjustment --allow --capacity --cluster --confidence --count --decisions --filter --folder --generations --host --job --jobs --json --kafka-port --kind --live-port --load --mode --moldable --output --policy --population --port --processors --quantile --queue --redis-port --report --requested-time --requests --restartable --run --runtime --schedule --seed --set --speed --speedup --token --transport --url --user --victoria-metrics --victoria-metrics-port --wait-bound --waits --web-port --workers -o
+set -g _shtab_shadowtime_commands replay campaign reproduce convert generate search-templates list serve 'serve runtime_distribution' 'serve walltime_adjustment' 'serve wait_bound' 'serve scheduler' 'serve scoreboard' 'serve metrics' live ask watch rebuild topics settings asyncapi stack 'stack up' 'stack down' 'stack status' 'stack install' dashboards 'dashboards generate' 'dashboards push' doctor completion
+set -g _shtab_shadowtime_opts_with_value --adjustment --allow --capacity --cluster --confidence --count --csv --decisions --filter --first --folder --generations --host --job --jobs --json --kafka-port --kind --latex --live-port --load --logs --mode --moldable --on --out --output --policy --population --port --processors --quantile --queue --redis-port --report --requested-time --requests --restartable --results --run --runtime --schedule --seed --set --speed --speedup --token --transport --url --user --victoria-metrics --victoria-metrics-port --wait-bound --waits --web-port --workers -o
 
 complete -c shadowtime -e
 complete -c shadowtime -f
@@ -78,11 +78,34 @@ complete -c shadowtime -n '_shtab_shadowtime_using replay' -l jobs -x -d 'Only t
 complete -c shadowtime -n '_shtab_shadowtime_using replay' -l processors -x -d 'Size of the machine; else the trace'"'"'s'
 complete -c shadowtime -n '_shtab_shadowtime_using replay' -l seed -x -d 'Seed of every draw of chance'
 complete -c shadowtime -n '_shtab_shadowtime_using replay' -l json -xka "(__fish_complete_path (commandline -ct))" -d 'Scores as JSON; - is standard output'
-complete -c shadowtime -n '_shtab_shadowtime_using replay' -l schedule -xka "(__fish_complete_path (commandline -ct))" -d 'When each job ran'
+complete -c shadowtime -n '_shtab_shadowtime_using replay' -l results -xka "(__fish_complete_path (commandline -ct))" -d 'Scores as a table, one row per policy and log'
+complete -c shadowtime -n '_shtab_shadowtime_using replay' -l schedule -xka "(__fish_complete_path (commandline -ct))" -d 'When each job ran; as FILE.swf or FILE.swf.gz a log that can be replayed'
 complete -c shadowtime -n '_shtab_shadowtime_using replay' -l decisions -xka "(__fish_complete_path (commandline -ct))" -d 'Every decision with its reason'
 complete -c shadowtime -n '_shtab_shadowtime_using replay' -l report -xka "(__fish_complete_path (commandline -ct))" -d 'The comparison as a page'
+complete -c shadowtime -n '_shtab_shadowtime_using replay' -l seconds -d 'Exact times in tables: seconds, not hours'
 complete -c shadowtime -n '_shtab_shadowtime_using replay' -l list -d 'Name every policy and predictor; of those named behind it, tell the keys'
 complete -c shadowtime -n '_shtab_shadowtime_using replay; and test $_shtab_shadowtime_npos -ge 0' -ka "(__fish_complete_path (commandline -ct))" -d traces
+complete -c shadowtime -n '_shtab_shadowtime_using; and test $_shtab_shadowtime_npos -eq 0' -a campaign -d 'carry out a grid of replays, on all cores or on Dask'
+complete -c shadowtime -n '_shtab_shadowtime_using campaign' -s h -l help -d 'show this help message and exit'
+complete -c shadowtime -n '_shtab_shadowtime_using campaign' -l logs -xka "(__fish_complete_path (commandline -ct))" -d 'Where logs are; the folder of FILE.toml where not said'
+complete -c shadowtime -n '_shtab_shadowtime_using campaign' -l out -xka "(__fish_complete_path (commandline -ct))" -d 'Folder of the results; NAME-results where none is named'
+complete -c shadowtime -n '_shtab_shadowtime_using campaign' -l jobs -x -d 'Processes; as many as cores where not said'
+complete -c shadowtime -n '_shtab_shadowtime_using campaign' -l on -x -d 'This machine'"'"'s cores; Dask'"'"'s workers here, or a scheduler'"'"'s'
+complete -c shadowtime -n '_shtab_shadowtime_using campaign' -l first -x -d 'Only the first N jobs of each log'
+complete -c shadowtime -n '_shtab_shadowtime_using campaign' -l report -xka "(__fish_complete_path (commandline -ct))" -d 'The tables as a page, with charts'
+complete -c shadowtime -n '_shtab_shadowtime_using campaign' -l csv -xka "(__fish_complete_path (commandline -ct))" -d 'The row of every cell'
+complete -c shadowtime -n '_shtab_shadowtime_using campaign' -l latex -xka "(__fish_complete_path (commandline -ct))" -d 'The tables as LaTeX'
+complete -c shadowtime -n '_shtab_shadowtime_using campaign; and test $_shtab_shadowtime_npos -ge 0' -ka "(__fish_complete_path (commandline -ct))" -d file
+complete -c shadowtime -n '_shtab_shadowtime_using; and test $_shtab_shadowtime_npos -eq 0' -a reproduce -d 'make a table of a paper again'
+complete -c shadowtime -n '_shtab_shadowtime_using reproduce' -s h -l help -d 'show this help message and exit'
+complete -c shadowtime -n '_shtab_shadowtime_using reproduce' -l logs -xka "(__fish_complete_path (commandline -ct))" -d 'Where the logs of archives are'
+complete -c shadowtime -n '_shtab_shadowtime_using reproduce' -l out -xka "(__fish_complete_path (commandline -ct))" -d 'Folder of the results; NAME-results where none is named'
+complete -c shadowtime -n '_shtab_shadowtime_using reproduce' -l jobs -x -d 'Processes; as many as cores where not said'
+complete -c shadowtime -n '_shtab_shadowtime_using reproduce' -l on -x -d 'This machine'"'"'s cores; Dask'"'"'s workers here, or a scheduler'"'"'s'
+complete -c shadowtime -n '_shtab_shadowtime_using reproduce' -l first -x -d 'Only the first N jobs of each log'
+complete -c shadowtime -n '_shtab_shadowtime_using reproduce' -l report -xka "(__fish_complete_path (commandline -ct))" -d 'The tables as a page, with charts'
+complete -c shadowtime -n '_shtab_shadowtime_using reproduce' -l csv -xka "(__fish_complete_path (commandline -ct))" -d 'The row of every cell'
+complete -c shadowtime -n '_shtab_shadowtime_using reproduce' -l latex -xka "(__fish_complete_path (commandline -ct))" -d 'The tables as LaTeX'
 complete -c shadowtime -n '_shtab_shadowtime_using; and test $_shtab_shadowtime_npos -eq 0' -a convert -d 'write the jobs of a log that a replay uses as a clean log'
 complete -c shadowtime -n '_shtab_shadowtime_using convert' -s h -l help -d 'show this help message and exit'
 complete -c shadowtime -n '_shtab_shadowtime_using convert' -l requests -xka "as-logged actual doubled" -d 'Rewrite requested times'

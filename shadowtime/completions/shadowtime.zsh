@@ -12,6 +12,7 @@ _shtab_shadowtime_commands() {
   local _commands=(
     ask:'bound the wait of a job that one might submit now'
     asyncapi:'print the topics as an AsyncAPI document'
+    campaign:'carry out a grid of replays, on all cores or on Dask'
     completion:'print what bash, zsh or fish need to complete commands'
     convert:'write the jobs of a log that a replay uses as a clean log'
     dashboards:'generate dashboards and push them into a Grafana'
@@ -21,6 +22,7 @@ _shtab_shadowtime_commands() {
     live:'serve the live page'
     rebuild:'make the state of a stage anew from its topic'
     replay:'replay logs under policies and compare them'
+    reproduce:'make a table of a paper again'
     search-templates:'find templates of similar jobs for a log'
     serve:'run a worker: a stage, or the writer of metrics'
     settings:'print every setting with its flag and value'
@@ -94,6 +96,22 @@ _shtab_shadowtime_asyncapi_options=(
 
 # guard to ensure default positional specs are added only once per session
 _shtab_shadowtime_asyncapi_defaults_added=0
+
+_shtab_shadowtime_campaign_options=(
+  "(- : *)"{-h,--help}"[show this help message and exit]"
+  "--logs[Where logs are\; the folder of FILE.toml where not said]:logs:_files"
+  "--out[Folder of the results\; NAME-results where none is named]:out:_files"
+  "--jobs[Processes\; as many as cores where not said]:jobs:"
+  "--on[This machine\'s cores\; Dask\'s workers here, or a scheduler\'s]:on:"
+  "--first[Only the first N jobs of each log]:first:"
+  "--report[The tables as a page, with charts]:report:_files"
+  "--csv[The row of every cell]:csv:_files"
+  "--latex[The tables as LaTeX]:latex:_files"
+  "(*)::file:_files"
+)
+
+# guard to ensure default positional specs are added only once per session
+_shtab_shadowtime_campaign_defaults_added=0
 
 _shtab_shadowtime_completion_options=(
   "(- : *)"{-h,--help}"[show this help message and exit]"
@@ -209,15 +227,33 @@ _shtab_shadowtime_replay_options=(
   "--processors[Size of the machine\; else the trace\'s]:processors:"
   "--seed[Seed of every draw of chance]:seed:"
   "--json[Scores as JSON\; - is standard output]:json:_files"
-  "--schedule[When each job ran]:schedule:_files"
+  "--results[Scores as a table, one row per policy and log]:results:_files"
+  "--schedule[When each job ran\; as FILE.swf or FILE.swf.gz a log that can be replayed]:schedule:_files"
   "--decisions[Every decision with its reason]:decisions:_files"
   "--report[The comparison as a page]:report:_files"
+  "--seconds[Exact times in tables\: seconds, not hours]"
   "--list[Name every policy and predictor\; of those named behind it, tell the keys]"
   "(*)::traces:_files"
 )
 
 # guard to ensure default positional specs are added only once per session
 _shtab_shadowtime_replay_defaults_added=0
+
+_shtab_shadowtime_reproduce_options=(
+  "(- : *)"{-h,--help}"[show this help message and exit]"
+  "--logs[Where the logs of archives are]:logs:_files"
+  "--out[Folder of the results\; NAME-results where none is named]:out:_files"
+  "--jobs[Processes\; as many as cores where not said]:jobs:"
+  "--on[This machine\'s cores\; Dask\'s workers here, or a scheduler\'s]:on:"
+  "--first[Only the first N jobs of each log]:first:"
+  "--report[The tables as a page, with charts]:report:_files"
+  "--csv[The row of every cell]:csv:_files"
+  "--latex[The tables as LaTeX]:latex:_files"
+  "(*)::name:"
+)
+
+# guard to ensure default positional specs are added only once per session
+_shtab_shadowtime_reproduce_defaults_added=0
 
 _shtab_shadowtime_search_templates_options=(
   "(- : *)"{-h,--help}"[show this help message and exit]"
@@ -380,6 +416,7 @@ _shtab_shadowtime() {
       case $line[1] in
         ask) _arguments -C -s $_shtab_shadowtime_ask_options ;;
         asyncapi) _arguments -C -s $_shtab_shadowtime_asyncapi_options ;;
+        campaign) _arguments -C -s $_shtab_shadowtime_campaign_options ;;
         completion) _arguments -C -s $_shtab_shadowtime_completion_options ;;
         convert) _arguments -C -s $_shtab_shadowtime_convert_options ;;
         dashboards) _shtab_shadowtime_dashboards ;;
@@ -389,6 +426,7 @@ _shtab_shadowtime() {
         live) _arguments -C -s $_shtab_shadowtime_live_options ;;
         rebuild) _arguments -C -s $_shtab_shadowtime_rebuild_options ;;
         replay) _arguments -C -s $_shtab_shadowtime_replay_options ;;
+        reproduce) _arguments -C -s $_shtab_shadowtime_reproduce_options ;;
         search-templates) _arguments -C -s $_shtab_shadowtime_search_templates_options ;;
         serve) _shtab_shadowtime_serve ;;
         settings) _arguments -C -s $_shtab_shadowtime_settings_options ;;

@@ -1,0 +1,77 @@
+"""What the tables of a campaign show: figures of its cells, each with a unit."""
+
+import re
+from typing import Annotated, Literal
+
+from pydantic import AfterValidator, BaseModel, ConfigDict, Field
+
+from shadowtime.shared.scores import AdjustmentScores, PolicyScores, RunTimeScores, WaitForecastScores
+
+Unit = Literal["s", "min", "h", "days", "%", ""]
+FACTORS: dict[Unit, float] = {"s": 1, "min": 1 / 60, "h": 1 / 3600, "days": 1 / 86_400, "%": 100, "": 1}
+
+KEYS = {
+    *PolicyScores.model_fields,
+    *(f"run_time.{name}" for name in {*RunTimeScores.model_fields, "error_share"} - {"pit"}),
+    *(f"adjustment.{name}" for name in AdjustmentScores.model_fields),
+    *(f"wait_forecast.{name}" for name in WaitForecastScores.model_fields),
+}
+FAMILIES = ("calibration.", "wait_bounds.", "slowdown.", "jobs_of_shape.", "guaranteed_to_actual.")
+"""What keys begin with whose end depends on the log or the policy."""
+
+
+def _known(key: str) -> str:
+    if key not in KEYS and not key.startswith(FAMILIES):
+        there = ", ".join([*sorted(KEYS), *(f"{each}…" for each in FAMILIES)])
+        raise ValueError(f"no figure of that name; there are {there}")
+    return key
+
+
+class Column(BaseModel):
+    """A column: a figure of the scores, in a unit; `of` names the row of which it is the share.
+
+    One `*` in the key stands for anything: each of what it stands for has a row of its own.
+    """
+
+    model_config = ConfigDict(frozen=True, extra="forbid")
+
+    key: Annotated[str, AfterValidator(_known), Field(pattern=r"^[^*]*\*?[^*]*$")]
+    name: str | None = None
+    unit: Unit = ""
+    digits: Annotated[int, Field(ge=0, le=6)] = 2
+    of: str | None = None
+
+    @property
+    def heading(self) -> str:
+        """What it is called."""
+        return self.name or self.key.replace("_", " ").replace(".", ", ")
+
+    @property
+    def factor(self) -> float:
+        """What a figure of the scores is to be multiplied by."""
+        return 100 if self.of is not None else FACTORS[self.unit]
+
+    @property
+    def shown_unit(self) -> str:
+        """What stands behind its name, or nothing."""
+        return f"% of {self.of}" if self.of is not None else self.unit
+
+    def matches(self, key: str) -> str | None:
+        """Return what the `*` stands for in the key of a figure; None if it is no figure of this column.
+
+        >>> column = Column(key="wait_bounds.*.plain.coverage")
+        >>> column.matches("wait_bounds.all.plain.coverage"), column.matches("mean_wait")
+        ('all', None)
+        >>> Column(key="mean_wait").matches("mean_wait")
+        ''
+        """
+        before, star, after = self.key.partition("*")
+        found = re.fullmatch(f"{re.escape(before)}{'(.+)' if star else '()'}{re.escape(after)}", key)
+        return None if found is None else found[1]
+
+
+DEFAULT_COLUMNS = (
+    Column(key="mean_wait", name="mean wait", unit="min", digits=1),
+    Column(key="mean_bounded_slowdown", name="slowdown"),
+    Column(key="max_wait", name="longest wait", unit="h", digits=1),
+)

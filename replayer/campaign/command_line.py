@@ -1,0 +1,52 @@
+"""Carry out a campaign: `shadowtime campaign FILE.toml`."""
+
+from pathlib import Path
+from typing import Annotated
+
+import typer
+
+from shadowtime.shared.command_line import application, run_app
+from shadowtime.shared.start_up import lasting_imports
+
+INTERRUPTED = "interrupted; what is done is kept, and the same command goes on"
+
+Out = Annotated[
+    Path | None, typer.Option(metavar="FOLDER", help="Folder of the results; NAME-results where none is named.")
+]
+Jobs = Annotated[int | None, typer.Option(metavar="N", min=1, help="Processes; as many as cores where not said.")]
+On = Annotated[
+    str,
+    typer.Option(
+        metavar="cores|dask|dask=ADDRESS", help="This machine's cores; Dask's workers here, or a scheduler's."
+    ),
+]
+First = Annotated[int | None, typer.Option(metavar="N", min=1, help="Only the first N jobs of each log.")]
+Report = Annotated[Path | None, typer.Option(metavar="FILE.html", help="The tables as a page, with charts.")]
+Csv = Annotated[Path | None, typer.Option(metavar="FILE.csv", help="The row of every cell.")]
+Latex = Annotated[Path | None, typer.Option(metavar="FILE.tex", help="The tables as LaTeX.")]
+
+
+def campaign(
+    file: Annotated[Path, typer.Argument(metavar="FILE.toml", help="Logs, policies, settings, seeds, columns.")],
+    logs: Annotated[
+        Path | None, typer.Option(metavar="FOLDER", help="Where logs are; the folder of FILE.toml where not said.")
+    ] = None,
+    out: Out = None,
+    jobs: Jobs = None,
+    on: On = "cores",
+    first: First = None,
+    report: Report = None,
+    csv: Csv = None,
+    latex: Latex = None,
+) -> None:
+    """Replay every log under every policy and setting, for every seed; what was done before is not done again."""
+    with lasting_imports():
+        from shadowtime.replayer.campaign.file import read_campaign
+        from shadowtime.replayer.campaign.run import How, run_campaign
+    how = How(logs=logs or file.parent, out=out, jobs=jobs, on=on, first=first, report=report, csv=csv, latex=latex)
+    run_campaign(read_campaign(file), how)
+
+
+def main() -> None:
+    """Run the command line."""
+    run_app(application(campaign), INTERRUPTED)

@@ -1,0 +1,150 @@
+"""A campaign as a file: what its grid is made of, and what its tables show."""
+
+import tomllib
+from collections.abc import Callable, Mapping
+from pathlib import Path
+from typing import Annotated, Any
+
+from pydantic import AfterValidator, BaseModel, BeforeValidator, ConfigDict, Field, ValidationError, model_validator
+
+from shadowtime.replayer.arguments import parse_speedup
+from shadowtime.replayer.campaign.columns import DEFAULT_COLUMNS, Column
+from shadowtime.replayer.options import Oversized, Requests
+from shadowtime.replayer.sources import SOURCES
+from shadowtime.services.catalogue import canonical, configure
+from shadowtime.shared.errors import SettingsError, ShadowtimeError
+from shadowtime.shared.message import MAX_INTEGER
+from shadowtime.shared.wording import quoted
+
+
+def _checked(check: Callable[[str], object]) -> AfterValidator:
+    """Return what tells pydantic that a text is none that `check` takes."""
+
+    def checked(text: str) -> str:
+        try:
+            check(text)
+        except ShadowtimeError as error:
+            raise ValueError(str(error)) from None
+        return text
+
+    return AfterValidator(checked)
+
+
+def _known_mode(text: str) -> str:
+    if text not in SOURCES:
+        raise ValueError(f"known: {', '.join(SOURCES)}")
+    return text
+
+
+def _named_by(field: str) -> BeforeValidator:
+    """Return what takes a text alone for the table that has it under this name."""
+    return BeforeValidator(lambda given: {field: given} if isinstance(given, str) else given)
+
+
+class _Table(BaseModel):
+    model_config = ConfigDict(frozen=True, extra="forbid")
+
+
+class LogEntry(_Table):
+    """A log of the grid: its name in the archive, or its file; what is not said is as the campaign says."""
+
+    log: str
+    label: str | None = None
+    jobs: Annotated[int, Field(ge=1)] | None = None
+    filter: Oversized | None = None
+    requests: Requests | None = None
+
+    @property
+    def called(self) -> str:
+        """What its table is called."""
+        return self.label or (self.log if self.requests is None else f"{self.log}, requests {self.requests}")
+
+
+class PolicyEntry(_Table):
+    """A policy of the grid; `seeds` are those of a policy that draws nothing, where others draw."""
+
+    spec: Annotated[str, _checked(configure)]
+    label: str | None = None
+    seeds: tuple[Annotated[int, Field(ge=0, le=MAX_INTEGER)], ...] | None = None
+
+    @property
+    def called(self) -> str:
+        """What its row is called."""
+        return self.label or self.spec
+
+
+class Campaign(_Table):
+    """A grid: every log under every policy, with every predictor, adjustment and bound, for every seed and copy.
+
+    Copies are perturbed ones, beside the log itself. `paper` has figures to print beside ours: by log, row and column.
+    """
+
+    name: Annotated[str, Field(pattern=r"^[A-Za-z0-9][A-Za-z0-9._-]*$", max_length=100)]
+    title: str
+    logs: Annotated[tuple[Annotated[LogEntry, _named_by("log")], ...], Field(min_length=1)]
+    policies: Annotated[tuple[Annotated[PolicyEntry, _named_by("spec")], ...], Field(min_length=1)] = (
+        PolicyEntry(spec="easy"),
+    )
+    runtime: tuple[Annotated[str, _checked(lambda text: canonical("runtime", text))], ...] = ()
+    adjustment: tuple[Annotated[str, _checked(lambda text: canonical("adjustment", text))], ...] = ()
+    wait_bound: tuple[Annotated[str, _checked(lambda text: canonical("wait-bound", text))], ...] = ()
+    mode: Annotated[str, AfterValidator(_known_mode)] = "closed"
+    seeds: Annotated[tuple[Annotated[int, Field(ge=0, le=MAX_INTEGER)], ...], Field(min_length=1)] = (0,)
+    copies: Annotated[int, Field(ge=0, le=1_000)] = 0
+    jobs: Annotated[int, Field(ge=1)] | None = None
+    filter: Oversized = "drop"
+    requests: Requests = "as-logged"
+    restartable: bool = True
+    moldable: bool = True
+    speedup: Annotated[str, _checked(parse_speedup)] = "constant"
+    keep_jobs: bool = False
+    columns: Annotated[tuple[Annotated[Column, _named_by("key")], ...], Field(min_length=1)] = DEFAULT_COLUMNS
+    paper: Mapping[str, Mapping[str, Mapping[str, float]]] = {}
+
+    @model_validator(mode="after")
+    def _names_what_there_is(self) -> "Campaign":
+        for what, names in (
+            ("logs", [each.called for each in self.logs]),
+            ("policies", [each.called for each in self.policies]),
+            ("columns", [each.heading for each in self.columns]),
+        ):
+            if twice := {name for name in names if names.count(name) > 1}:
+                raise ValueError(f"{what}: {quoted(min(twice))} is there twice; give each a name of its own")
+        known = {each.called for each in self.logs}
+        if strange := self.paper.keys() - known:
+            raise ValueError(f"paper.{min(strange)}: no log of that name; there are {', '.join(sorted(known))}")
+        headings = {each.heading for each in self.columns}
+        for log, rows in self.paper.items():
+            for row, figures in rows.items():
+                if strange := figures.keys() - headings:
+                    raise ValueError(f"paper.{log}.{row}.{min(strange)}: no column of that name")
+        return self
+
+
+def read_campaign(path: Path) -> Campaign:
+    """Return the campaign that a file describes.
+
+    Raises
+    ------
+    SettingsError
+        If it cannot be read or is none; names the file, the key and the value.
+    """
+    try:
+        document = tomllib.loads(path.read_text(encoding="utf-8"))
+    except OSError as error:
+        raise SettingsError(f"{path}: cannot be read: {error.strerror}") from None
+    except (tomllib.TOMLDecodeError, UnicodeDecodeError) as error:
+        raise SettingsError(f"{path}: {error}") from None
+    try:
+        return Campaign.model_validate(document)
+    except ValidationError as error:
+        raise SettingsError(f"{path}: {_first_of(error)}") from None
+
+
+def _first_of(error: ValidationError) -> str:
+    first: Any = error.errors(include_url=False, include_context=False)[0]
+    place, message = ".".join(map(str, first["loc"])), first["msg"].removeprefix("Value error, ")
+    if not place:
+        return str(message)
+    given = "" if first["type"] == "missing" else f", not {quoted(str(first['input']))}"
+    return f"{place}: {message}{given}"

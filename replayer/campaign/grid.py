@@ -1,0 +1,95 @@
+"""The cells of a campaign: each is one replay, named by the digest of everything that its result depends on."""
+
+from collections.abc import Iterator, Sequence
+from dataclasses import dataclass
+from functools import cached_property
+from hashlib import sha256
+from itertools import product
+
+import orjson
+
+from shadowtime import __version__
+from shadowtime.replayer.arguments import parse_speedup, require_different
+from shadowtime.replayer.campaign.file import Campaign, PolicyEntry
+from shadowtime.replayer.campaign.logs import Log
+from shadowtime.replayer.source import JobTraits
+from shadowtime.replayer.sources import SOURCES
+from shadowtime.services.catalogue import DEFAULTS, Configuration, canonical, configure
+
+
+@dataclass(frozen=True)
+class Cell:
+    """One replay of the grid; its `label` is the row that it belongs to, and nothing depends on it."""
+
+    label: str
+    log: Log
+    configuration: Configuration
+    wait_bound: str
+    mode: str
+    traits: JobTraits
+    seed: int
+    copy: int
+    keeps_jobs: bool = False
+
+    @property
+    def name(self) -> str:
+        """What messages call it."""
+        draw = f", copy {self.copy}" if self.copy else ""
+        return f"{self.log.label}, {self.label}, seed {self.seed}{draw}"
+
+    @cached_property
+    def digest(self) -> str:
+        """The SHA-256 of everything that its result depends on."""
+        log, traits = self.log, self.traits
+        settings = {
+            "version": __version__,
+            "log": log.sha256,
+            "cluster": log.cluster,
+            "processors": log.processors,
+            "filter": log.filter,
+            "requests": log.requests,
+            "jobs": log.jobs,
+            "copy": self.copy,
+            **self.configuration._asdict(),
+            "wait_bound": self.wait_bound,
+            "mode": self.mode,
+            "restartable": traits.restartable,
+            "moldable": traits.moldable,
+            "speedup": None if traits.speedup is None else traits.speedup.model_dump(),
+            "seed": self.seed,
+        }
+        return sha256(orjson.dumps(settings, option=orjson.OPT_SORT_KEYS)).hexdigest()
+
+
+def grid_of(campaign: Campaign, logs: Sequence[Log]) -> list[Cell]:
+    """Return the cells of a campaign in the order of its tables: by log, row, seed and copy.
+
+    Raises
+    ------
+    SettingsError
+        If two of them are the same.
+    """
+    traits = JobTraits(campaign.restartable, campaign.moldable, parse_speedup(campaign.speedup))
+    cells = [
+        Cell(label, log, configuration, wait_bound, campaign.mode, traits, seed, copy, campaign.keep_jobs and first)
+        for log in logs
+        for label, entry, configuration, wait_bound in _rows(campaign)
+        for copy in range(campaign.copies + 1)
+        for seed in (entry.seeds or campaign.seeds)
+        for first in [copy == 0 and seed == (entry.seeds or campaign.seeds)[0]]
+    ]
+    require_different("cell", ((each.name, each.digest) for each in cells))
+    return cells
+
+
+def _rows(campaign: Campaign) -> Iterator[tuple[str, PolicyEntry, Configuration, str]]:
+    """Yield label, policy, configuration and bound of each row of a table; labels name only what differs."""
+    bounds = campaign.wait_bound or (DEFAULTS["wait-bound"] if SOURCES[campaign.mode].obeys else "all",)
+    runtimes, adjustments = campaign.runtime or (DEFAULTS["runtime"],), campaign.adjustment or (DEFAULTS["adjustment"],)
+    settings = (runtimes, adjustments, bounds)
+    for entry, *chosen in product(campaign.policies, *settings):
+        told = [each for each, several in zip(chosen, settings, strict=True) if len(several) > 1]
+        if len(campaign.policies) > 1 or not told:
+            told.insert(0, entry.called)
+        runtime, adjustment, bound = chosen
+        yield ", ".join(told), entry, configure(entry.spec, runtime, adjustment), canonical("wait-bound", bound)

@@ -1,0 +1,109 @@
+"""The logs of a campaign: found by name in a folder, known by the digest of their bytes."""
+
+from dataclasses import dataclass
+from functools import lru_cache
+from hashlib import file_digest
+from pathlib import Path
+from typing import NamedTuple
+
+from shadowtime.replayer.arguments import split_size
+from shadowtime.replayer.campaign.file import Campaign, LogEntry
+from shadowtime.replayer.options import Oversized, Requests
+from shadowtime.replayer.swf import read_swf
+from shadowtime.replayer.workload import Workload, prepare
+from shadowtime.shared.errors import TraceError
+
+
+class Archived(NamedTuple):
+    """A log of an archive: its file without `.swf` and `.gz`, and the page that has it."""
+
+    file: str
+    page: str
+
+
+_WORKLOADS = "https://www.cs.huji.ac.il/labs/parallel/workload"
+ARCHIVE = {
+    "ANL-Intrepid": Archived("ANL-Intrepid-2009-1", f"{_WORKLOADS}/l_anl_int/"),
+    "CTC": Archived("CTC-SP2-1996-3.1-cln", f"{_WORKLOADS}/l_ctc_sp2/"),
+    "HPC2N": Archived("HPC2N-2002-2.2-cln", f"{_WORKLOADS}/l_hpc2n/"),
+    "KTH": Archived("KTH-SP2-1996-2", f"{_WORKLOADS}/l_kth_sp2/"),
+    "SDSC-SP2": Archived("SDSC-SP2-1998-4.2-cln", f"{_WORKLOADS}/l_sdsc_sp2/"),
+    "SDSC-Blue": Archived("SDSC-BLUE-2000-4.2-cln", f"{_WORKLOADS}/l_sdsc_blue/"),
+}
+"""Logs of the Parallel Workloads Archive, by the names that campaigns call them."""
+
+
+@dataclass(frozen=True)
+class Log:
+    """A log that was found, and what is made of it; `cluster` is what draws of chance depend on."""
+
+    label: str
+    cluster: str
+    path: str
+    sha256: str
+    processors: int | None
+    filter: Oversized
+    requests: Requests
+    jobs: int | None
+
+
+def find_logs(campaign: Campaign, folder: Path, first: int | None = None) -> list[Log]:
+    """Return every log of a campaign; `first` takes the place of the jobs that it names.
+
+    Raises
+    ------
+    TraceError
+        If one is missing: says where it was looked for, and where it can be had.
+    """
+    return [_find(entry, campaign, folder, first) for entry in campaign.logs]
+
+
+def _find(entry: LogEntry, campaign: Campaign, folder: Path, first: int | None) -> Log:
+    name, processors = split_size(entry.log)
+    path = _path_of(name, folder)
+    return Log(
+        entry.called,
+        entry.log if name in ARCHIVE else Path(entry.log).name.replace(".gz", "").replace(".swf", ""),
+        str(path),
+        sha256_of(path),
+        processors,
+        entry.filter or campaign.filter,
+        entry.requests or campaign.requests,
+        first or entry.jobs or campaign.jobs,
+    )
+
+
+def _path_of(name: str, folder: Path) -> Path:
+    archived = ARCHIVE.get(name)
+    names = [name] if archived is None else [f"{archived.file}.swf.gz", f"{archived.file}.swf"]
+    for each in names:
+        if (path := (folder / each).absolute()).is_file():
+            return path
+    if archived is None:
+        known = f"neither a file in {folder} nor one of {', '.join(ARCHIVE)}"
+        raise TraceError(f"log {name} is missing: {known}; the Parallel Workloads Archive has logs: {_WORKLOADS}/")
+    raise TraceError(f"log {name} is missing: there is no {names[0]} in {folder}; it can be had at {archived.page}")
+
+
+def sha256_of(path: Path) -> str:
+    """Return the digest of a file's bytes."""
+    try:
+        with path.open("rb") as file:
+            return file_digest(file, "sha256").hexdigest()
+    except OSError as error:
+        raise TraceError(f"{path}: cannot be read: {error.strerror}") from None
+
+
+@lru_cache(maxsize=2)
+def workload_of(log: Log) -> Workload:
+    """Return what is replayed of a log, which has to be the one that was found: on a cluster each node has its own.
+
+    Raises
+    ------
+    TraceError
+        If it cannot be read, or is another.
+    """
+    path = Path(log.path)
+    if (found := sha256_of(path)) != log.sha256:
+        raise TraceError(f"{path}: another file than the campaign's: SHA-256 {found[:12]}…, not {log.sha256[:12]}…")
+    return prepare(read_swf(path), log.processors, oversized=log.filter, requests=log.requests, limit=log.jobs)

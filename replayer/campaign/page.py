@@ -1,0 +1,112 @@
+"""The page of a campaign: its tables, the frontier of each log, and each job against itself where jobs are kept."""
+
+import json
+from collections.abc import Mapping, Sequence
+from typing import Any
+
+from shadowtime import __version__
+from shadowtime.dashboards.report import figures, tables
+from shadowtime.dashboards.report.block_bootstrap import block_length
+from shadowtime.dashboards.report.charts import cell as shown
+from shadowtime.dashboards.report.charts import table
+from shadowtime.dashboards.report.markup import escape
+from shadowtime.dashboards.report.page import whole
+from shadowtime.dashboards.report.statistics import DAY, paired
+from shadowtime.replayer.campaign.cell_run import Figures
+from shadowtime.replayer.campaign.columns import Column
+from shadowtime.replayer.campaign.file import Campaign
+from shadowtime.replayer.campaign.grid import Cell
+from shadowtime.replayer.campaign.shown import heading, notes_of
+from shadowtime.replayer.campaign.store import Store
+from shadowtime.replayer.campaign.tables import LogTable, figure_of
+from shadowtime.replayer.sources import SOURCES
+from shadowtime.shared.chance import key_of
+
+FRONTIER = ("max_wait", "mean_bounded_slowdown")
+
+
+def page(
+    campaign: Campaign, cells: Sequence[Cell], rows: Sequence[Figures], of_logs: Sequence[LogTable], store: Store
+) -> str:
+    """Return the page as HTML."""
+    by_log: dict[str, list[tuple[Cell, Figures]]] = {}
+    for cell, row in zip(cells, rows, strict=True):
+        by_log.setdefault(cell.log.label, []).append((cell, row))
+    sections = [
+        _section(campaign, place, found, each, store)
+        for place, (found, each) in enumerate(zip(by_log.values(), of_logs, strict=True))
+    ]
+    links = "".join(f'<li><a href="#log-{place}">{escape(log)}</a></li>' for place, log in enumerate(by_log))
+    notes = "".join(f"<p class=note>{escape(note)}</p>" for note in notes_of(campaign))
+    contents = f'{links}<li><a href="#repeat">To repeat this</a></li>'
+    return whole(campaign.title, contents, f"{notes}{''.join(sections)}{_repeat(campaign, cells, rows)}")
+
+
+def _section(
+    campaign: Campaign, place: int, found: Sequence[tuple[Cell, Figures]], of_log: LogTable, store: Store
+) -> str:
+    columns = campaign.columns
+    body = [
+        [
+            escape(row.label),
+            *(
+                shown(figure.mean, figure.text(column.digits))
+                for figure, column in zip(row.figures, columns, strict=True)
+            ),
+        ]
+        for row in of_log.rows
+    ]
+    head = ["", *(heading(column.heading, column.shown_unit) for column in columns)]
+    parts = [
+        f'<section aria-labelledby="log-{place}"><h2 id="log-{place}">{escape(of_log.title)}</h2>',
+        table(head, body, of_log.title),
+        _differences(found, store) if campaign.keep_jobs else "",
+        _frontier(found) if SOURCES[campaign.mode].obeys else "",
+    ]
+    return "".join([*parts, "</section>"])
+
+
+def _frontier(found: Sequence[tuple[Cell, Figures]]) -> str:
+    """Return mean slowdown against longest wait of each row, both means over draws; nothing for a single row."""
+    by_label: dict[str, list[Figures]] = {}
+    for cell, row in found:
+        by_label.setdefault(cell.label, []).append(row)
+    points: list[Mapping[str, Any]] = []
+    for label, draws in by_label.items():
+        means = {key: figure_of(Column(key=key), draws, "", {}).mean for key in FRONTIER}
+        if all(means.values()):
+            points.append({"policy": label} | means)
+    if len(points) < 2:
+        return ""
+    return f'<h3>Slowdown against longest wait</h3><div class="figures">{figures.frontier(points)}</div>'
+
+
+def _differences(found: Sequence[tuple[Cell, Figures]], store: Store) -> str:
+    """Return how the jobs of the log itself fared in each row against the first one."""
+    first, *others = [cell for cell, _ in found if cell.keeps_jobs]
+    if not others:
+        return ""
+    jobs, key = store.jobs(first), key_of(first.seed, first.log.cluster)
+    pairs = [(f"{each.label} against {first.label}", paired(jobs, store.jobs(each), key)) for each in others]
+    return f"<h3>Each job against itself</h3>{tables.differences(pairs, block_length(jobs.submit_time) / DAY)}"
+
+
+def _repeat(campaign: Campaign, cells: Sequence[Cell], rows: Sequence[Figures]) -> str:
+    digests = [
+        [escape(cell.name), f"<code>{row['decisions_sha256']}</code>"] for cell, row in zip(cells, rows, strict=True)
+    ]
+    logs = {cell.log.label: cell.log.sha256 for cell in cells}
+    read = [[escape(label), f"<code>{sha256}</code>"] for label, sha256 in logs.items()]
+    settings = json.dumps(campaign.model_dump(exclude_defaults=True), indent=2)
+    return (
+        '<section aria-labelledby="repeat"><h2 id="repeat">To repeat this</h2>'
+        f"<pre tabindex=0>{escape_lines(settings)}</pre>"
+        f'<p class="faint">Shadowtime {__version__}.</p>'
+        f"{table(['log', 'file'], read, 'Logs', 'SHA-256 of the bytes of each log.')}"
+        f"{table(['cell', 'decisions'], digests, 'Digests', 'SHA-256 of the decision log of each cell.')}</section>"
+    )
+
+
+def escape_lines(text: str) -> str:
+    """Return lines as HTML, line by line."""
+    return "\n".join(map(escape, text.splitlines()))

@@ -1,0 +1,104 @@
+"""The tables of a campaign: of each log one, a row for each policy and setting, means with intervals over draws."""
+
+from collections.abc import Iterator, Mapping, Sequence
+from statistics import fmean, stdev
+from typing import NamedTuple
+
+from scipy.special import stdtrit
+
+from shadowtime.replayer.campaign.cell_run import Figures
+from shadowtime.replayer.campaign.columns import Column
+from shadowtime.replayer.campaign.file import Campaign
+from shadowtime.replayer.campaign.grid import Cell
+
+
+class Figure(NamedTuple):
+    """The mean over seeds and copies; `half` is half of its 95 % interval, `paper` the figure of the paper."""
+
+    mean: float | None
+    half: float | None = None
+    paper: float | None = None
+
+    def text(self, digits: int) -> str:
+        """Return it as a table shows it.
+
+        >>> Figure(1234.5, 6.78, 1200).text(1), Figure(None).text(1)
+        ('1,234.5 ± 6.8 (1,200)', '-')
+        """
+        if self.mean is None:
+            return "-"
+        half = "" if self.half is None else f" ± {self.half:,.{digits}f}"
+        paper = "" if self.paper is None else f" ({self.paper:,g})"
+        return f"{self.mean:,.{digits}f}{half}{paper}"
+
+
+class Row(NamedTuple):
+    """One row: its label, and a figure for each column."""
+
+    label: str
+    figures: tuple[Figure, ...]
+
+
+class LogTable(NamedTuple):
+    """The rows of one log."""
+
+    title: str
+    rows: tuple[Row, ...]
+
+
+def tables_of(campaign: Campaign, cells: Sequence[Cell], rows: Sequence[Figures]) -> list[LogTable]:
+    """Return a table for each log, in the order of the file."""
+    found: dict[str, dict[str, list[Figures]]] = {}
+    for cell, row in zip(cells, rows, strict=True):
+        found.setdefault(cell.log.label, {}).setdefault(cell.label, []).append(row)
+    return [
+        LogTable(_title(log, by_label), tuple(_rows(campaign, by_label, campaign.paper.get(log, {}))))
+        for log, by_label in found.items()
+    ]
+
+
+def _title(log: str, by_label: Mapping[str, Sequence[Figures]]) -> str:
+    draws = next(iter(by_label.values()))
+    processors, jobs = draws[0]["processors"], draws[0]["jobs"]
+    return f"{log}: {jobs:,} jobs on {processors:,} processors"
+
+
+def _rows(
+    campaign: Campaign, by_label: Mapping[str, Sequence[Figures]], paper: Mapping[str, Mapping[str, float]]
+) -> Iterator[Row]:
+    for label, draws in by_label.items():
+        # What a `*` stands for, in the order in which the cells have it; the columns without one have it once.
+        stars = dict.fromkeys(
+            star for column in campaign.columns for key in draws[0] if (star := column.matches(key)) is not None
+        )
+        for star in stars or [""]:
+            name = " ".join(part for part in (label if len(by_label) > 1 or not star else "", star) if part)
+            said = paper.get(name, {})
+            yield Row(
+                name,
+                tuple(
+                    figure_of(column, draws, star, by_label)._replace(paper=said.get(column.heading))
+                    for column in campaign.columns
+                ),
+            )
+
+
+def figure_of(column: Column, draws: Sequence[Figures], star: str, by_label: Mapping[str, Sequence[Figures]]) -> Figure:
+    """Return the mean of a column over draws, with half of its 95 % interval where there are several.
+
+    >>> figure_of(Column(key="mean_wait"), [{"mean_wait": 1.0}, {"mean_wait": 3.0}], "", {})
+    Figure(mean=2.0, half=12.706204736174694, paper=None)
+    """
+    key = column.key.replace("*", star)
+    base = 1.0
+    if column.of is not None:
+        others = [value for row in by_label.get(column.of, ()) if (value := row.get(key)) is not None]
+        base = fmean(others) if others else 0.0
+    values = [value * column.factor for row in draws if (value := row.get(key)) is not None]
+    if not values or not base:
+        return Figure(None)
+    mean = fmean(values) / base
+    if len(values) < 2:
+        return Figure(mean)
+    spread = stdev(values) / base / len(values) ** 0.5
+    return Figure(mean, float(stdtrit(len(values) - 1, 0.975)) * spread)
