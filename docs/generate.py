@@ -15,6 +15,7 @@ from shadowtime.dashboards.command_line import app as dashboards
 from shadowtime.replayer import catalogue_table, convert, generate, template_search
 from shadowtime.replayer.campaign import command_line, reproduce
 from shadowtime.replayer.command_line import compare
+from shadowtime.replayer.compare_command import compare_policies
 from shadowtime.services.catalogue import DEFAULTS, REGISTRIES
 from shadowtime.services.command_line import app as services
 from shadowtime.services.scheduler.policies import BEST
@@ -32,6 +33,7 @@ HEAD = "<!-- Written by docs/generate.py; what stands here is changed in the cod
 
 COMMAND_LINES = {
     "replay": application(compare),
+    "compare": application(compare_policies),
     "convert": application(convert.convert),
     "campaign": application(command_line.campaign),
     "reproduce": application(reproduce.reproduce),

@@ -12,6 +12,8 @@ from shadowtime.replayer.options import Options, Oversized, Requests, Transport,
 from shadowtime.shared.command_line import application, run_app
 from shadowtime.shared.start_up import lasting_imports
 
+INTERRUPTED = "interrupted; no result file was written"
+
 
 def known_mode(text: str) -> str:
     """Return the name of a source of events; raises `typer.BadParameter` if there is none of that name."""
@@ -140,4 +142,4 @@ def compare(
 
 def main() -> None:
     """Run the command line."""
-    run_app(application(compare), "interrupted; no result file was written")
+    run_app(application(compare), INTERRUPTED)

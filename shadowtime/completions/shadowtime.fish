@@ -50,7 +50,7 @@ function _shtab_shadowtime_using
   test "$_shtab_shadowtime_cmdpath" = "$argv"
 end
 
-set -g _shtab_shadowtime_commands replay campaign reproduce convert generate search-templates list serve 'serve runtime_distribution' 'serve walltime_adjustment' 'serve wait_bound' 'serve scheduler' 'serve scoreboard' 'serve metrics' live ask watch rebuild topics settings asyncapi stack 'stack up' 'stack down' 'stack status' 'stack install' dashboards 'dashboards generate' 'dashboards push' doctor completion
+set -g _shtab_shadowtime_commands replay compare campaign reproduce convert generate search-templates list serve 'serve runtime_distribution' 'serve walltime_adjustment' 'serve wait_bound' 'serve scheduler' 'serve scoreboard' 'serve metrics' live ask watch rebuild topics settings asyncapi stack 'stack up' 'stack down' 'stack status' 'stack install' dashboards 'dashboards generate' 'dashboards push' doctor completion
 set -g _shtab_shadowtime_opts_with_value --adjustment --allow --capacity --cluster --confidence --count --csv --decisions --filter --first --folder --generations --host --job --jobs --json --kafka-port --kind --latex --live-port --load --logs --mode --moldable --on --out --output --policy --population --port --processors --quantile --queue --redis-port --report --requested-time --requests --restartable --results --run --runtime --schedule --seed --set --speed --speedup --token --transport --url --user --victoria-metrics --victoria-metrics-port --wait-bound --waits --web-port --workers -o
 
 complete -c shadowtime -e
@@ -85,6 +85,34 @@ complete -c shadowtime -n '_shtab_shadowtime_using replay' -l report -xka "(__fi
 complete -c shadowtime -n '_shtab_shadowtime_using replay' -l seconds -d 'Exact times in tables: seconds, not hours'
 complete -c shadowtime -n '_shtab_shadowtime_using replay' -l list -d 'Name every policy and predictor; of those named behind it, tell the keys'
 complete -c shadowtime -n '_shtab_shadowtime_using replay; and test $_shtab_shadowtime_npos -ge 0' -ka "(__fish_complete_path (commandline -ct))" -d traces
+complete -c shadowtime -n '_shtab_shadowtime_using; and test $_shtab_shadowtime_npos -eq 0' -a compare -d 'replay logs under the policies worth comparing, with a report'
+complete -c shadowtime -n '_shtab_shadowtime_using compare' -s h -l help -d 'show this help message and exit'
+complete -c shadowtime -n '_shtab_shadowtime_using compare' -l policy -xka "all-reserve best conservative easy easy-sjbf fcfs lwf probabilistic wfp" -d 'Repeat to compare; see --list'
+complete -c shadowtime -n '_shtab_shadowtime_using compare' -l runtime -xka "class-mean-sigma class-p90 downey-mean downey-median empirical empirical-request experts gibbons hmm last-two queue-maximum requested templates" -d 'Run-time predictor of policies that name none'
+complete -c shadowtime -n '_shtab_shadowtime_using compare' -l adjustment -xka "auto none percentile" -d 'Walltime adjustment of policies that name none'
+complete -c shadowtime -n '_shtab_shadowtime_using compare' -l wait-bound -xka "all conformal ensemble nodes none plain rnprod rtime static" -d 'Bounds on the wait; in recorded mode all, unless told otherwise'
+complete -c shadowtime -n '_shtab_shadowtime_using compare' -l mode -xka "closed recorded" -d 'Whether jobs start as decided (closed), or as they did (recorded); see --list'
+complete -c shadowtime -n '_shtab_shadowtime_using compare' -l transport -xka "embedded kafka" -d 'Stages in this process, or workers over Kafka'
+complete -c shadowtime -n '_shtab_shadowtime_using compare' -l run -x -d 'Name of the run over Kafka; a known one is resumed'
+complete -c shadowtime -n '_shtab_shadowtime_using compare' -l set -x -d 'A setting of the stream, as in --set kafka-bootstrap=…'
+complete -c shadowtime -n '_shtab_shadowtime_using compare' -l speed -x -d 'Trace seconds per second of real time'
+complete -c shadowtime -n '_shtab_shadowtime_using compare' -l requests -xka "as-logged actual doubled" -d 'Rewrite requested times'
+complete -c shadowtime -n '_shtab_shadowtime_using compare' -l filter -xka "drop align" -d 'What to do with jobs larger than the machine'
+complete -c shadowtime -n '_shtab_shadowtime_using compare' -l restartable -xka "yes no" -d 'Whether jobs may be killed and requeued'
+complete -c shadowtime -n '_shtab_shadowtime_using compare' -l moldable -xka "yes no" -d 'Whether jobs may run on other sizes'
+complete -c shadowtime -n '_shtab_shadowtime_using compare' -l speedup -x -d 'How moldable jobs scale: constant, amdahl:serial=SHARE or downey:parallelism=MULTIPLE,sigma=NUMBER, the average parallelism as a multiple of the processors requested'
+complete -c shadowtime -n '_shtab_shadowtime_using compare' -l capacity -x -d 'The machine'"'"'s size from a time of the trace on; repeatable'
+complete -c shadowtime -n '_shtab_shadowtime_using compare' -l jobs -x -d 'Only the first N jobs'
+complete -c shadowtime -n '_shtab_shadowtime_using compare' -l processors -x -d 'Size of the machine; else the trace'"'"'s'
+complete -c shadowtime -n '_shtab_shadowtime_using compare' -l seed -x -d 'Seed of every draw of chance'
+complete -c shadowtime -n '_shtab_shadowtime_using compare' -l json -xka "(__fish_complete_path (commandline -ct))" -d 'Scores as JSON; - is standard output'
+complete -c shadowtime -n '_shtab_shadowtime_using compare' -l results -xka "(__fish_complete_path (commandline -ct))" -d 'Scores as a table, one row per policy and log'
+complete -c shadowtime -n '_shtab_shadowtime_using compare' -l schedule -xka "(__fish_complete_path (commandline -ct))" -d 'When each job ran; as FILE.swf or FILE.swf.gz a log that can be replayed'
+complete -c shadowtime -n '_shtab_shadowtime_using compare' -l decisions -xka "(__fish_complete_path (commandline -ct))" -d 'Every decision with its reason'
+complete -c shadowtime -n '_shtab_shadowtime_using compare' -l report -xka "(__fish_complete_path (commandline -ct))" -d 'The comparison as a page'
+complete -c shadowtime -n '_shtab_shadowtime_using compare' -l seconds -d 'Exact times in tables: seconds, not hours'
+complete -c shadowtime -n '_shtab_shadowtime_using compare' -l list -d 'Name every policy and predictor; of those named behind it, tell the keys'
+complete -c shadowtime -n '_shtab_shadowtime_using compare; and test $_shtab_shadowtime_npos -ge 0' -ka "(__fish_complete_path (commandline -ct))" -d traces
 complete -c shadowtime -n '_shtab_shadowtime_using; and test $_shtab_shadowtime_npos -eq 0' -a campaign -d 'carry out a grid of replays, on all cores or on Dask'
 complete -c shadowtime -n '_shtab_shadowtime_using campaign' -s h -l help -d 'show this help message and exit'
 complete -c shadowtime -n '_shtab_shadowtime_using campaign' -l logs -xka "(__fish_complete_path (commandline -ct))" -d 'Where logs are; the folder of FILE.toml where not said'

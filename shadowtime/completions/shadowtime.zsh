@@ -13,6 +13,7 @@ _shtab_shadowtime_commands() {
     ask:'bound the wait of a job that one might submit now'
     asyncapi:'print the topics as an AsyncAPI document'
     campaign:'carry out a grid of replays, on all cores or on Dask'
+    compare:'replay logs under the policies worth comparing, with a report'
     completion:'print what bash, zsh or fish need to complete commands'
     convert:'write the jobs of a log that a replay uses as a clean log'
     dashboards:'generate dashboards and push them into a Grafana'
@@ -112,6 +113,39 @@ _shtab_shadowtime_campaign_options=(
 
 # guard to ensure default positional specs are added only once per session
 _shtab_shadowtime_campaign_defaults_added=0
+
+_shtab_shadowtime_compare_options=(
+  "(- : *)"{-h,--help}"[show this help message and exit]"
+  "--policy[Repeat to compare\; see --list]:policy:(all-reserve best conservative easy easy-sjbf fcfs lwf probabilistic wfp)"
+  "--runtime[Run-time predictor of policies that name none]:runtime:(class-mean-sigma class-p90 downey-mean downey-median empirical empirical-request experts gibbons hmm last-two queue-maximum requested templates)"
+  "--adjustment[Walltime adjustment of policies that name none]:adjustment:(auto none percentile)"
+  "--wait-bound[Bounds on the wait\; in recorded mode all, unless told otherwise]:wait_bound:(all conformal ensemble nodes none plain rnprod rtime static)"
+  "--mode[Whether jobs start as decided (closed), or as they did (recorded)\; see --list]:mode:(closed recorded)"
+  "--transport[Stages in this process, or workers over Kafka]:transport:(embedded kafka)"
+  "--run[Name of the run over Kafka\; a known one is resumed]:run:"
+  "--set[A setting of the stream, as in --set kafka-bootstrap\=\…]:set:"
+  "--speed[Trace seconds per second of real time]:speed:"
+  "--requests[Rewrite requested times]:requests:(as-logged actual doubled)"
+  "--filter[What to do with jobs larger than the machine]:filter:(drop align)"
+  "--restartable[Whether jobs may be killed and requeued]:restartable:(yes no)"
+  "--moldable[Whether jobs may run on other sizes]:moldable:(yes no)"
+  "--speedup[How moldable jobs scale\: constant, amdahl\:serial\=SHARE or downey\:parallelism\=MULTIPLE,sigma\=NUMBER, the average parallelism as a multiple of the processors requested]:speedup:"
+  "--capacity[The machine\'s size from a time of the trace on\; repeatable]:capacity:"
+  "--jobs[Only the first N jobs]:jobs:"
+  "--processors[Size of the machine\; else the trace\'s]:processors:"
+  "--seed[Seed of every draw of chance]:seed:"
+  "--json[Scores as JSON\; - is standard output]:json:_files"
+  "--results[Scores as a table, one row per policy and log]:results:_files"
+  "--schedule[When each job ran\; as FILE.swf or FILE.swf.gz a log that can be replayed]:schedule:_files"
+  "--decisions[Every decision with its reason]:decisions:_files"
+  "--report[The comparison as a page]:report:_files"
+  "--seconds[Exact times in tables\: seconds, not hours]"
+  "--list[Name every policy and predictor\; of those named behind it, tell the keys]"
+  "(*)::traces:_files"
+)
+
+# guard to ensure default positional specs are added only once per session
+_shtab_shadowtime_compare_defaults_added=0
 
 _shtab_shadowtime_completion_options=(
   "(- : *)"{-h,--help}"[show this help message and exit]"
@@ -417,6 +451,7 @@ _shtab_shadowtime() {
         ask) _arguments -C -s $_shtab_shadowtime_ask_options ;;
         asyncapi) _arguments -C -s $_shtab_shadowtime_asyncapi_options ;;
         campaign) _arguments -C -s $_shtab_shadowtime_campaign_options ;;
+        compare) _arguments -C -s $_shtab_shadowtime_compare_options ;;
         completion) _arguments -C -s $_shtab_shadowtime_completion_options ;;
         convert) _arguments -C -s $_shtab_shadowtime_convert_options ;;
         dashboards) _shtab_shadowtime_dashboards ;;
