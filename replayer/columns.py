@@ -6,6 +6,9 @@ from typing import NamedTuple
 MOST_DIGITS = 6
 """Behind the point; what is alike up to there counts as equal."""
 
+NOTHING = "-"
+"""In the place of a figure that there is none of."""
+
 DIGITS = {"h": 2, "min": 1, "s": 0}
 """Behind the point of a time at the least."""
 
@@ -34,14 +37,18 @@ class Column(NamedTuple):
         return self._replace(best=frozenset())
 
 
-def times(heading: str, seconds: Values) -> Column:
-    """Return times in the unit that suits the longest of them; less is better.
+Measure = Callable[[str, Values], Column]
+"""Makes a column of times: `times` or `seconds`."""
+
+
+def times(heading: str, seconds: Values, like: Values = ()) -> Column:
+    """Return times in the unit that suits the longest of them, and of those that they are `like`; less is better.
 
     >>> column = times("mean wait", [5760.0, 5725.0, None])
     >>> column.unit, column.cells, sorted(column.best)
     ('h', ['1.60', '1.59', '-'], [1])
     """
-    longest = max((value for value in seconds if value is not None), default=0)
+    longest = max((value for value in (*seconds, *like) if value is not None), default=0)
     unit, size = next((each for each in (("h", 3600), ("min", 60)) if longest >= each[1]), ("s", 1))
     return _column(heading, unit, [None if value is None else value / size for value in seconds], DIGITS[unit], min)
 
@@ -81,7 +88,7 @@ def _column(heading: str, unit: str, values: Values, least: int, best: Best) -> 
     return Column(
         heading,
         unit,
-        ["-" if value is None else f"{value:,.{digits}f}" for value in values],
+        [NOTHING if value is None else f"{value:,.{digits}f}" for value in values],
         frozenset(row for row, value in enumerate(values) if value is not None and round(value, MOST_DIGITS) == wanted),
     )
 

@@ -1,10 +1,11 @@
 """The comparison as tables in the terminal."""
 
 from collections.abc import Iterable, Sequence
+from functools import partial
 from itertools import pairwise
 from math import inf
 
-from shadowtime.replayer.columns import Column, numbers, seconds, shares, times
+from shadowtime.replayer.columns import Column, Measure, numbers, seconds, shares, times
 from shadowtime.replayer.comparison import Plan, Result
 from shadowtime.replayer.comparison_json import wait_bound_rows
 from shadowtime.replayer.fitted_table import FittedTable
@@ -51,13 +52,13 @@ def forecast_table(results: Sequence[Result], *, exact: bool = False) -> FittedT
     found = [(row.plan, told) for row in results if (told := row.scores.wait_forecast) is not None]
     rows = sorted(found, key=lambda row: least(row[1].error_share))
     names, scores = [short[_forecaster(plan)] for plan, _ in rows], [each for _, each in rows]
-    measure = seconds if exact else times
+    measure: Measure = seconds if exact else partial(times, like=[each.mean_wait for each in scores])
     columns = [
         measure("off", [each.mean_absolute_error for each in scores]).meaning("off: mean absolute error"),
         shares("share", [each.error_share for each in scores], best=min).meaning("share: of the mean wait"),
         measure("mean wait", [each.mean_wait for each in scores]).unmarked(),
-        measure("mean forecast", [each.mean_forecast for each in scores]).unmarked(),
-        Column("forecast", "jobs", [f"{each.forecasts:,} of {each.forecasts + each.without:,}" for each in scores]),
+        measure("forecast", [each.mean_forecast for each in scores]).unmarked().meaning("forecast: their mean"),
+        Column("forecasts", "jobs", [f"{each.forecasts:,} of {each.forecasts + each.without:,}" for each in scores]),
     ]
     return FittedTable(
         _title(f"{results[0].plan.cluster}, waits as forecast at submission", rows, "share"),

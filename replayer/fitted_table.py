@@ -9,7 +9,7 @@ from rich.padding import Padding
 from rich.table import Table
 from rich.text import Text
 
-from shadowtime.replayer.columns import Column
+from shadowtime.replayer.columns import NOTHING, Column
 from shadowtime.services.catalogue import Spelled
 from shadowtime.shared.command_line import one_line
 
@@ -32,7 +32,7 @@ class FittedTable:
         Columns of names by their headings: they are always shown.
     columns
         Columns of figures, the most important first: from the end they are left out until the table fits, all but
-        the first.
+        the first. One without any figure is not shown.
     notes
         Lines beneath the table.
     legend
@@ -52,7 +52,7 @@ class FittedTable:
     ) -> None:
         self._title = title
         self._names = names
-        self._columns = columns
+        self._columns = [*columns[:1], *(each for each in columns[1:] if set(each.cells) != {NOTHING})]
         self._notes = notes
         self._legend = legend or {}
         self._ends = ends

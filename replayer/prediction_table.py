@@ -1,9 +1,10 @@
 """Predictions, scored against a recorded log, as a table in the terminal."""
 
 from collections.abc import Sequence
+from functools import partial
 from typing import NamedTuple
 
-from shadowtime.replayer.columns import Column, numbers, seconds, shares, times
+from shadowtime.replayer.columns import Column, Measure, numbers, seconds, shares, times
 from shadowtime.replayer.comparison import Result
 from shadowtime.replayer.comparison_json import requests_as_run_times
 from shadowtime.replayer.comparison_table import jobs_of, least, legend
@@ -46,7 +47,7 @@ def prediction_table(results: Sequence[Result], *, exact: bool = False) -> Fitte
     short = short_names(row.runtime.short for row in rows if row.runtime)
     names = {"run times": [short[row.runtime.short] if row.runtime else REQUESTS for row in rows]}
     specs = [(name, row.runtime) for name, row in zip(names["run times"], rows, strict=True) if row.runtime]
-    measure = seconds if exact else times
+    measure: Measure = seconds if exact else partial(times, like=[row.error for row in rows])
     columns = [
         measure("error", [row.error for row in rows]).meaning(
             "error: mean absolute error, the request standing in where nothing was predicted"

@@ -51,7 +51,7 @@ def limits(document: Row) -> str:
     asked = "" if rewritten == "as-logged" else f", with requests that nobody made ({rewritten})"
     return (
         "It does not show what other logs would give, or how users would react: this is one log and one draw of chance "
-        f"(seed {settings['seed']}), and jobs come when they came, however long others wait{asked}."
+        f"(seed {settings['seed']}), and users submit as they did, however long they wait{asked}."
     )
 
 
@@ -124,6 +124,6 @@ def _of_bounds(rows: Sequence[Row]) -> str:
     held = sum(row["coverage"] >= row["quantile"] for row in found)
     least = min(row["coverage"] for row in found)
     return (
-        f"Of {len(found)} bounds on waits {held} covered the {found[0]['quantile']:.0%} that they aim at; the lowest "
-        f"coverage was {least:.1%}."
+        f"Of {len(found)} bounds on waits {held} covered the {100 * found[0]['quantile']:g} % that they aim at; the "
+        f"lowest coverage was {100 * least:.1f} %."
     )

@@ -123,6 +123,7 @@ def test_forecast_waits_have_rows_of_their_own() -> None:
     assert row["error_share"] == pytest.approx(row["mean_absolute_error"] / row["mean_wait"])
     text = rendered(results, 80, forecast_table)
     assert "60 of 60" in text
+    assert "forecast: their mean" in text
     assert "easy" not in text
 
 
@@ -315,6 +316,7 @@ def test_predictors_are_compared_with_requests() -> None:
     for told in ("log score", "CRPS", "requests ", "empirical(window=30, ", "what a predictor must beat"):
         assert told in text
     assert "what a predictor must beat" not in rendered(every, 80, prediction_table), "the requests have a row"
+    assert "CRPS" not in rendered(every[:1], 80, prediction_table), "nothing was predicted"
     closed = carry_out(plan_of(generated()))
     assert as_json([closed])["requests_as_run_times"]["mean_absolute_error"] == pytest.approx(
         closed.scores.run_time.mean_absolute_error
