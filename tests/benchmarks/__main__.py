@@ -9,8 +9,6 @@ from typing import Any
 from shadowtime.shared.command_line import run_app, say
 from shadowtime.shared.errors import TraceError
 from tests.benchmarks.adjusted_requests import BENCHMARKS as ADJUSTMENTS
-from tests.benchmarks.copies import BENCHMARKS as COPIES
-from tests.benchmarks.frontier import BENCHMARKS as FRONTIERS
 from tests.benchmarks.large_machine import coarsening, large_machine
 from tests.benchmarks.logs import SIZES
 from tests.benchmarks.memory import memory
@@ -36,8 +34,6 @@ BENCHMARKS: dict[str, Callable[[], dict[str, Any] | list[dict[str, Any]]]] = {
     "large-machine-coarsening": coarsening,
     **ADJUSTMENTS,
     **SIMILAR_JOBS,
-    **FRONTIERS,
-    **COPIES,
     **FORECASTS,
     "stream": stream,
     "access-stream": stream_with_access,

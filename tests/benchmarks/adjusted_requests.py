@@ -1,6 +1,6 @@
-"""Adjusted requests: how accurate each scheme is on a recorded log, and what schedules gain by them.
+"""Adjusted requests: how accurate each scheme is on a recorded log, and what each month gains by them.
 
-`python -m tests.benchmarks.adjusted_requests accuracy|schedules [LOG…]`; `--monthly`: each month alone.
+`python -m tests.benchmarks.adjusted_requests accuracy|months [LOG…]`
 """
 
 import json
@@ -100,19 +100,19 @@ def months_of(workload: Workload) -> Iterator[Workload]:
         )
 
 
-def schedules(trace: str, key: str, *, monthly: bool = False) -> Iterator[dict[str, Any]]:
-    """Yield what EASY in order of submission and by WFP make of each level and use of adjusted requests."""
+def months(trace: str, key: str) -> Iterator[dict[str, Any]]:
+    """Yield what EASY in order of submission and by WFP make of each month, by level and use of adjusted requests."""
     name, workload = log(trace)
     spec = "percentile(key={},fallback=coarser,percentile={})"
     schemes = {f"p{level}": spec.format(key, level) for level in LEVELS} | {"auto": "auto"}
     pairs = {"none": ("", "none")} | {
         f"{use}, {name}": (f":{switch}", scheme) for name, scheme in schemes.items() for use, switch in USES.items()
     }
-    for part in months_of(workload) if monthly else [workload]:
+    for part in months_of(workload):
         for policy, (label, (keys, adjustment)) in product(("easy", "wfp"), pairs.items()):
             scores = carry_out(Plan(label, name, part, configure(policy + keys, adjustment=adjustment))).scores.policy
             yield {
-                "trace": part.name if monthly else name,
+                "trace": part.name,
                 "policy": policy,
                 "adjustment": label,
                 "jobs": len(part),
@@ -151,19 +151,18 @@ class Table(StrEnum):
     """What can be tabulated."""
 
     ACCURACY = "accuracy"
-    SCHEDULES = "schedules"
+    MONTHS = "months"
 
 
 def main(
     table: Table,
     traces: Annotated[list[str] | None, typer.Argument(metavar=f"[{METAVAR}]…", help=HELP)] = None,
     key: Annotated[str, typer.Option(help="Key of the schemes that are scheduled by.")] = "user+project+request",
-    monthly: Annotated[bool, typer.Option(help="Replay each 30 days alone.")] = False,
 ) -> None:
-    """Print one JSON line per scheme, or per schedule."""
+    """Print one JSON line per scheme, or per month and schedule."""
     chosen: Sequence[str] = traces or ("KTH", "SDSC-SP2", "CTC")
     for trace in chosen:
-        rows = accuracy(trace) if table is Table.ACCURACY else schedules(trace, key, monthly=monthly)
+        rows = accuracy(trace) if table is Table.ACCURACY else months(trace, key)
         for row in rows:
             print(json.dumps(row), flush=True)
 

@@ -1,6 +1,6 @@
-"""Run times predicted from similar jobs: how far off, what a search for templates finds, and what schedules gain.
+"""Run times predicted from similar jobs: how far off, what they cost, and what a search for templates finds.
 
-`python -m tests.benchmarks.similar_jobs errors|search|schedules [LOG…]`
+`python -m tests.benchmarks.similar_jobs errors|search [LOG…]`
 """
 
 import json
@@ -15,17 +15,14 @@ import numpy as np
 import orjson
 import typer
 
-from shadowtime.replayer.comparison import Plan, carry_out
 from shadowtime.replayer.recorded import Recorded
 from shadowtime.replayer.template_search import errors_on
 from shadowtime.replayer.workload import Workload
-from shadowtime.services.catalogue import configure
 from shadowtime.services.runtime_distribution.handler import PREDICTORS
 from shadowtime.services.runtime_distribution.template import DEFAULT, templates_of
 from shadowtime.services.runtime_distribution.template_genes import Genes
 from shadowtime.services.runtime_distribution.template_search import search
 from shadowtime.services.runtime_distribution.templates import TemplatesSettings
-from shadowtime.services.scheduler.policies import BEST
 from shadowtime.services.scoreboard.run_time_errors import RunTimeErrors
 from shadowtime.shared.command_line import application, run_app
 from shadowtime.shared.events import JobEnded, JobSubmitted
@@ -104,25 +101,6 @@ def searched(trace: str, generations: int = 30, seed: int = 0) -> dict[str, Any]
     }
 
 
-def schedules(trace: str) -> Iterator[dict[str, Any]]:
-    """Yield what EASY-SJBF and the recommended policy make of each predictor."""
-    name, workload = log(trace)
-    recommended = parse(BEST)
-    probabilistic = {key: value for key, value in recommended.keys.items() if key != "runtime"}
-    keys = ",".join(f"{key}={value}" for key, value in probabilistic.items())
-    for runtime in (*SIMPLE, "templates", "empirical"):
-        for policy in ("easy-sjbf", f"{recommended.name}({keys})"):
-            scores = carry_out(Plan(policy, name, workload, configure(policy, runtime))).scores.policy
-            yield {
-                "trace": name,
-                "policy": parse(policy).name,
-                "runtime": runtime,
-                "mean_wait": scores.mean_wait,
-                "mean_bounded_slowdown": scores.mean_bounded_slowdown,
-                "max_wait": scores.max_wait,
-            }
-
-
 def cost() -> list[dict[str, Any]]:
     """Return what templates cost per job, at 10,000 jobs and at all of HPC2N."""
     rows = []
@@ -140,20 +118,18 @@ class Table(StrEnum):
 
     ERRORS = "errors"
     SEARCH = "search"
-    SCHEDULES = "schedules"
 
 
 TABLES: dict[Table, Callable[[str], Iterable[dict[str, Any]]]] = {
     Table.ERRORS: errors,
     Table.SEARCH: lambda trace: [searched(trace)],
-    Table.SCHEDULES: schedules,
 }
 
 
 def main(
     table: Table, traces: Annotated[list[str] | None, typer.Argument(metavar=f"[{METAVAR}]…", help=HELP)] = None
 ) -> None:
-    """Print one JSON line per predictor, search, or schedule."""
+    """Print one JSON line per predictor or search."""
     for trace in traces or ("KTH", "SDSC-SP2", "CTC"):
         for row in TABLES[table](trace):
             print(json.dumps(row), flush=True)
