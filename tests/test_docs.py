@@ -61,6 +61,7 @@ Targets of `make` are run dry: they install, test or start everything. Modules o
 minutes to hours on archived logs; and those of `shadowtime.stack`, which ask registries.
 """
 
+sys.path.append(str(ROOT / "docs"))  # generate.py imports what is beside it
 command_of = runpy.run_path(str(ROOT / "docs" / "generate.py"))["command_of"]
 
 
