@@ -49,6 +49,8 @@ def run_campaign(campaign: Campaign, how: How) -> None:
     ShadowtimeError
         If a log is missing, a cell cannot be carried out, or a file cannot be written.
     """
+    if how.first is not None:  # the paper's figures are of whole logs
+        campaign = campaign.model_copy(update={"paper": {}})
     cells = grid_of(campaign, find_logs(campaign, how.logs, how.first))
     carry_out_all = _place(how)
     store = Store(how.out or Path(f"{campaign.name}-results"))

@@ -236,6 +236,13 @@ def test_a_mistake_is_one_line(folder: Path, arguments: list[str], told: str) ->
     assert told in line
 
 
+def test_of_the_first_jobs_alone_no_figures_of_a_paper_are_shown(folder: Path) -> None:
+    done = run(folder, "first", "--first", "20", "--jobs", "2")
+    assert done.returncode == 0, done.stderr
+    assert "20 jobs on 16 processors" in done.stdout
+    assert "(12)" not in done.stdout
+
+
 def test_all_that_can_be_reproduced_is_listed(folder: Path) -> None:
     done = subprocess.run(
         command("reproduce"),
