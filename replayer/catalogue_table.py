@@ -8,7 +8,7 @@ from rich.console import Console
 from rich.table import Table
 
 from shadowtime.replayer.sources import SOURCES
-from shadowtime.services.catalogue import Key, entries, sentence_of
+from shadowtime.services.catalogue import REGISTRIES, Key, entries, sentence_of
 from shadowtime.shared.command_line import application, run_app
 from shadowtime.shared.errors import SettingsError
 from shadowtime.shared.wording import quoted
@@ -30,6 +30,11 @@ def everything() -> list[Entry]:
     return [*entries(), *(("mode", name, sentence_of(source), []) for name, source in SOURCES.items())]
 
 
+def faults() -> list[str]:
+    """Return a line for each installed plug-in that cannot be used."""
+    return [line for each in (*(one.classes for one in REGISTRIES.values()), SOURCES) for line in each.faults()]
+
+
 def print_catalogue(names: Sequence[str]) -> None:
     """Print everything that a SPEC can name, or the keys of some of it.
 
@@ -47,6 +52,7 @@ def print_catalogue(names: Sequence[str]) -> None:
         if chosen:
             console.print(f"--{option} {'NAME' if option == 'mode' else 'SPEC'}")
             console.print(_table(chosen, with_keys=bool(names)))
+    _warn()
     if not names:
         console.print("A SPEC is NAME or NAME:key=value,…  The keys of each: --list NAME …")
 
@@ -59,6 +65,7 @@ def list_names(
 ) -> None:
     """List the policies, predictors, adjusters, bounders and sources that there are, and the keys of each."""
     console = Console(highlight=False, markup=False)
+    _warn()
     found = everything()
     of_kind = {each: [entry for entry in found if entry[0] == option] for each, option in KINDS.items()}
     if kind is None:
@@ -73,6 +80,11 @@ def list_names(
         known = ", ".join(entry[1] for entry in of_kind[kind])
         raise SettingsError(f"there is no {quoted(name or '')} among the {kind}; known: {known}")
     console.print(_table(chosen, with_keys=name is not None))
+
+
+def _warn() -> None:
+    for line in faults():
+        typer.echo(f"warning: {line}", err=True)
 
 
 def _table(chosen: Iterable[Entry], *, with_keys: bool) -> Table:

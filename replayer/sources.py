@@ -3,5 +3,6 @@
 from shadowtime.replayer.machine import Machine
 from shadowtime.replayer.recorded import Recorded
 from shadowtime.replayer.source import Source
+from shadowtime.shared.plug_ins import Classes
 
-SOURCES: dict[str, type[Source]] = {each.name: each for each in (Machine, Recorded)}
+SOURCES = Classes("source", (Machine, Recorded), "sources", Source)

@@ -13,6 +13,7 @@ from pydantic import BaseModel, ConfigDict, ValidationError
 
 from shadowtime.shared.bounds import MAX_KEYS, MAX_SPEC_DEPTH, MAX_SPEC_LENGTH
 from shadowtime.shared.errors import SettingsError
+from shadowtime.shared.plug_ins import Classes
 from shadowtime.shared.wording import QUOTED, quoted, shortened
 
 _NAME = re.compile(r"[A-Za-z][A-Za-z0-9_/-]*\Z")
@@ -119,12 +120,15 @@ class Registry(Generic[Made]):
         aliases: Iterable[str] = (),
         common: Iterable[str] = (),
         of_policies: Iterable[str] = (),
+        group: str | None = None,
+        base: type[Any] = object,
+        settings: type[SpecSettings] = SpecSettings,
     ) -> None:
         self.kind = kind
         self.common = tuple(common)
         self.aliases = tuple(aliases)
         self.of_policies = tuple(of_policies)
-        self.classes: dict[str, type[Any]] = {each.name: each for each in classes}
+        self.classes = Classes(kind, classes, group, base, settings)
 
     def canonical(self, spec: Spec) -> Spec:
         """Return `spec` with every key spelled out, in the order in which the class declares them.

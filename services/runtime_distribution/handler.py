@@ -40,6 +40,8 @@ PREDICTORS: Registry[RunTimePredictor] = Registry(
         ClassMeanSigma,
     ],
     of_policies=("fallback",),
+    group="predictors",
+    base=Predictor,
 )
 
 

@@ -6,6 +6,7 @@ from shadowtime.services.scheduler.easy import Easy, EasySjbf
 from shadowtime.services.scheduler.fcfs import Fcfs
 from shadowtime.services.scheduler.lwf import Lwf
 from shadowtime.services.scheduler.policy import Policy
+from shadowtime.services.scheduler.policy_settings import PolicySettings
 from shadowtime.services.scheduler.probabilistic import Probabilistic
 from shadowtime.services.scheduler.wfp import Wfp
 from shadowtime.shared.spec import Registry
@@ -15,6 +16,9 @@ POLICIES: Registry[Policy] = Registry(
     [Fcfs, Lwf, Easy, EasySjbf, AllReserve, Conservative, Wfp, Probabilistic],
     aliases=["best"],
     common=["runtime", "adjustment"],
+    group="policies",
+    base=Policy,
+    settings=PolicySettings,
 )
 
 BEST = (

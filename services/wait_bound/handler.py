@@ -31,6 +31,8 @@ BOUNDERS: Registry[Bounder] = Registry(
         EnsembleBound,
         ConformalBound,
     ],
+    group="bounders",
+    base=Bounder,
 )
 
 

@@ -19,6 +19,8 @@ ADJUSTERS: Registry[Adjuster] = Registry(
     "walltime adjustment",
     [Unadjusted, Percentile, Auto],
     of_policies=("queue", "candidates", "running", "distribution"),
+    group="adjusters",
+    base=Predictor,
 )
 
 
