@@ -62,11 +62,13 @@ class Plan(NamedTuple):
     @property
     def obeyed(self) -> bool:
         """Whether jobs start as decided, not as they did."""
-        return SOURCES[self.mode].obeys
+        obeys: bool = SOURCES[self.mode].obeys
+        return obeys
 
     def source(self) -> Source:
         """Return the events of the run, at their beginning."""
-        return SOURCES[self.mode](self.workload, self.capacity, self.traits)
+        source: Source = SOURCES[self.mode](self.workload, self.capacity, self.traits)
+        return source
 
     def opened(self) -> ClusterOpened:
         """Return the settings of the run."""

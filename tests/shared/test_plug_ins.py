@@ -26,7 +26,7 @@ from shadowtime.shared.stage import StageRun
 import sys
 stage = StageRun(next(each for each in STAGES if each.name == "scheduler"))
 opened = ClusterOpened(time=0, cluster="c", processors=4, policy=sys.argv[1])
-print(stage.push(Envelope(run="r", sequence=0, event=opened)).event)
+print(repr(stage.push(Envelope(run="r", sequence=0, event=opened)).event))
 """
 SMALL = ("replay", "--jobs", "20", "--policy")
 
