@@ -253,4 +253,4 @@ def test_all_that_can_be_reproduced_is_listed(folder: Path) -> None:
         timeout=PATIENCE,
         check=True,
     )
-    assert "P1-table-4              Perkovic 2000, Table 4" in done.stdout
+    assert "P1-table-4              Perković 2000, Table 4" in done.stdout
