@@ -7,7 +7,7 @@ from shadowtime.shared.start_up import run
 GROUPS = {
     "Replay": {
         "replay": ("replayer.command_line", "replay logs under policies and compare them"),
-        "compare": ("replayer.compare_command", "replay logs under the policies worth comparing, with a report"),
+        "compare": ("replayer.compare_command", "replay logs under six policies, with a report"),
         "campaign": ("replayer.campaign.command_line", "carry out a grid of replays, on all cores or on Dask"),
         "reproduce": ("replayer.campaign.reproduce", "make a table of a paper again"),
         "convert": ("replayer.convert", "write the jobs of a log that a replay uses as a clean log"),

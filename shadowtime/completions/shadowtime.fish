@@ -85,7 +85,7 @@ complete -c shadowtime -n '_shtab_shadowtime_using replay' -l report -xka "(__fi
 complete -c shadowtime -n '_shtab_shadowtime_using replay' -l seconds -d 'Exact times in tables: seconds, not hours'
 complete -c shadowtime -n '_shtab_shadowtime_using replay' -l list -d 'Name every policy and predictor; of those named behind it, tell the keys'
 complete -c shadowtime -n '_shtab_shadowtime_using replay; and test $_shtab_shadowtime_npos -ge 0' -ka "(__fish_complete_path (commandline -ct))" -d traces
-complete -c shadowtime -n '_shtab_shadowtime_using; and test $_shtab_shadowtime_npos -eq 0' -a compare -d 'replay logs under the policies worth comparing, with a report'
+complete -c shadowtime -n '_shtab_shadowtime_using; and test $_shtab_shadowtime_npos -eq 0' -a compare -d 'replay logs under six policies, with a report'
 complete -c shadowtime -n '_shtab_shadowtime_using compare' -s h -l help -d 'show this help message and exit'
 complete -c shadowtime -n '_shtab_shadowtime_using compare' -l policy -xka "all-reserve best conservative easy easy-sjbf fcfs lwf probabilistic wfp" -d 'Repeat to compare; see --list'
 complete -c shadowtime -n '_shtab_shadowtime_using compare' -l runtime -xka "class-mean-sigma class-p90 downey-mean downey-median empirical empirical-request experts gibbons hmm last-two queue-maximum requested templates" -d 'Run-time predictor of policies that name none'

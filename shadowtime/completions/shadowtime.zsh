@@ -13,7 +13,7 @@ _shtab_shadowtime_commands() {
     ask:'bound the wait of a job that one might submit now'
     asyncapi:'print the topics as an AsyncAPI document'
     campaign:'carry out a grid of replays, on all cores or on Dask'
-    compare:'replay logs under the policies worth comparing, with a report'
+    compare:'replay logs under six policies, with a report'
     completion:'print what bash, zsh or fish need to complete commands'
     convert:'write the jobs of a log that a replay uses as a clean log'
     dashboards:'generate dashboards and push them into a Grafana'
