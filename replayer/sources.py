@@ -5,4 +5,4 @@ from shadowtime.replayer.recorded import Recorded
 from shadowtime.replayer.source import Source
 from shadowtime.shared.plug_ins import Classes
 
-SOURCES = Classes("source", (Machine, Recorded), "sources", Source)
+SOURCES: Classes[Source] = Classes("source", (Machine, Recorded), "sources", Source)

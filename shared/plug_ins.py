@@ -2,7 +2,7 @@
 
 from collections import UserDict
 from collections.abc import Iterable, Iterator
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING, Any, TypeVar
 
 from shadowtime.shared.errors import SettingsError
 from shadowtime.shared.wording import quoted, shortened
@@ -10,10 +10,10 @@ from shadowtime.shared.wording import quoted, shortened
 if TYPE_CHECKING:
     from importlib.metadata import EntryPoint
 
-Named = UserDict[str, type[Any]]
+Of = TypeVar("Of")
 
 
-class Classes(Named):
+class Classes(UserDict[str, type[Of]]):
     """Classes of one kind by name.
 
     The metadata of installed distributions are read once, when a name is asked for that is not the project's own, or
@@ -44,7 +44,7 @@ class Classes(Named):
     ) -> None:
         super().__init__({each.name: each for each in own})
         self._kind, self._group, self._base, self._settings = kind, group, base, settings
-        self._loaded: dict[str, type[Any] | str] = {}
+        self._loaded: dict[str, type[Of] | str] = {}
         self._points: dict[str, list[EntryPoint]] | None = None
         self._own = set(self.data)
 
@@ -53,7 +53,7 @@ class Classes(Named):
         loaded = [self._load(name) for name in sorted(self._entry_points())]
         return [each for each in loaded if isinstance(each, str)]
 
-    def __missing__(self, name: str) -> type[Any]:
+    def __missing__(self, name: str) -> type[Of]:
         """Return the class of a plug-in.
 
         Raises
@@ -93,7 +93,7 @@ class Classes(Named):
                     self._points.setdefault(point.name, []).append(point)
         return self._points
 
-    def _load(self, name: str) -> type[Any] | str:
+    def _load(self, name: str) -> type[Of] | str:
         """Return the class of a plug-in, or what is wrong with it."""
         points = self._entry_points()[name]
         found = self._loaded
@@ -107,7 +107,7 @@ class Classes(Named):
                 found[name] = self._imported(points[0])
         return found[name]
 
-    def _imported(self, point: "EntryPoint") -> type[Any] | str:
+    def _imported(self, point: "EntryPoint") -> type[Of] | str:
         whose = f"{self._kind} {quoted(point.name)} of {_told(point)}"
         try:
             loaded = point.load()

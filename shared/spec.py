@@ -128,7 +128,7 @@ class Registry(Generic[Made]):
         self.common = tuple(common)
         self.aliases = tuple(aliases)
         self.of_policies = tuple(of_policies)
-        self.classes = Classes(kind, classes, group, base, settings)
+        self.classes: Classes[Any] = Classes(kind, classes, group, base, settings)
 
     def canonical(self, spec: Spec) -> Spec:
         """Return `spec` with every key spelled out, in the order in which the class declares them.
