@@ -1,6 +1,6 @@
-"""Dashboards and alert rules: `shadowtime dashboards`."""
+"""The form of before `shadowtime` was a command, for one more release."""
 
-from shadowtime.shared.start_up import run
+from shadowtime.shared.start_up import run_old
 
 if __name__ == "__main__":
-    run("shadowtime.dashboards.command_line")
+    run_old("shadowtime.dashboards.command_line", "shadowtime dashboards")

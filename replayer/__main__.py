@@ -1,6 +1,6 @@
-"""Replay traces: `shadowtime replay`."""
+"""The form of before `shadowtime` was a command, for one more release."""
 
-from shadowtime.shared.start_up import run
+from shadowtime.shared.start_up import run_old
 
 if __name__ == "__main__":
-    run("shadowtime.replayer.command_line")
+    run_old("shadowtime.replayer.command_line", "shadowtime replay")

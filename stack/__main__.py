@@ -1,6 +1,6 @@
-"""The whole stack as local processes, without Docker: `shadowtime stack`."""
+"""The form of before `shadowtime` was a command, for one more release."""
 
-from shadowtime.shared.start_up import run
+from shadowtime.shared.start_up import run_old
 
 if __name__ == "__main__":
-    run("shadowtime.stack.command_line")
+    run_old("shadowtime.stack.command_line", "shadowtime stack")

@@ -1,4 +1,6 @@
-"""Make `.env` for `docker compose` from `.env.example`, for whoever changes something in it: `python -m stack.env`.
+"""Make `.env` for `docker compose` from `.env.example`, for whoever changes something in it.
+
+Run as `python -m shadowtime.stack.env`.
 
 Nothing needs it to run: docker-compose.yml has the same values, and secrets are made by its first container. It takes
 the standard library alone: whoever has Docker need not have the development environment.
@@ -25,5 +27,5 @@ def main(folder: Path = CHECKOUT) -> int:
 
 
 if __name__ == "__main__":
-    argparse.ArgumentParser(prog="python -m stack.env", description=__doc__).parse_args()
+    argparse.ArgumentParser(prog="python -m shadowtime.stack.env", description=__doc__).parse_args()
     sys.exit(main())

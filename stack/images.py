@@ -53,7 +53,7 @@ def read_images(env: Path, checkout: Path = ROOT) -> list[Image]:
     try:
         values = dict(LINE.findall(env.read_text()))
     except OSError as error:
-        raise ServerError(f"cannot read {env}: {error.strerror} (python -m stack.env makes .env)") from error
+        raise ServerError(f"cannot read {env}: {error.strerror} (python -m shadowtime.stack.env makes .env)") from error
     files = [checkout / "docker-compose.yml", *sorted(checkout.glob("*/Dockerfile")), *checkout.glob("*/*.Dockerfile")]
     names: dict[str, str] = {}
     for name, variable in (found for file in files for found in IMAGE.findall(file.read_text())):

@@ -1,7 +1,8 @@
 """Kafka's jars, fetched by Maven and checked against `stack/kafka/SHA256SUMS`.
 
-`python -m stack.jars` writes that list anew from what Maven brings for `stack/kafka/pom.xml`: after a change of the
-pom, to be read as a diff before it is committed. It asks the repository afresh and leaves Maven's own cache alone.
+`python -m shadowtime.stack.jars` writes that list anew from what Maven brings for `stack/kafka/pom.xml`: after a change
+of the pom, to be read as a diff before it is committed. It asks the repository afresh and leaves Maven's own cache
+alone.
 """
 
 import os
@@ -21,7 +22,10 @@ from shadowtime.stack.server import ServerError
 SOURCE = Path(__file__).with_name("kafka")
 POM = SOURCE / "pom.xml"
 SUMS = SOURCE / "SHA256SUMS"
-HEAD = "# The jars of pom.xml for `sha256sum --check`, each below its coordinates; made by python -m stack.jars\n"
+HEAD = (
+    "# The jars of pom.xml for `sha256sum --check`, each below its coordinates; "
+    "made by python -m shadowtime.stack.jars\n"
+)
 
 
 def kafka_version() -> str:
@@ -79,7 +83,7 @@ def _copy_jars(folder: Path, *options: str) -> None:
 def main(arguments: Sequence[str] = ()) -> int:
     """Write the list; return the exit status."""
     if arguments:
-        sys.stderr.write(f"python -m stack.jars takes no arguments: {' '.join(arguments)}\n")
+        sys.stderr.write(f"python -m shadowtime.stack.jars takes no arguments: {' '.join(arguments)}\n")
         return 2
     try:
         with TemporaryDirectory() as name:

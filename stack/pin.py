@@ -1,4 +1,4 @@
-"""Pin the images of docker-compose.yml by digest: `python -m stack.pin [FILE] [--registry URL]`.
+"""Pin the images of docker-compose.yml by digest: `python -m shadowtime.stack.pin [FILE] [--registry URL]`.
 
 Every registry is asked what the tags in FILE, by default `.env`, stand for now, and the digests are written behind
 them: `KAFKA_VERSION=4.3.1@sha256:…`. From then on the engine takes no other image, whatever becomes of the
@@ -24,7 +24,7 @@ from shadowtime.stack.registry import DOCKER_HUB, digest_of
 def main(arguments: Sequence[str] | None = None) -> int:
     """Write the pins; return the exit status."""
     summary, *_ = (__doc__ or "").partition(":")
-    parser = ArgumentParser("python -m stack.pin", description=f"{summary}.")
+    parser = ArgumentParser("python -m shadowtime.stack.pin", description=f"{summary}.")
     parser.add_argument("file", nargs="?", type=Path, default=ROOT / ".env", help="what holds the versions (.env)")
     parser.add_argument(
         "--registry", metavar="URL", default=DOCKER_HUB, help="whom to ask for images of Docker Hub: a mirror of it"

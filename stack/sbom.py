@@ -1,4 +1,4 @@
-"""Write the software bill of materials: `python -m stack.sbom [FILE] [--images ENV]`.
+"""Write the software bill of materials: `python -m shadowtime.stack.sbom [FILE] [--images ENV]`.
 
 A CycloneDX 1.6 document of what a release runs on: the Python packages of requirements.lock, Kafka's jars of
 `stack/kafka/SHA256SUMS` and the images of docker-compose.yml at the versions of ENV, `.env.example` unless told
@@ -43,14 +43,14 @@ def main(arguments: Sequence[str] | None = None) -> None:
         If one of the lists cannot be read.
     """
     summary, *_ = (__doc__ or "").partition(":")
-    parser = ArgumentParser("python -m stack.sbom", description=f"{summary}, in the format CycloneDX 1.6.")
+    parser = ArgumentParser("python -m shadowtime.stack.sbom", description=f"{summary}, in the format CycloneDX 1.6.")
     parser.add_argument("file", nargs="?", type=Path, help="where to (standard output)")
     parser.add_argument(
         "--images",
         metavar="ENV",
         type=Path,
         default=ROOT / ".env.example",
-        help="the versions of the images (.env.example); .env, where python -m stack.pin has been, has their digests",
+        help="the versions of the images (.env.example); the .env of python -m shadowtime.stack.pin has their digests",
     )
     told = parser.parse_args(arguments)
     text = JsonV1Dot6(bill(told.images)).output_as_string(indent=2) + "\n"

@@ -127,7 +127,9 @@ def workers(settings: Settings, *names: str, access: str | None = None) -> Itera
     if access is not None:
         del environment["SHADOWTIME_REDIS_URL"]
         environment["SHADOWTIME_ACCESS"] = access
-    commands = [[sys.executable, "-m", "services", name] for name in names or [stage.name for stage in STAGES]]
+    commands = [
+        [sys.executable, "-m", "shadowtime", "serve", name] for name in names or [stage.name for stage in STAGES]
+    ]
     running = [subprocess.Popen(command, cwd=ROOT, env=environment, stderr=subprocess.DEVNULL) for command in commands]
     try:
         yield running

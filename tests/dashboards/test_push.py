@@ -184,7 +184,7 @@ def test_a_token_from_a_file_is_taken_and_a_malformed_one_is_not_shown(grafana: 
 
 
 def command(*arguments: str) -> "subprocess.CompletedProcess[str]":
-    entry = [sys.executable, "-m", "dashboards", *arguments]
+    entry = [sys.executable, "-m", "shadowtime", "dashboards", *arguments]
     return subprocess.run(entry, cwd=ROOT, capture_output=True, text=True, timeout=PATIENCE, check=False)
 
 

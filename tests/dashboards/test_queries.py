@@ -48,7 +48,7 @@ def replay(folder: Path, jobs: int, load: float) -> Iterator[Replayed]:
         require(server)
     logs = [folder / f"{name}.swf.gz" for name in SEEDS]
     for log, seed in zip(logs, SEEDS.values(), strict=True):
-        command = [sys.executable, "-m", "replayer.generate", "--processors", "64", "--load", str(load)]
+        command = [sys.executable, "-m", "shadowtime", "generate", "--processors", "64", "--load", str(load)]
         subprocess.run([*command, "--seed", str(seed), "--jobs", str(jobs), "-o", str(log)], cwd=ROOT, check=True)
     plan = new_plan(folder / "stack")
     up = stack("up", *options(plan))
@@ -58,7 +58,17 @@ def replay(folder: Path, jobs: int, load: float) -> Iterator[Replayed]:
         wait_until(lambda: scraped(store), "not every process is scraped")
         told = folder / "told.json"
         policy = POLICY.format("hmm" if jobs >= LONG else "empirical")
-        command = [sys.executable, "-m", "replayer", *map(str, logs), "--policy", policy, "--policy", FORECASTING]
+        command = [
+            sys.executable,
+            "-m",
+            "shadowtime",
+            "replay",
+            *map(str, logs),
+            "--policy",
+            policy,
+            "--policy",
+            FORECASTING,
+        ]
         command += ["--wait-bound", "all", "--transport", "kafka", "--json", str(told)]
         command += ["--set", f"kafka-bootstrap=127.0.0.1:{plan.kafka_port}"]
         subprocess.run(command, cwd=ROOT, check=True)

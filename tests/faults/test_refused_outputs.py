@@ -76,7 +76,7 @@ def test_finding_03_an_output_that_the_broker_refuses_for_good_holds_nobody_up(t
             assert health["quarantined_runs"] == 1
             assert "MessageSizeTooLarge" in health["quarantined"]["evil"]
         assert [each.event.kind for each in asyncio.run(answered(settings, "before"))][1:] == ["SchedulingPoint"] * 3
-        watch = (sys.executable, "-m", "services", "watch", "dead-letters", "--beginning", "--count", "1")
+        watch = (sys.executable, "-m", "shadowtime", "watch", "dead-letters", "--beginning", "--count", "1")
         letters = subprocess.run(
             [*watch, f"--kafka-bootstrap={kafka.address}"],
             cwd=ROOT,

@@ -190,7 +190,7 @@ def test_a_role_that_may_not_create_topics_says_so_in_a_line(servers: Guarded) -
     said = r"shows user 'scheduler' no topic dead-letters, nor may it create one; .* shadowtime topics"
     with pytest.raises(BusError, match=said):
         asyncio.run(bus.prepare_topics(settings))
-    assert run(servers, "-m", "services", "topics").returncode == 0
+    assert run(servers, "-m", "shadowtime", "topics").returncode == 0
     assert asyncio.run(bus.prepare_topics(settings)) == settings.partitions
 
 
@@ -377,17 +377,17 @@ def test_the_whole_pipeline_as_its_roles_and_no_secret_is_shown(servers: Guarded
     assert any(b"kafka.Kafka" in line for line in shown)
     assert any(b"victoria-metrics" in line for line in shown)
     for arguments, told in (
-        (["-m", "services", "rebuild", "scheduler", "--run", "guarded"], "run guarded rebuilt up to sequence"),
+        (["-m", "shadowtime", "rebuild", "scheduler", "--run", "guarded"], "run guarded rebuilt up to sequence"),
         (
-            ["-m", "services", "watch", "decisions", "--beginning", "--count", "1", "--run", "guarded"],
+            ["-m", "shadowtime", "watch", "decisions", "--beginning", "--count", "1", "--run", "guarded"],
             '"run":"guarded"',
         ),
         (
-            ["-m", "services", "ask", "--cluster", "bundled", "--processors", "4", "--requested-time", "60"],
+            ["-m", "shadowtime", "ask", "--cluster", "bundled", "--processors", "4", "--requested-time", "60"],
             "cluster bundled, run guarded",
         ),
         (["-c", SUBSCRIBE], "a start"),
-        (["-m", "services", "settings"], "SHADOWTIME_KAFKA_PASSWORD = "),
+        (["-m", "shadowtime", "settings"], "SHADOWTIME_KAFKA_PASSWORD = "),
     ):
         done = run(servers, *arguments)
         assert done.returncode == 0, done.stderr

@@ -28,7 +28,7 @@ NOWHERE = "127.0.0.1:1"
 
 
 def worker(*flags: str) -> "subprocess.CompletedProcess[str]":
-    command = [sys.executable, "-m", "services", "scheduler", "--web-port=0", *flags]
+    command = [sys.executable, "-m", "shadowtime", "serve", "scheduler", "--web-port=0", *flags]
     return subprocess.run(command, cwd=ROOT, capture_output=True, text=True, timeout=PATIENCE, check=False)
 
 
@@ -47,7 +47,16 @@ def test_redis_unreachable_at_the_start(kafka: Kafka) -> None:
 
 
 def test_a_replay_without_kafka() -> None:
-    command = [sys.executable, "-m", "replayer", "--transport", "kafka", "--set", f"kafka-bootstrap={NOWHERE}"]
+    command = [
+        sys.executable,
+        "-m",
+        "shadowtime",
+        "replay",
+        "--transport",
+        "kafka",
+        "--set",
+        f"kafka-bootstrap={NOWHERE}",
+    ]
     ended = subprocess.run(command, cwd=ROOT, capture_output=True, text=True, timeout=PATIENCE, check=False)
     assert ended.returncode == 2
     assert f"Kafka at {NOWHERE} cannot be used" in ended.stderr
@@ -56,7 +65,7 @@ def test_a_replay_without_kafka() -> None:
 
 def test_a_replay_without_workers_names_the_remedy(kafka: Kafka) -> None:
     settings = ["--set", f"kafka-bootstrap={kafka.address}", "--set", "barrier-seconds=2"]
-    command = [sys.executable, "-m", "replayer", "--transport", "kafka", "--jobs", "5", *settings]
+    command = [sys.executable, "-m", "shadowtime", "replay", "--transport", "kafka", "--jobs", "5", *settings]
     ended = subprocess.run(command, cwd=ROOT, capture_output=True, text=True, timeout=PATIENCE, check=False)
     assert ended.returncode == 2
     assert "did not come within 2 s; are all stages running?" in ended.stderr
@@ -133,7 +142,7 @@ def test_redis_lost_altogether_is_rebuilt(tmp_path: Path) -> None:
 
         asyncio.run(lose())
         for stage in STAGES:
-            command = [sys.executable, "-m", "services", "rebuild", stage.name]
+            command = [sys.executable, "-m", "shadowtime", "rebuild", stage.name]
             flags = [f"--kafka-bootstrap={kafka.address}", f"--redis-url={redis.url}"]
             ended = subprocess.run([*command, *flags], cwd=ROOT, capture_output=True, text=True, check=False)
             assert ended.returncode == 0, ended.stderr

@@ -17,7 +17,9 @@ def embedded(*arguments: str) -> bytes:
     """Return the decision log of the embedded pipeline."""
     with tempfile.TemporaryDirectory() as folder:
         path = Path(folder) / "embedded.jsonl"
-        subprocess.run([sys.executable, "-m", "replayer", "--decisions", str(path), *arguments], cwd=ROOT, check=True)
+        subprocess.run(
+            [sys.executable, "-m", "shadowtime", "replay", "--decisions", str(path), *arguments], cwd=ROOT, check=True
+        )
         return path.read_bytes()
 
 

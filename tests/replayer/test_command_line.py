@@ -26,7 +26,7 @@ from shadowtime.shared.paths import ROOT
 from tests.patience import PATIENCE
 from tests.replayer.small_logs import job, write_log
 
-COMMAND = [sys.executable, "-m", "replayer"]
+COMMAND = [sys.executable, "-m", "shadowtime", "replay"]
 
 
 class Finished(NamedTuple):

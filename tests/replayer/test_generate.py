@@ -26,7 +26,7 @@ def column(table: NDArray[np.int64], name: str) -> NDArray[np.int64]:
 
 
 def run_command(*arguments: str) -> tuple[int, str]:
-    command = [sys.executable, "-m", "replayer.generate", *arguments]
+    command = [sys.executable, "-m", "shadowtime", "generate", *arguments]
     done = subprocess.run(command, capture_output=True, text=True, check=False)
     return done.returncode, done.stderr
 

@@ -20,7 +20,7 @@ FEW = ("--population", "6", "--generations", "3", "--jobs", "300")
 
 
 def search(*arguments: str | Path) -> subprocess.CompletedProcess[str]:
-    command = [sys.executable, "-m", "replayer.template_search", *map(str, arguments)]
+    command = [sys.executable, "-m", "shadowtime", "search-templates", *map(str, arguments)]
     return subprocess.run(command, capture_output=True, text=True, check=False)
 
 
@@ -64,7 +64,15 @@ def test_a_log_without_users(tmp_path: Path) -> None:
 
 
 def test_ctrl_c_leaves_no_file_and_says_so(tmp_path: Path) -> None:
-    command = [sys.executable, "-m", "replayer.template_search", str(BUNDLED), "-o", str(tmp_path / "found.templates")]
+    command = [
+        sys.executable,
+        "-m",
+        "shadowtime",
+        "search-templates",
+        str(BUNDLED),
+        "-o",
+        str(tmp_path / "found.templates"),
+    ]
     heard = partial(signal.signal, signal.SIGINT, signal.default_int_handler)  # also where tests run in the background
     with subprocess.Popen(command, stderr=subprocess.PIPE, text=True, preexec_fn=heard) as process:
         until = time.monotonic() + PATIENCE

@@ -21,7 +21,7 @@ MOMENTS = (0.0, 0.3, 1.0, 3.0)
 """Seconds after the first of the libraries is there: while others are imported, settings read, servers looked for."""
 
 
-QUIET: dict[str, list[str]] = {"services watch decisions": []}
+QUIET: dict[str, list[str]] = {"watch decisions": []}
 """Ctrl-C is the way to end it."""
 
 
@@ -35,17 +35,17 @@ def silent() -> Iterator[int]:
 @pytest.mark.parametrize(
     "typed",
     [
-        "services scheduler --web-port 0",
-        "services metrics --web-port 0",
-        "services watch decisions",
-        "services live --port 0",
-        "services rebuild scheduler",
-        "services ask --cluster kth --processors 4",
-        "services ask --serve --port 0",
-        "services topics",
-        "replayer",
-        "replayer --speed 1",
-        "replayer --transport kafka",
+        "serve scheduler --web-port 0",
+        "serve metrics --web-port 0",
+        "watch decisions",
+        "live --port 0",
+        "rebuild scheduler",
+        "ask --cluster kth --processors 4",
+        "ask --serve --port 0",
+        "topics",
+        "replay",
+        "replay --speed 1",
+        "replay --transport kafka",
         "dashboards push --url http://127.0.0.1:SILENT --token abcdefgh",
     ],
 )
@@ -55,7 +55,7 @@ def test_interrupted_at_the_start(typed: str, silent: int, tmp_path: Path) -> No
         "SHADOWTIME_REDIS_URL": f"redis://127.0.0.1:{silent}/0",
         "SHADOWTIME_CONNECT_SECONDS": "900",
     }
-    command = [sys.executable, "-m", *typed.replace("SILENT", str(silent)).split()]
+    command = [sys.executable, "-m", "shadowtime", *typed.replace("SILENT", str(silent)).split()]
     running = [
         subprocess.Popen(
             command, cwd=ROOT, env=environment, stdout=subprocess.DEVNULL, stderr=subprocess.PIPE, text=True
@@ -72,7 +72,7 @@ def test_interrupted_at_the_start(typed: str, silent: int, tmp_path: Path) -> No
         for process in running:
             _, told = process.communicate(timeout=PATIENCE)
             ended = process.returncode
-            if typed == "replayer" and ended == 0:
+            if typed == "replay" and ended == 0:
                 continue  # it was quicker
             assert told.splitlines() in (["interrupted"], ["interrupted; no result file was written"], QUIET.get(typed))
             assert ended in (INTERRUPTED, -signal.SIGINT)  # a shell sees the same; Python chooses by where it fell
@@ -90,7 +90,7 @@ def imports(process: "subprocess.Popen[str]") -> bool:
 def test_help_of_a_replay_needs_nothing_heavy() -> None:
     """Some 0.2 s of processor time, where numpy, numba and all stages took 1.4."""
     told = subprocess.run(
-        [sys.executable, "-X", "importtime", "-m", "replayer", "--help"],
+        [sys.executable, "-X", "importtime", "-m", "shadowtime", "replay", "--help"],
         cwd=ROOT,
         capture_output=True,
         text=True,
@@ -99,3 +99,13 @@ def test_help_of_a_replay_needs_nothing_heavy() -> None:
     imported = {line.rpartition("|")[2].strip() for line in told.stderr.splitlines()}
     assert "typer" in imported
     assert not imported & {"numpy", "scipy", "numba", "aiokafka", "shadowtime.services.pipeline"}
+
+
+@pytest.mark.parametrize("package", ["replayer", "services", "stack", "dashboards"])
+def test_the_forms_of_before_work_and_say_that_they_go(package: str) -> None:
+    told = subprocess.run(
+        [sys.executable, "-m", package, "--help"], cwd=ROOT, capture_output=True, text=True, check=True
+    )
+    assert "Usage:" in told.stdout
+    assert told.stderr.startswith(f"note: `python -m {package}` goes with the next release; use `shadowtime ")
+    assert told.stderr.count("\n") == 1

@@ -436,7 +436,18 @@ def replay(policy: str, jobs: int, run: str, options: str = "") -> list[str]:
 def embedded(policy: str, jobs: int, folder: Path) -> str:
     """Return the decision log of an embedded replay, on this machine."""
     log = folder / "embedded.jsonl"
-    command = [sys.executable, "-m", "replayer", "--policy", policy, "--jobs", str(jobs), "--decisions", str(log)]
+    command = [
+        sys.executable,
+        "-m",
+        "shadowtime",
+        "replay",
+        "--policy",
+        policy,
+        "--jobs",
+        str(jobs),
+        "--decisions",
+        str(log),
+    ]
     subprocess.run(command, cwd=ROOT, stdout=subprocess.DEVNULL, check=True)
     return log.read_text()
 

@@ -131,7 +131,7 @@ def test_apt_is_used_where_it_is_allowed(
 @pytest.mark.parametrize(("answer", "installs"), [("\n", False), ("n\n", False), ("y\n", True), ("\x04", False)])
 def test_finding_17_a_terminal_is_asked_for_each_package_by_name(apt: Path, answer: str, installs: bool) -> None:
     ours, theirs = pty.openpty()
-    command = [sys.executable, "-m", "stack.install"]
+    command = [sys.executable, "-m", "shadowtime.stack.install"]
     with subprocess.Popen(command, cwd=ROOT, stdin=theirs, stdout=theirs, stderr=theirs) as process:
         os.close(theirs)
         os.write(ours, answer.encode() * len(SERVERS))

@@ -1,4 +1,4 @@
-"""`python -m stack.pin` writes what a real registry says, or nothing."""
+"""`python -m shadowtime.stack.pin` writes what a real registry says, or nothing."""
 
 import os
 import re
@@ -143,7 +143,7 @@ def test_a_version_that_is_none_is_named(written: Path, capsys: pytest.CaptureFi
 
 
 def test_the_command_line_needs_a_file(tmp_path: Path) -> None:
-    command = [sys.executable, "-m", "stack.pin", str(tmp_path / ".env")]
+    command = [sys.executable, "-m", "shadowtime.stack.pin", str(tmp_path / ".env")]
     done = subprocess.run(command, cwd=ROOT, capture_output=True, text=True, timeout=PATIENCE, check=False)
     assert done.returncode == 2
     assert done.stdout == ""

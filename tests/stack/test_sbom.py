@@ -100,7 +100,7 @@ def test_the_same_inputs_give_the_same_document(tmp_path: Path, monkeypatch: pyt
 )
 def test_what_cannot_be_read_or_written_is_one_line(arguments: list[str], epoch: str, told: str) -> None:
     done = subprocess.run(
-        [sys.executable, "-m", "stack.sbom", *arguments],
+        [sys.executable, "-m", "shadowtime.stack.sbom", *arguments],
         cwd=ROOT,
         env={"SOURCE_DATE_EPOCH": epoch},
         capture_output=True,

@@ -43,7 +43,7 @@ def free_ports(count: int) -> int:
 
 
 def stack(*arguments: str) -> subprocess.CompletedProcess[str]:
-    command = [sys.executable, "-m", "stack", *arguments]
+    command = [sys.executable, "-m", "shadowtime", "stack", *arguments]
     return subprocess.run(command, cwd=ROOT, capture_output=True, text=True, timeout=PATIENCE, check=False)
 
 
@@ -203,7 +203,7 @@ def test_a_killed_redis_comes_back_with_its_data(running: Plan) -> None:
 
 def test_down_under_load_leaves_no_process(running: Plan) -> None:
     kafka = f"kafka-bootstrap=127.0.0.1:{running.kafka_port}"
-    command = [sys.executable, "-m", "replayer", "--transport", "kafka", "--set", kafka]
+    command = [sys.executable, "-m", "shadowtime", "replay", "--transport", "kafka", "--set", kafka]
     with subprocess.Popen(command, cwd=ROOT, stdout=subprocess.DEVNULL, stderr=subprocess.DEVNULL) as replay:
         try:
             state_before = ask_redis(running, "DBSIZE")
@@ -259,7 +259,7 @@ def test_a_killed_supervisor_takes_everything_with_it(tmp_path: Path) -> None:
         require(server)
     plan = new_plan(tmp_path, FLOW[:1])
     plan.write()
-    with subprocess.Popen([sys.executable, "-m", "stack.supervisor", plan.folder], cwd=ROOT) as supervisor:
+    with subprocess.Popen([sys.executable, "-m", "shadowtime.stack.supervisor", plan.folder], cwd=ROOT) as supervisor:
         try:
             wait_until(lambda: (state := read_state(tmp_path)) is not None and state.healthy, "it does not come up")
             everything = descendants(supervisor.pid)

@@ -206,7 +206,7 @@ class Hashing:
 def test_the_command_line_writes_the_same_figures_and_digests(tmp_path: Path) -> None:
     names = {name: tmp_path / name for name in ("r.html", "r.json", "d.jsonl")}
     options = ["--report", names["r.html"], "--json", names["r.json"], "--decisions", names["d.jsonl"], "--jobs", "200"]
-    command = [sys.executable, "-m", "replayer", "--policy", "easy", *map(str, options)]
+    command = [sys.executable, "-m", "shadowtime", "replay", "--policy", "easy", *map(str, options)]
     subprocess.run(command, cwd=ROOT, check=True, capture_output=True)
     html, told = names["r.html"].read_text(), orjson.loads(names["r.json"].read_bytes())
     (values,) = tables(html)["Scores of each policy"].values()

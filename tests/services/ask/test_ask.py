@@ -468,7 +468,7 @@ def test_the_openapi_document() -> None:
 
 def command(*arguments: str, **environment: str) -> "subprocess.CompletedProcess[str]":
     return subprocess.run(
-        [sys.executable, "-m", "services", "ask", *arguments],
+        [sys.executable, "-m", "shadowtime", "ask", *arguments],
         cwd=ROOT,
         env=os.environ | environment,
         capture_output=True,

@@ -91,7 +91,7 @@ def endpoint(redis: Redis, folder: Path) -> Iterator[tuple[int, "subprocess.Pope
     """Run `ask --serve`; yield its port and its process."""
     port = free_port()
     path = folder / "ask.log"
-    command = [sys.executable, "-m", "services", "ask", "--serve", f"--port={port}", f"--redis-url={redis.url}"]
+    command = [sys.executable, "-m", "shadowtime", "ask", "--serve", f"--port={port}", f"--redis-url={redis.url}"]
     with path.open("ab") as log:
         process = subprocess.Popen(command, cwd=ROOT, stdout=log, stderr=log)
     try:
@@ -126,7 +126,7 @@ def by_http(port: int, cluster: str) -> Answer:
 def by_command(redis: Redis, cluster: str, *more: str) -> "subprocess.CompletedProcess[str]":
     options = [f"--{name.replace('_', '-')}={value}" for name, value in JOB.items()]
     return subprocess.run(
-        [sys.executable, "-m", "services", "ask", f"--cluster={cluster}", *options, *more],
+        [sys.executable, "-m", "shadowtime", "ask", f"--cluster={cluster}", *options, *more],
         cwd=ROOT,
         env=os.environ | {"SHADOWTIME_REDIS_URL": redis.url},
         capture_output=True,
@@ -209,7 +209,7 @@ def test_what_is_not_http_and_a_port_in_use(redis_server: Redis, tmp_path: Path)
         with suppress(ConnectionError):
             assert b"Traceback" not in connection.sock.recv(10_000)
         connection.close()
-        command = [sys.executable, "-m", "services", "ask", "--serve", f"--port={port}"]
+        command = [sys.executable, "-m", "shadowtime", "ask", "--serve", f"--port={port}"]
         ended = subprocess.run(
             [*command, f"--redis-url={redis_server.url}"], cwd=ROOT, capture_output=True, text=True, check=False
         )

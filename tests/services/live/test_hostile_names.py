@@ -57,7 +57,7 @@ def test_errors_are_one_line(
 
 
 def test_a_file_of_such_a_name_is_told_of_in_one_line() -> None:
-    entry = [sys.executable, "-m", "replayer", "no\x1b[31m such\nlog[/b].swf"]
+    entry = [sys.executable, "-m", "shadowtime", "replay", "no\x1b[31m such\nlog[/b].swf"]
     done = subprocess.run(entry, cwd=ROOT, capture_output=True, text=True, timeout=PATIENCE, check=False)
     assert done.returncode == 2
     (line,) = done.stderr.splitlines()

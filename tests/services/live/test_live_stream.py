@@ -138,7 +138,7 @@ def clock_after(log: list[Envelope]) -> str:
 def test_without_kafka_it_ends_with_a_line() -> None:
     bootstrap = f"--kafka-bootstrap=127.0.0.1:{free_port()}"
     done = subprocess.run(
-        [sys.executable, "-m", "services", "live", "--port=0", "--connect-seconds=0.5", bootstrap],
+        [sys.executable, "-m", "shadowtime", "live", "--port=0", "--connect-seconds=0.5", bootstrap],
         cwd=ROOT, env=os.environ, capture_output=True, text=True, timeout=PATIENCE, check=False,
     )  # fmt: skip
     assert done.returncode == 2

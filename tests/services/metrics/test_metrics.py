@@ -162,7 +162,7 @@ def test_hostile_names_are_names_and_nothing_else(tmp_path: Path) -> None:
 
 @pytest.mark.parametrize("server", ["victoria-metrics", "grafana"])
 def test_a_password_in_a_url_is_refused_and_not_shown(server: str) -> None:
-    command = [sys.executable, "-m", "services", "metrics", f"--{server}-url=http://me:hidden@127.0.0.1:1"]
+    command = [sys.executable, "-m", "shadowtime", "serve", "metrics", f"--{server}-url=http://me:hidden@127.0.0.1:1"]
     ended = subprocess.run(command, cwd=ROOT, capture_output=True, text=True, timeout=PATIENCE, check=False)
     assert ended.returncode == 2
     assert f"it has a setting of its own, {server}-password" in ended.stderr
@@ -170,7 +170,15 @@ def test_a_password_in_a_url_is_refused_and_not_shown(server: str) -> None:
 
 
 def test_a_kafka_that_is_away_is_one_line(tmp_path: Path) -> None:
-    command = [sys.executable, "-m", "services", "metrics", "--kafka-bootstrap=127.0.0.1:1", "--connect-seconds=1"]
+    command = [
+        sys.executable,
+        "-m",
+        "shadowtime",
+        "serve",
+        "metrics",
+        "--kafka-bootstrap=127.0.0.1:1",
+        "--connect-seconds=1",
+    ]
     ended = subprocess.run(command, cwd=ROOT, capture_output=True, text=True, timeout=PATIENCE, check=False)
     assert ended.returncode == 2
     assert "Kafka at 127.0.0.1:1 cannot be used" in ended.stderr

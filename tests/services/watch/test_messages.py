@@ -203,7 +203,7 @@ def settings(kafka: Kafka) -> Settings:
 
 def command(settings: Settings, *arguments: str) -> list[str]:
     options = ["--beginning", f"--kafka-bootstrap={settings.kafka_bootstrap}", "--cluster=watched"]
-    return [sys.executable, "-m", "services", "watch", "scores", *options, *arguments]
+    return [sys.executable, "-m", "shadowtime", "watch", "scores", *options, *arguments]
 
 
 def test_json_lines_into_a_pipe(settings: Settings) -> None:
@@ -273,7 +273,7 @@ def test_a_reader_that_goes_away_ends_it_quietly(settings: Settings) -> None:
 )
 def test_what_cannot_be_watched_is_told_in_a_line(arguments: list[str], reason: str) -> None:
     done = subprocess.run(
-        [sys.executable, "-m", "services", "watch", *arguments],
+        [sys.executable, "-m", "shadowtime", "watch", *arguments],
         cwd=ROOT, capture_output=True, text=True, timeout=PATIENCE, check=False,
     )  # fmt: skip
     assert done.returncode == 2
