@@ -1,69 +1,55 @@
 """The tables of the report, from what `--json` gives."""
 
 from collections.abc import Callable, Mapping, Sequence
+from functools import partial
 from typing import Any
 
 from shadowtime.dashboards.report.block_bootstrap import Interval
 from shadowtime.dashboards.report.charts import cell, table
 from shadowtime.dashboards.report.markup import escape
 from shadowtime.dashboards.report.statistics import Paired
+from shadowtime.replayer.columns import Column, Values, numbers, shares, times
 from shadowtime.shared.formatting import duration, work
 
-COLUMNS = (
-    ("mean wait", "mean_wait"),
-    ("geometric mean", "geometric_mean_wait"),
-    ("longest wait", "max_wait"),
-    ("mean response", "mean_response"),
-    ("no wait", "zero_wait_share"),
-    ("bounded slowdown", "mean_bounded_slowdown"),
-    ("utilization", "utilization"),
-)
-WASTE = (("runs in vain", "killed"), ("work wasted", "wasted_processor_seconds"))
+COLUMNS: Mapping[str, Callable[[Values], Column]] = {
+    "mean_wait": partial(times, "mean wait"),
+    "geometric_mean_wait": partial(times, "geometric mean"),
+    "max_wait": partial(times, "longest wait"),
+    "mean_response": partial(times, "mean response"),
+    "zero_wait_share": partial(shares, "no wait"),
+    "mean_bounded_slowdown": partial(numbers, "bounded slowdown"),
+    "utilization": lambda values: shares("utilization", values).unmarked(),
+}
+WASTE: Mapping[str, Callable[[Values], Column]] = {
+    "killed": lambda values: numbers("runs in vain", values, 0).unmarked(),
+    "wasted_processor_seconds": lambda values: Column("work wasted", "", [work(each or 0) for each in values]),
+}
 """Shown where any policy ran jobs in vain."""
 
-BETTER: Mapping[str, Callable[[list[float]], float]] = {
-    "mean_wait": min,
-    "geometric_mean_wait": min,
-    "max_wait": min,
-    "mean_response": min,
-    "zero_wait_share": max,
-    "mean_bounded_slowdown": min,
-}
-"""What is best of a column; of others no figure is."""
-
-SHARES = {"zero_wait_share", "utilization", "coverage"}
-BARS = (
-    ("Mean wait", "mean_wait"),
-    ("Mean bounded slowdown", "mean_bounded_slowdown"),
-    ("Longest wait", "max_wait"),
-)
+BARS = {"mean_wait": "Mean wait", "mean_bounded_slowdown": "Mean bounded slowdown", "max_wait": "Longest wait"}
 Row = Mapping[str, Any]
 
 
 def comparison(rows: Sequence[Row], *, predicting: bool) -> str:
     """Return the scores of each policy, and what it predicts run times by if it does (`predicting`)."""
-    columns = COLUMNS + (WASTE if any(row["killed"] for row in rows) else ())
-    best = {key: _best([row[key] for row in rows], BETTER[key]) for _, key in COLUMNS if key in BETTER}
+    wanted = {**COLUMNS, **(WASTE if any(row["killed"] for row in rows) else {})}
+    columns = {key: column([row[key] for row in rows]) for key, column in wanted.items()}
     body = [
         [
             escape(row["policy"]) + (f"<br><small>run times: {escape(row['runtime'])}</small>" if predicting else ""),
             *(
-                _marked(cell(row[key], _shown(key, row[key])), best=row[key] is not None and row[key] == best.get(key))
-                for _, key in columns
+                _marked(cell(row[key], column.cells[number]), best=number in column.best)
+                for key, column in columns.items()
             ),
         ]
-        for row in rows
+        for number, row in enumerate(rows)
     ]
     caption = (
         "Waits from submission to start. Geometric mean: of waits, each counted as at least 10 s. Slowdown: response "
         "time over run time, bounded at 10 s." + (" Bold: the best of its column." if len(rows) > 1 else "")
     )
-    return table(["policy", *dict(columns)], body, "Scores of each policy", caption)
-
-
-def _best(values: Sequence[float | None], better: Callable[[list[float]], float]) -> float | None:
-    known = [value for value in values if value is not None]
-    return better(known) if len(set(known)) > 1 else None
+    heads = [f"{each.heading}, {each.unit}" if each.unit else each.heading for each in columns.values()]
+    return table(["policy", *heads], body, "Scores of each policy", caption)
 
 
 def _marked(shown: str, *, best: bool) -> str:
@@ -79,15 +65,16 @@ def configurations(rows: Sequence[Row]) -> str:
 def bars(rows: Sequence[Row]) -> str:
     """Return the three figures to look at first, as bars."""
     found = []
-    for title, key in BARS:
+    for key, title in BARS.items():
+        column = COLUMNS[key]([row[key] for row in rows])
         largest = max((row[key] or 0 for row in rows), default=0) or 1
         found.append(
             f'<div><h4>{title}</h4><div class="bars">'
             + "".join(
                 f"<span>{escape(row['policy'])}</span>"
                 f'<span class="bar" aria-hidden="true" style="width: {100 * (row[key] or 0) / largest:.1f}%"></span>'
-                f"<span>{_shown(key, row[key])}</span>"
-                for row in rows
+                f"<span>{shown} {column.unit}</span>"
+                for row, shown in zip(rows, column.cells, strict=True)
             )
             + "</div></div>"
         )
@@ -209,18 +196,6 @@ def wait_bounds(rows: Sequence[Row], several: bool) -> str:
         "Over: root mean square of bound less wait where the bound held. To plain: that of plain bounds divided by it."
     )
     return table(["bounds", "covered", "over", "to plain", "jobs with one"], body, "Bounds on waits", caption)
-
-
-def _shown(key: str, value: float | None) -> str:
-    if value is None:
-        return "-"
-    if key in SHARES:
-        return _share(value)
-    if key == "killed":
-        return f"{value:,}"
-    if key == "wasted_processor_seconds":
-        return work(value)
-    return f"{value:,.2f}" if "slowdown" in key else duration(value)
 
 
 def _share(value: float | None) -> str:

@@ -18,6 +18,7 @@ import pytest
 from shadowtime.dashboards.report.page import page
 from shadowtime.dashboards.report.statistics import DAY, months, slowdowns
 from shadowtime.dashboards.report.tables import COLUMNS, WASTE
+from shadowtime.dashboards.report.tables import comparison as scores_table
 from shadowtime.replayer.comparison import carry_out
 from shadowtime.replayer.comparison_json import as_json
 from shadowtime.replayer.records import DecisionLog
@@ -106,7 +107,18 @@ def test_the_table_agrees_with_json(comparison: tuple[dict[str, Any], str]) -> N
     told, html = comparison
     rows = {re.sub("<br>.*", "", name): values for name, values in tables(html)["Scores of each policy"].items()}
     for row in told["policies"]:
-        assert [float(value) for value in rows[row["policy"]]] == [row[key] for _, key in COLUMNS]
+        assert [float(value) for value in rows[row["policy"]]] == [row[key] for key in COLUMNS]
+
+
+def test_waits_that_differ_look_different() -> None:
+    rows = [
+        {"policy": name, "runtime": "requested", "killed": 0, **dict.fromkeys(COLUMNS, value)}
+        for name, value in (("a", 5760.0), ("b", 5725.0))
+    ]
+    shown = scores_table(rows, predicting=False)
+    assert "mean wait, h" in shown
+    assert ">1.60<" in shown
+    assert '<strong><data value="5725.0">1.59</data></strong>' in shown
 
 
 def test_the_price_of_trials_has_columns_where_there_is_one(comparison: tuple[dict[str, Any], str]) -> None:
@@ -115,8 +127,8 @@ def test_the_price_of_trials_has_columns_where_there_is_one(comparison: tuple[di
     rows = list(tables(html)["Scores of each policy"].values())
     assert told["policies"][1]["killed"] > 0
     for row, values in zip(told["policies"], rows, strict=True):
-        assert [float(value) for value in values] == [row[key] for _, key in COLUMNS + WASTE]
-    assert all(name in html and name not in comparison[1] for name, _ in WASTE)
+        assert [float(value) for value in values] == [row[key] for key in (*COLUMNS, *WASTE)]
+    assert all(name in html and name not in comparison[1] for name in ("runs in vain", "work wasted"))
 
 
 def test_what_is_worked_out_from_the_schedule_agrees_with_json(comparison: tuple[dict[str, Any], str]) -> None:
@@ -210,7 +222,7 @@ def test_the_command_line_writes_the_same_figures_and_digests(tmp_path: Path) ->
     subprocess.run(command, cwd=ROOT, check=True, capture_output=True)
     html, told = names["r.html"].read_text(), orjson.loads(names["r.json"].read_bytes())
     (values,) = tables(html)["Scores of each policy"].values()
-    assert [float(value) for value in values] == [told["policies"][0][key] for _, key in COLUMNS]
+    assert [float(value) for value in values] == [told["policies"][0][key] for key in COLUMNS]
     assert hashlib.sha256(names["d.jsonl"].read_bytes()).hexdigest() in html
     assert f"seed {told['settings']['seed']}." in html
     assert "numpy " in html
