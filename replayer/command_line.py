@@ -97,6 +97,13 @@ def compare(
     ] = None,
     report: Annotated[Path | None, typer.Option(metavar="FILE.html", help="The comparison as a page.")] = None,
     seconds: Annotated[bool, typer.Option("--seconds", help="Exact times in tables: seconds, not hours.")] = False,
+    predictions: Annotated[
+        bool,
+        typer.Option(
+            "--predictions/--no-predictions",
+            help="Whether to score, beside the policies, what jobs are told under EASY: run times, waits and bounds.",
+        ),
+    ] = True,
     list_: Annotated[
         bool, typer.Option("--list", help="Name every policy and predictor; of those named behind it, tell the keys.")
     ] = False,
@@ -136,6 +143,7 @@ def compare(
             report=report,
             results=results,
             seconds=seconds,
+            predictions=predictions,
         )
     )
 

@@ -4,6 +4,7 @@ import logging
 from collections.abc import Sequence
 from contextlib import nullcontext
 from functools import partial
+from itertools import zip_longest
 from typing import TYPE_CHECKING
 
 from shadowtime.replayer.arguments import (
@@ -25,6 +26,7 @@ from shadowtime.replayer.progress import Observers, with_progress
 from shadowtime.replayer.results import Targets, in_parts, print_tables, result_files
 from shadowtime.replayer.source import JobTraits
 from shadowtime.replayer.swf import BUNDLED
+from shadowtime.replayer.told_at_submission import telling
 from shadowtime.shared.command_line import say
 from shadowtime.shared.errors import SettingsError
 from shadowtime.shared.logs import start_logging
@@ -65,12 +67,17 @@ def compare_logs(options: Options) -> None:
         for each in clusters
         for label, configuration in chosen
     ]
+    wanted = options.predictions and not (options.runtime or options.adjustment or options.wait_bound)
+    wanted &= plans[0].obeyed and settings is None and pace is None
+    telling_plans = [telling(each[0]) for each in in_parts(plans, len(clusters))] if wanted else []
     with result_files(targets, plans) as files, nullcontext() if settings is not None else interruption:
         if settings is not None:
             carry_out_all = partial(stream, settings=settings, run=options.run, pace=pace)
         else:
             carry_out_all = partial(replay, pace=pace, interruption=interruption)
-        results = with_progress(plans, files.observers, carry_out_all, exact=pace is not None)
+        observers = [*files.observers, *[[]] * len(telling_plans)]
+        results = with_progress([*plans, *telling_plans], observers, carry_out_all, exact=pace is not None)
+        results, told = results[: len(plans)], results[len(plans) :]
         by_cluster = in_parts(results, len(clusters))
         rewritten = {
             "requests": options.requests,
@@ -78,9 +85,10 @@ def compare_logs(options: Options) -> None:
             "transport": options.transport,
             "speed": options.speed,
         }
-        files.write([as_json(each, rewritten) for each in by_cluster], results)
+        documents = [as_json(each, rewritten, of) for each, of in zip_longest(by_cluster, told)]
+        files.write(documents, results)
     if not targets.take_standard_output:
-        print_tables(by_cluster, exact=options.seconds)
+        print_tables(by_cluster, told=told, exact=options.seconds)
     if options.report is not None:
         say(f"wrote {options.report}")
 

@@ -2,11 +2,14 @@
 
 import asyncio
 import time
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from hashlib import sha256
+from types import MappingProxyType
 from typing import TYPE_CHECKING, NamedTuple
 from uuid import uuid4
 
+from shadowtime.replayer.block_bootstrap import Interval
+from shadowtime.replayer.bounded_waits import BoundedWaits
 from shadowtime.replayer.embedded import EmbeddedReplay, Observer
 from shadowtime.replayer.machine import Machine
 from shadowtime.replayer.pace import Pace
@@ -18,6 +21,7 @@ from shadowtime.services.catalogue import DEFAULTS, Configuration
 from shadowtime.services.pipeline import STAGES
 from shadowtime.services.scheduler.policies import POLICIES
 from shadowtime.shared.bounds import MAX_NAME_LENGTH
+from shadowtime.shared.chance import key_of
 from shadowtime.shared.errors import ReplayError
 from shadowtime.shared.events import CapacityChanged, ClusterOpened, Envelope
 from shadowtime.shared.scores import Scores
@@ -97,22 +101,29 @@ class Plan(NamedTuple):
 
 
 class Result(NamedTuple):
-    """A plan, carried out; `wait_bound_seconds` are those that its wait bounds took, where they were measured."""
+    """A plan, carried out.
+
+    `wait_bound_seconds` are those that its wait bounds took, `coverage` tells how sure the coverage of each grouping
+    is, where they were measured.
+    """
 
     plan: Plan
     scores: Scores
     elapsed_seconds: float
     cpu_seconds: float
     wait_bound_seconds: float | None = None
+    coverage: Mapping[str, Interval] = MappingProxyType({})
 
 
 def carry_out(plan: Plan, observers: Sequence[Observer] = ()) -> Result:
     """Replay one plan as fast as it goes."""
-    stopwatch = plan.stopwatch()
-    replay = plan.replay(observers, stopwatch)
+    stopwatch, waits = plan.stopwatch(), BoundedWaits()
+    replay = plan.replay([*observers, waits] if plan.bounds_waits else observers, stopwatch)
     wall, cpu = time.perf_counter(), time.process_time()
     replay.run_to_end()
-    return _result(plan, replay.run, replay.last, time.perf_counter() - wall, time.process_time() - cpu, stopwatch)
+    spent = time.perf_counter() - wall, time.process_time() - cpu
+    result = _result(plan, replay.run, replay.last, *spent, stopwatch)
+    return result._replace(coverage=waits.coverage(key_of(plan.seed, plan.cluster)))
 
 
 def carry_out_paced(plans: Sequence[Plan], pace: Pace, observers: Sequence[Sequence[Observer]]) -> list[Result]:

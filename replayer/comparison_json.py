@@ -9,10 +9,13 @@ from shadowtime.replayer.comparison import Plan, Result
 from shadowtime.services.catalogue import spelled_out
 
 
-def as_json(results: Sequence[Result], rewritten: Mapping[str, str] | None = None) -> dict[str, Any]:
+def as_json(
+    results: Sequence[Result], rewritten: Mapping[str, str] | None = None, told: Result | None = None
+) -> dict[str, Any]:
     """Return the results of one trace as `--json` gives them; times in seconds, shares in 0 to 1.
 
-    `rewritten` tells what was done to the trace or to the way it was replayed before a plan was made.
+    `rewritten` tells what was done to the trace or to the way it was replayed before a plan was made. `told` is the
+    replay in which everything was predicted, where there is one.
     """
     plan = results[0].plan
     workload = plan.workload
@@ -37,22 +40,35 @@ def as_json(results: Sequence[Result], rewritten: Mapping[str, str] | None = Non
         },
         "policies": [_policy_row(result) for result in schedules],
         "requests_as_run_times": requests_as_run_times(plan),
-        "run_time_predictions": [
-            {"predictor": result.plan.configuration.runtime} | result.scores.run_time.model_dump() for result in results
-        ],
+        "run_time_predictions": list(map(_run_time_row, results)),
         "walltime_adjustments": [
             {"scheme": result.plan.configuration.adjustment} | result.scores.adjustment.model_dump()
             for result in results
         ],
         "wait_bounds": [row for result in schedules for row in wait_bound_rows(result)],
-        "wait_forecasts": [
-            {"policy": result.plan.label, "runtime": result.plan.configuration.runtime}
-            | result.scores.wait_forecast.model_dump()
-            | {"configuration": str(spelled_out(result.plan.configuration))}
-            for result in results
-            if result.scores.wait_forecast
-        ],
+        "wait_forecasts": _forecast_rows(results),
+        "told_at_submission": None
+        if told is None
+        else {
+            "run_time_predictions": [_run_time_row(told)],
+            "wait_bounds": wait_bound_rows(told),
+            "wait_forecasts": _forecast_rows([told]),
+        },
     }
+
+
+def _run_time_row(result: Result) -> dict[str, Any]:
+    return {"predictor": result.plan.configuration.runtime} | result.scores.run_time.model_dump()
+
+
+def _forecast_rows(results: Sequence[Result]) -> list[dict[str, Any]]:
+    return [
+        {"policy": result.plan.label, "runtime": result.plan.configuration.runtime}
+        | result.scores.wait_forecast.model_dump()
+        | {"configuration": str(spelled_out(result.plan.configuration))}
+        for result in results
+        if result.scores.wait_forecast
+    ]
 
 
 def _policy_row(result: Result) -> dict[str, Any]:
@@ -85,12 +101,16 @@ def requests_as_run_times(plan: Plan) -> dict[str, float]:
 
 
 def wait_bound_rows(result: Result) -> list[dict[str, Any]]:
-    """Return one row per queue and grouping, the cluster as a whole first; times in seconds."""
+    """Return one row per queue and grouping, the cluster as a whole first; times in seconds.
+
+    `coverage_low` and `coverage_high` are a 95 % interval of the coverage, of the cluster as a whole.
+    """
     scores, seconds = result.scores.wait_bounds, result.wait_bound_seconds
     plain = {(each.queue, each.quantile): each.over_rms for each in scores if each.grouping == "plain"}
     rows = []
     for each in scores:
         over_rms = plain.get((each.queue, each.quantile))
+        interval = result.coverage.get(each.grouping) if each.queue is None else None
         rows.append(
             {
                 "queue": "all" if each.queue is None else each.queue,
@@ -99,6 +119,8 @@ def wait_bound_rows(result: Result) -> list[dict[str, Any]]:
                 "confidence": each.confidence,
                 "predictions": each.predictions,
                 "coverage": each.coverage,
+                "coverage_low": interval.low if interval else None,
+                "coverage_high": interval.high if interval else None,
                 "over_rms": each.over_rms,
                 "ratio_to_plain": over_rms / each.over_rms if over_rms is not None and each.over_rms else None,
                 "seconds": None if seconds is None else round(seconds, 3),

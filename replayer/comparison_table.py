@@ -5,7 +5,8 @@ from functools import partial
 from itertools import pairwise
 from math import inf
 
-from shadowtime.replayer.columns import Column, Measure, numbers, seconds, shares, times
+from shadowtime.replayer.bounded_waits import coverage_told
+from shadowtime.replayer.columns import NOTHING, Column, Measure, numbers, seconds, shares, times
 from shadowtime.replayer.comparison import Plan, Result
 from shadowtime.replayer.comparison_json import wait_bound_rows
 from shadowtime.replayer.fitted_table import FittedTable
@@ -74,14 +75,20 @@ def _forecaster(plan: Plan) -> str:
     return plan.label if plan.obeyed else f"{parse(chosen.policy).name}, by {parse(chosen.runtime).name}"
 
 
-def wait_bound_table(results: Sequence[Result], *, exact: bool = False) -> FittedTable:
-    """Return one row per queue and grouping of the bounds on waits; with `exact`, times are in seconds."""
+def wait_bound_table(results: Sequence[Result], *, exact: bool = False, whole: bool = False) -> FittedTable:
+    """Return one row per queue and grouping of the bounds on waits.
+
+    With `exact`, times are in seconds; with `whole`, only the bounds for the cluster as a whole are shown.
+    """
     plan = results[0].plan
-    rows = wait_bound_rows(results[0])
+    rows = [row for row in wait_bound_rows(results[0]) if row["queue"] == "all" or not whole]
     measure = seconds if exact else times
     made = [f"{row['predictions']:,} of {row['predictions'] + row['without']:,}" for row in rows]
     columns = [
         shares("covered", [row["coverage"] for row in rows]).meaning("covered: waits no longer than their bounds"),
+        Column("95 % interval", "%", [_interval(row["coverage_low"], row["coverage_high"]) for row in rows]).meaning(
+            "interval: by a bootstrap of blocks of time"
+        ),
         measure("over", [row["over_rms"] for row in rows]).meaning(
             "over: root mean square of bound less wait among those"
         ),
@@ -94,11 +101,16 @@ def wait_bound_table(results: Sequence[Result], *, exact: bool = False) -> Fitte
     bound = spelled("wait-bound", plan.wait_bound)
     return FittedTable(
         f"{plan.cluster}, bounds on the wait: {bound.short}",
-        {"queue": queues, "grouping": [row["grouping"] for row in rows]},
+        ({} if whole else {"queue": queues}) | {"grouping": [row["grouping"] for row in rows]},
         [column.unmarked() for column in columns],
+        notes=[told] if (told := coverage_told(rows)) else [],
         ends=[row for row, (queue, following) in enumerate(pairwise(queues)) if queue != following],
         legend={bound.name: bound} if bound.defaults else {},
     )
+
+
+def _interval(low: float | None, high: float | None) -> str:
+    return NOTHING if low is None or high is None else f"{100 * low:.1f} to {100 * high:.1f}"
 
 
 def jobs_of(plan: Plan) -> str:

@@ -39,3 +39,4 @@ class Options:
     report: Path | None
     results: Path | None
     seconds: bool
+    predictions: bool

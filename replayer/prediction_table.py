@@ -1,4 +1,4 @@
-"""Predictions, scored against a recorded log, as a table in the terminal."""
+"""Predictions, scored against a log, as a table in the terminal."""
 
 from collections.abc import Sequence
 from functools import partial
@@ -31,12 +31,12 @@ class _Row(NamedTuple):
 
 
 def prediction_table(results: Sequence[Result], *, exact: bool = False) -> FittedTable:
-    """Return one row per predictor and adjustment, scored against one recorded log, and one of the requests alone.
+    """Return one row per predictor and adjustment, scored against one log, and one of the requests alone.
 
     They are in order of the error of run times, then of the accuracy of adjusted requests. With `exact`, times are in
     seconds.
     """
-    plan, waits, run_time = results[0].plan, results[0].scores.policy, results[0].scores.run_time.mean_run_time
+    plan = results[0].plan
     rows = [_row(result) for result in results]
     if DEFAULTS["runtime"] not in (result.plan.configuration.runtime for result in results):
         error = requests_as_run_times(plan)["mean_absolute_error"]
@@ -70,11 +70,20 @@ def prediction_table(results: Sequence[Result], *, exact: bool = False) -> Fitte
     if REQUESTS in names["run times"]:
         meanings[REQUESTS] = BASELINE
     return FittedTable(
-        f"{plan.cluster}, as recorded: {jobs_of(plan)}, mean run time {duration(run_time)}, "
-        f"mean wait {duration(waits.mean_wait)}, longest {duration(waits.max_wait)}",
+        _title(results[0]),
         names,
         columns,
         legend=meanings,
+    )
+
+
+def _title(result: Result) -> str:
+    plan, waits = result.plan, result.scores.policy
+    if plan.obeyed:
+        return f"{plan.cluster}, run times as predicted at submission"
+    return (
+        f"{plan.cluster}, as recorded: {jobs_of(plan)}, mean run time {duration(result.scores.run_time.mean_run_time)}"
+        f", mean wait {duration(waits.mean_wait)}, longest {duration(waits.max_wait)}"
     )
 
 

@@ -1,4 +1,4 @@
-"""A progress bar for each run, where there is a terminal."""
+"""A progress bar for each run and a line when it is over, where there is a terminal."""
 
 import sys
 from collections.abc import Callable, Sequence
@@ -8,7 +8,8 @@ from rich.progress import BarColumn, MofNCompleteColumn, Progress, TaskID, TextC
 from shadowtime.replayer.comparison import Plan, Result
 from shadowtime.replayer.embedded import Observer
 from shadowtime.shared.command_line import messages, one_line
-from shadowtime.shared.events import Envelope, JobEnded
+from shadowtime.shared.events import ClusterClosed, Envelope, JobEnded
+from shadowtime.shared.formatting import lines
 
 Observers = Sequence[Sequence[Observer]]
 """Of each plan, those that see every envelope that leaves its last stage."""
@@ -21,15 +22,18 @@ class _Bar:
         self._progress = progress
         self._plan = plan
         self._every = 1 if exact else 256
+        self._name = f"{one_line(plan.cluster)} {plan.label}"
         self._task: TaskID | None = None
         self._ended = 0
 
     def __call__(self, envelope: Envelope) -> None:
         """Take in an envelope."""
         if self._task is None:
-            name = f"{one_line(self._plan.cluster)} {self._plan.label}"
-            self._task = self._progress.add_task(name, total=len(self._plan.workload))
-        if isinstance(envelope.event, JobEnded) and not envelope.event.requeued:
+            self._task = self._progress.add_task(self._name, total=len(self._plan.workload))
+        if isinstance(envelope.event, ClusterClosed):
+            for line in lines(envelope):
+                self._progress.console.print(f"{self._name}: {line.words}", markup=False, highlight=False)
+        elif isinstance(envelope.event, JobEnded) and not envelope.event.requeued:
             self._ended += 1
             if self._ended % self._every == 0:
                 self._progress.update(self._task, completed=self._ended)

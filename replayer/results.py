@@ -8,9 +8,10 @@ from pathlib import Path
 from typing import Any, BinaryIO, TypeVar
 
 import orjson
-from rich.console import Console
+from rich.console import Console, RenderableType
 
 from shadowtime.dashboards.report.page import page
+from shadowtime.replayer import told_at_submission
 from shadowtime.replayer.comparison import Plan, Result
 from shadowtime.replayer.comparison_table import comparison_table, forecast_table, wait_bound_table
 from shadowtime.replayer.embedded import Observer
@@ -112,8 +113,11 @@ def in_parts(items: Sequence[Each], count: int) -> list[Sequence[Each]]:
     return [items[first : first + size] for first in range(0, len(items), size)]
 
 
-def print_tables(by_cluster: Sequence[Sequence[Result]], *, exact: bool = False) -> None:
-    """Print what there is to compare of each cluster; with `exact`, times are in seconds."""
+def print_tables(by_cluster: Sequence[Sequence[Result]], *, told: Sequence[Result] = (), exact: bool = False) -> None:
+    """Print what there is to compare of each cluster, and how predictions fared in the replay of it that is in `told`.
+
+    With `exact`, times are in seconds.
+    """
     console = Console(highlight=False, emoji=False)
     for place, results in enumerate(by_cluster):
         plan = results[0].plan
@@ -121,7 +125,10 @@ def print_tables(by_cluster: Sequence[Sequence[Result]], *, exact: bool = False)
         tables = [comparison_table] if plan.obeyed else recorded
         if any(result.scores.wait_forecast for result in results):
             tables.append(forecast_table)
-        for number, table in enumerate(tables):
+        shown: list[RenderableType] = [table(results, exact=exact) for table in tables]
+        if told:
+            shown += told_at_submission.tables(told[place], exact=exact)
+        for number, each in enumerate(shown):
             if place or number:
                 console.print()
-            console.print(table(results, exact=exact))
+            console.print(each)

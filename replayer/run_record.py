@@ -1,18 +1,15 @@
 """What the report needs to know of a run, gathered while it is replayed."""
 
-from array import array
-from collections.abc import Mapping
 from functools import cached_property
 from hashlib import sha256
 
 import numpy as np
 
+from shadowtime.replayer.bounded_waits import BoundedWaits
 from shadowtime.replayer.comparison import Plan
 from shadowtime.replayer.records import DecisionLog, Schedule
 from shadowtime.shared.arrays import Integers
-from shadowtime.shared.events import Envelope, JobEnded, JobStarted, JobSubmitted
-
-NO_BOUND = -1
+from shadowtime.shared.events import Envelope
 
 
 class Digest:
@@ -27,47 +24,6 @@ class Digest:
 
     def __str__(self) -> str:
         return self._sum.hexdigest()
-
-
-class BoundedWaits:
-    """Remembers of each job whose wait is known its submission, its wait and the bounds for the whole cluster."""
-
-    def __init__(self) -> None:
-        self._groupings: dict[str, int] = {}
-        self._started: dict[int, int] = {}
-        self._open: dict[int, tuple[int, list[int]]] = {}
-        self._rows = array("q")
-
-    def __call__(self, envelope: Envelope) -> None:
-        """Take in an envelope."""
-        event = envelope.event
-        if isinstance(event, JobSubmitted) and envelope.wait_bounds:
-            bounds = {each.grouping: each.bound for each in envelope.wait_bounds if each.queue is None}
-            if not self._groupings:
-                self._groupings = {grouping: place for place, grouping in enumerate(bounds)}
-            found = [bounds.get(grouping) for grouping in self._groupings]
-            self._open[event.job_number] = event.time, [NO_BOUND if each is None else each for each in found]
-        elif isinstance(event, JobStarted):
-            self._started[event.job_number] = event.time
-            if not event.trial:
-                self._reveal(event.job_number)
-        elif isinstance(event, JobEnded) and not event.requeued:
-            self._reveal(event.job_number)  # the job may have been on trial
-
-    def _reveal(self, job_number: int) -> None:
-        start_time = self._started.pop(job_number, None)
-        if job_number in self._open and start_time is not None:
-            submit_time, found_bounds = self._open.pop(job_number)
-            self._rows.extend((submit_time, start_time - submit_time, *found_bounds))
-
-    def by_grouping(self) -> Mapping[str, Integers]:
-        """Return for each grouping submit times, waits and bounds in seconds, (n, 3), of the jobs that had a bound."""
-        rows = np.array(self._rows, dtype=np.int64).reshape(-1, 2 + len(self._groupings))
-        rows = rows[np.argsort(rows[:, 0], kind="stable")]
-        return {
-            grouping: rows[rows[:, 2 + place] != NO_BOUND][:, [0, 1, 2 + place]]
-            for grouping, place in self._groupings.items()
-        }
 
 
 class RunRecord:

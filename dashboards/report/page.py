@@ -11,11 +11,11 @@ from typing import Any
 
 from shadowtime import __version__
 from shadowtime.dashboards.report import day, figures, prediction_figures, tables
-from shadowtime.dashboards.report.block_bootstrap import block_length
 from shadowtime.dashboards.report.charts import table
 from shadowtime.dashboards.report.markup import escape
 from shadowtime.dashboards.report.statistics import DAY, paired
 from shadowtime.dashboards.report.verdict import limits, verdict
+from shadowtime.replayer.block_bootstrap import block_length
 from shadowtime.replayer.run_record import RunRecord
 from shadowtime.shared.chance import key_of
 
@@ -72,6 +72,7 @@ def _cluster(place: int, document: Mapping[str, Any], runs: Sequence[RunRecord])
     schedules = runs[:1] if recorded else runs  # the recorded one is the same in every pass
     compared = len(rows) > 1
     told = verdict(document, _short([row["policy"] for row in rows]), schedules)
+    predicted = _with_told(document)
     parts = [
         f'<section aria-labelledby="cluster-{place}"><h2 id="cluster-{place}">{escape(document["cluster"])}</h2>'
         f"<p>{document['jobs']:,} jobs on {document['processors']:,} processors"
@@ -81,14 +82,29 @@ def _cluster(place: int, document: Mapping[str, Any], runs: Sequence[RunRecord])
         tables.bars(rows) if compared else "",
         _part("What the names stand for", "" if recorded else tables.configurations(rows)),
         _part("Each job against itself", _differences(runs)) if compared and runs else "",
-        _part("Predicted run times", tables.run_times(document) + _grid(prediction_figures.transforms(document))),
+        _part("Predicted run times", tables.run_times(predicted) + _grid(prediction_figures.transforms(predicted))),
         _part("Adjusted requests", tables.adjustments(document)),
-        _part("Forecasts of waits", tables.forecasts(document)),
-        _bounds(document, schedules),
+        _part("Forecasts of waits", tables.forecasts(predicted)),
+        _bounds(predicted, schedules),
     ]
     if schedules and all(len(run.jobs) for run in schedules):
         parts += _figures(rows, schedules)
     return "".join([*parts, "</section>"])
+
+
+def _with_told(document: Mapping[str, Any]) -> Mapping[str, Any]:
+    """Return a document whose predictions are those of the policies, and after them those of the replay beside them."""
+    told = document["told_at_submission"]
+    if told is None:
+        return document
+    known = {row["predictor"] for row in document["run_time_predictions"]}
+    more = [row for row in told["run_time_predictions"] if row["predictor"] not in known]
+    return {
+        **document,
+        "run_time_predictions": [*document["run_time_predictions"], *more],
+        "wait_forecasts": [*document["wait_forecasts"], *told["wait_forecasts"]],
+        "wait_bounds": [row for row in told["wait_bounds"] if row["queue"] == "all"],
+    }
 
 
 def _part(title: str, content: str) -> str:
@@ -119,10 +135,9 @@ def _bounds(document: Mapping[str, Any], runs: Sequence[RunRecord]) -> str:
     rows = document["wait_bounds"]
     if not rows:
         return ""
-    several = len(document["policies"]) > 1
-    names = _short([run.plan.label for run in runs]) if several else [""] * len(runs)
+    names = _short([run.plan.label for run in runs]) if len(runs) > 1 else [""] * len(runs)
     drawn = "".join(map(prediction_figures.bounds_over_time, runs, names))
-    return _part("Bounds on waits", tables.wait_bounds(rows, several)) + _grid(drawn)
+    return _part("Bounds on waits", tables.wait_bounds(rows)) + _grid(drawn)
 
 
 def _figures(rows: Sequence[Mapping[str, Any]], runs: Sequence[RunRecord]) -> list[str]:

@@ -7,7 +7,7 @@ from typing import NamedTuple
 import numpy as np
 from numpy.typing import NDArray
 
-from shadowtime.dashboards.report.block_bootstrap import Interval, mean_of_blocks
+from shadowtime.replayer.block_bootstrap import Interval, mean_of_blocks
 from shadowtime.replayer.run_record import JobTimes
 from shadowtime.shared.arrays import Floats, Integers
 from shadowtime.shared.slowdown import bounded_slowdown

@@ -4,10 +4,11 @@ from collections.abc import Callable, Mapping, Sequence
 from functools import partial
 from typing import Any
 
-from shadowtime.dashboards.report.block_bootstrap import Interval
 from shadowtime.dashboards.report.charts import cell, table
 from shadowtime.dashboards.report.markup import escape
 from shadowtime.dashboards.report.statistics import Paired
+from shadowtime.replayer.block_bootstrap import Interval
+from shadowtime.replayer.bounded_waits import coverage_told
 from shadowtime.replayer.columns import Column, Values, numbers, shares, times
 from shadowtime.shared.formatting import duration, work
 
@@ -178,12 +179,13 @@ def forecasts(document: Row) -> str:
     return table(head, body, "Forecasts of waits", caption)
 
 
-def wait_bounds(rows: Sequence[Row], several: bool) -> str:
+def wait_bounds(rows: Sequence[Row]) -> str:
     """Return how bounds on waits fared."""
+    several = len({row["policy"] for row in rows}) > 1
     body = [
         [
             escape(" ".join([*([row["policy"]] if several else []), f"queue {row['queue']}", row["grouping"]])),
-            cell(row["coverage"], _share(row["coverage"])),
+            cell(row["coverage"], _share(row["coverage"])) + _between(row["coverage_low"], row["coverage_high"]),
             cell(row["over_rms"], duration(row["over_rms"])),
             cell(row["ratio_to_plain"], "-" if row["ratio_to_plain"] is None else f"{row['ratio_to_plain']:.3f}"),
             f"{row['predictions']:,} of {row['predictions'] + row['without']:,}",
@@ -192,10 +194,17 @@ def wait_bounds(rows: Sequence[Row], several: bool) -> str:
     ]
     first = rows[0]
     caption = (
-        f"Bounds that a share of {first['quantile']:g} of waits shall keep, at confidence {first['confidence']:g}. "
-        "Over: root mean square of bound less wait where the bound held. To plain: that of plain bounds divided by it."
+        f"Bounds that a share of {first['quantile']:g} of waits shall keep, at confidence {first['confidence']:g}"
+        f"{'' if several else ', under ' + first['policy']}. "
+        "In brackets where the share covered lies with 95 % confidence, by a bootstrap of blocks of time. "
+        "Over: root mean square of bound less wait where the bound held. To plain: that of plain bounds divided by it. "
+        + coverage_told(rows)
     )
     return table(["bounds", "covered", "over", "to plain", "jobs with one"], body, "Bounds on waits", caption)
+
+
+def _between(low: float | None, high: float | None) -> str:
+    return "" if low is None or high is None else f"<br><small>[{_share(low)}, {_share(high)}]</small>"
 
 
 def _share(value: float | None) -> str:

@@ -3,8 +3,8 @@
 from collections.abc import Callable, Mapping, Sequence
 from typing import Any
 
-from shadowtime.dashboards.report.block_bootstrap import Interval
 from shadowtime.dashboards.report.statistics import paired
+from shadowtime.replayer.block_bootstrap import Interval
 from shadowtime.replayer.run_record import RunRecord
 from shadowtime.shared.chance import key_of
 from shadowtime.shared.formatting import duration

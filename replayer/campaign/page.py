@@ -6,12 +6,12 @@ from typing import Any
 
 from shadowtime import __version__
 from shadowtime.dashboards.report import figures, tables
-from shadowtime.dashboards.report.block_bootstrap import block_length
 from shadowtime.dashboards.report.charts import cell as shown
 from shadowtime.dashboards.report.charts import table
 from shadowtime.dashboards.report.markup import escape
 from shadowtime.dashboards.report.page import whole
 from shadowtime.dashboards.report.statistics import DAY, paired
+from shadowtime.replayer.block_bootstrap import block_length
 from shadowtime.replayer.campaign.cell_run import Figures
 from shadowtime.replayer.campaign.columns import Column
 from shadowtime.replayer.campaign.file import Campaign

@@ -83,6 +83,7 @@ complete -c shadowtime -n '_shtab_shadowtime_using replay' -l schedule -xka "(__
 complete -c shadowtime -n '_shtab_shadowtime_using replay' -l decisions -xka "(__fish_complete_path (commandline -ct))" -d 'Every decision with its reason'
 complete -c shadowtime -n '_shtab_shadowtime_using replay' -l report -xka "(__fish_complete_path (commandline -ct))" -d 'The comparison as a page'
 complete -c shadowtime -n '_shtab_shadowtime_using replay' -l seconds -d 'Exact times in tables: seconds, not hours'
+complete -c shadowtime -n '_shtab_shadowtime_using replay' -l predictions -d 'Whether to score, beside the policies, what jobs are told under EASY: run times, waits and bounds'
 complete -c shadowtime -n '_shtab_shadowtime_using replay' -l list -d 'Name every policy and predictor; of those named behind it, tell the keys'
 complete -c shadowtime -n '_shtab_shadowtime_using replay; and test $_shtab_shadowtime_npos -ge 0' -ka "(__fish_complete_path (commandline -ct))" -d traces
 complete -c shadowtime -n '_shtab_shadowtime_using; and test $_shtab_shadowtime_npos -eq 0' -a compare -d 'replay logs under six policies, with a report'
@@ -111,6 +112,7 @@ complete -c shadowtime -n '_shtab_shadowtime_using compare' -l schedule -xka "(_
 complete -c shadowtime -n '_shtab_shadowtime_using compare' -l decisions -xka "(__fish_complete_path (commandline -ct))" -d 'Every decision with its reason'
 complete -c shadowtime -n '_shtab_shadowtime_using compare' -l report -xka "(__fish_complete_path (commandline -ct))" -d 'The comparison as a page'
 complete -c shadowtime -n '_shtab_shadowtime_using compare' -l seconds -d 'Exact times in tables: seconds, not hours'
+complete -c shadowtime -n '_shtab_shadowtime_using compare' -l predictions -d 'Whether to score, beside the policies, what jobs are told under EASY: run times, waits and bounds'
 complete -c shadowtime -n '_shtab_shadowtime_using compare' -l list -d 'Name every policy and predictor; of those named behind it, tell the keys'
 complete -c shadowtime -n '_shtab_shadowtime_using compare; and test $_shtab_shadowtime_npos -ge 0' -ka "(__fish_complete_path (commandline -ct))" -d traces
 complete -c shadowtime -n '_shtab_shadowtime_using; and test $_shtab_shadowtime_npos -eq 0' -a campaign -d 'carry out a grid of replays, on all cores or on Dask'

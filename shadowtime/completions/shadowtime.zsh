@@ -140,6 +140,7 @@ _shtab_shadowtime_compare_options=(
   "--decisions[Every decision with its reason]:decisions:_files"
   "--report[The comparison as a page]:report:_files"
   "--seconds[Exact times in tables\: seconds, not hours]"
+  "--predictions[Whether to score, beside the policies, what jobs are told under EASY\: run times, waits and bounds]"
   "--list[Name every policy and predictor\; of those named behind it, tell the keys]"
   "(*)::traces:_files"
 )
@@ -266,6 +267,7 @@ _shtab_shadowtime_replay_options=(
   "--decisions[Every decision with its reason]:decisions:_files"
   "--report[The comparison as a page]:report:_files"
   "--seconds[Exact times in tables\: seconds, not hours]"
+  "--predictions[Whether to score, beside the policies, what jobs are told under EASY\: run times, waits and bounds]"
   "--list[Name every policy and predictor\; of those named behind it, tell the keys]"
   "(*)::traces:_files"
 )

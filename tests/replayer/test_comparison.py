@@ -77,7 +77,13 @@ def results_of(*policies: str) -> list[Result]:
 
 def test_keys_are_those_of_the_design() -> None:
     document = as_json(results_of("fcfs", "best"))
-    assert set(document) == DOCUMENT | {"aligned", "settings", "wait_forecasts", "requests_as_run_times"}
+    assert set(document) == DOCUMENT | {
+        "aligned",
+        "settings",
+        "wait_forecasts",
+        "requests_as_run_times",
+        "told_at_submission",
+    }
     assert [list(row) for row in document["policies"]] == [POLICY, POLICY]
     assert [list(row) for row in document["run_time_predictions"]] == [RUN_TIME, RUN_TIME]
     assert [list(row) for row in document["walltime_adjustments"]] == [ADJUSTMENT, ADJUSTMENT]

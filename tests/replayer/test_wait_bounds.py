@@ -34,6 +34,8 @@ ROW = [
     "confidence",
     "predictions",
     "coverage",
+    "coverage_low",
+    "coverage_high",
     "over_rms",
     "ratio_to_plain",
     "seconds",

@@ -2,7 +2,7 @@
 
 import numpy as np
 
-from shadowtime.dashboards.report.block_bootstrap import MIN_BLOCKS, WEEK, block_length, mean_of_blocks
+from shadowtime.replayer.block_bootstrap import MIN_BLOCKS, WEEK, block_length, mean_of_blocks
 from shadowtime.shared.arrays import Floats
 
 JOBS = 2_000
