@@ -21,7 +21,8 @@ import typer
 from shadowtime.__main__ import GROUPS
 from shadowtime.replayer.campaign.logs import ARCHIVE
 from shadowtime.replayer.generate import generate
-from shadowtime.replayer.swf import write_swf
+from shadowtime.replayer.swf import read_swf, write_swf
+from shadowtime.replayer.workload import prepare
 from shadowtime.services.catalogue import configure
 from shadowtime.shared.command_line import application
 from shadowtime.shared.paths import ROOT
@@ -40,7 +41,10 @@ PAGES = {
 OLD_FORMS = r"-m (replayer|services|stack|dashboards)\b|\bservices (ask|live|metrics|rebuild|topics|watch)\b"
 TELLS_OF_OLD_FORMS = "docs/decisions/one-package.md"
 
-EMBEDDED = {"replay", "campaign", "reproduce", "generate", "search-templates", "settings", "asyncapi"}
+EMBEDDED = {
+    *("replay", "compare", "convert", "list", "campaign", "reproduce"),
+    *("generate", "search-templates", "settings", "asyncapi"),
+}
 """Sub-commands that run in one process, on small logs."""
 STREAMED = {"replay", "watch", "ask"}
 """Sub-commands that run against servers and workers."""
@@ -158,6 +162,7 @@ def shortened(words: tuple[str, ...]) -> list[str]:
     """Return a command that takes seconds: fewer jobs, whatever else."""
     few = {
         "replay": ["--jobs", "200"],
+        "compare": ["--jobs", "200"],
         "campaign": ["--first", "30", "--jobs", "2"],
         "reproduce": ["--first", "30", "--jobs", "2"],
         "generate": ["--jobs", "200"],
@@ -213,6 +218,18 @@ def test_a_command_on_the_stream_runs(kafka: Kafka, redis_server: Redis, logs: P
 def test_python_runs(code: str) -> None:
     """The subscriber is run by tests/test_readme.py."""
     exec(code, {})
+
+
+def test_the_log_made_of_accounting_records_is_one(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
+    (code,) = re.findall(r"```python\n(.*?)```", PAGES["docs/compare-your-log.md"], re.DOTALL)
+    exec(code, {})
+    path = tmp_path / "mine.swf"
+    path.write_text(capsys.readouterr().out)
+    log = prepare(read_swf(path))
+    assert log.processors == 64
+    assert log.columns["run_time"].tolist() == [3590, 60, 100]
+    assert log.columns["requested_time"].tolist() == [7200, 600, 900]
+    assert len(set(log.columns["user_id"].tolist())) == 2
 
 
 @pytest.mark.parametrize("words", commands("make"), ids=named)
