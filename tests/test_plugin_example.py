@@ -1,6 +1,7 @@
 """The template of a plug-in: built, installed, listed, replayed, tried by its own tests, and obeyed by workers."""
 
 import os
+import re
 import shutil
 import subprocess
 import sys
@@ -56,9 +57,11 @@ def test_it_is_a_distribution_of_its_own(wheel: Path) -> None:
     assert folders == {"shadowtime_example", "shadowtime_example-1.0.dist-info"}
 
 
-def test_it_is_listed_and_replayed(tmp_path: Path) -> None:
+def test_it_is_listed_and_replayed(source: Path, tmp_path: Path) -> None:
     shadowtime = (sys.executable, "-m", "shadowtime")
-    assert "patience=86400" in run(*shadowtime, "list", "policies", "first-fit", cwd=tmp_path)
+    listed, replayed = re.findall(r"^    shadowtime (.*)", (source / "README.md").read_text(), re.MULTILINE)
+    assert "patience=86400" in run(*shadowtime, *listed.split(), cwd=tmp_path)
+    assert "first-fit" in run(*shadowtime, *replayed.split(), "--jobs", "150", cwd=tmp_path)
     assert "weight=0.5" in run(*shadowtime, "list", "predictors", "usual-share", cwd=tmp_path)
     told = run(*shadowtime, "replay", *ARGUMENTS, cwd=tmp_path)
     assert "usual-share(weight=0.3)" in "".join(told.split())
