@@ -52,5 +52,5 @@ def _tried(kind: str, names: Iterable[str]) -> Iterable[str]:
         option = KINDS[kind]
         return [spec for name in names for spec in choices(option, name)] if names else specs(option)
     if unknown := [name for name in names if name not in SOURCES]:
-        raise SettingsError(f"unknown source {quoted(unknown[0])}; known: {', '.join(SOURCES)}")
+        raise SettingsError(f"unknown source {quoted(unknown[0])}; known: {', '.join(SOURCES.names())}")
     return names or list(SOURCES)
