@@ -57,14 +57,32 @@ def test_it_is_a_distribution_of_its_own(wheel: Path) -> None:
     assert folders == {"shadowtime_example", "shadowtime_example-1.0.dist-info"}
 
 
-def test_it_is_listed_and_replayed(source: Path, tmp_path: Path) -> None:
-    shadowtime = (sys.executable, "-m", "shadowtime")
-    listed, replayed = re.findall(r"^    shadowtime (.*)", (source / "README.md").read_text(), re.MULTILINE)
-    assert "patience=86400" in run(*shadowtime, *listed.split(), cwd=tmp_path)
-    assert "first-fit" in run(*shadowtime, *replayed.split(), "--jobs", "150", cwd=tmp_path)
-    assert "weight=0.5" in run(*shadowtime, "list", "predictors", "usual-share", cwd=tmp_path)
-    told = run(*shadowtime, "replay", *ARGUMENTS, cwd=tmp_path)
-    assert "usual-share(weight=0.3)" in "".join(told.split())
+def blocks(language: str) -> list[str]:
+    """Return the code of the page about plug-ins that is in a language."""
+    page = (ROOT / "docs" / "plugins.md").read_text()
+    return re.findall(rf"```{language}\n(.*?)```", page, re.DOTALL)
+
+
+def test_the_page_shows_what_the_template_has(source: Path) -> None:
+    assert blocks("python") == [(source / "shadowtime_example" / "usual_share.py").read_text()]
+    for language, name in (("toml", "pyproject.toml"), ("py", "tests/test_plug_ins.py")):
+        (block,) = blocks(language)
+        assert block in (source / name).read_text()
+
+
+@pytest.mark.parametrize(
+    "command",
+    [
+        *re.findall(r"^    shadowtime (.*)", (ROOT / "docs/plugin-example/README.md").read_text(), re.MULTILINE),
+        *(line.removeprefix("shadowtime ") for block in blocks("text") for line in block.splitlines()),
+    ],
+)
+def test_commands_of_its_page_and_readme_run(command: str, tmp_path: Path) -> None:
+    few = ("--jobs", "150") if command.startswith("replay") else ()
+    told = run(sys.executable, "-m", "shadowtime", *command.split(), *few, cwd=tmp_path)
+    named = re.search(r"first-fit|usual-share", command)
+    assert named is not None
+    assert named[0] in "".join(told.split())
 
 
 def test_its_own_tests_pass(source: Path) -> None:
