@@ -75,14 +75,17 @@ def _table(path: Path) -> Integers:
             require_parquet(path)
             from pyarrow import parquet
 
-            table = parquet.read_table(path, columns=list(COLUMNS)).to_pydict()
+            with path.open("rb") as file:
+                table = parquet.read_table(file, columns=list(COLUMNS)).to_pydict()
             columns = [table[name] for name in COLUMNS]
         else:
             reader = csv.DictReader(line.decode() for lines in lines_of(path) for line in lines)
             rows = [[row[name] for name in COLUMNS] for row in reader]
             columns = list(zip(*rows, strict=True))
-        return np.array(columns, dtype=np.int64).T
-    except (KeyError, ValueError, OverflowError, OSError) as error:
+        return np.array(columns, dtype=np.int64).T.reshape(-1, len(COLUMNS))
+    except OSError as error:
+        raise TraceError(f"{path}: {error.strerror or error}") from None
+    except (KeyError, TypeError, ValueError, OverflowError, csv.Error) as error:
         raise TraceError(f"{path}: expected columns {', '.join(COLUMNS)} of whole numbers: {error!r:.100}") from None
 
 

@@ -43,8 +43,8 @@ def conformance(kind: str, *names: str) -> type:
     """
     if kind not in SUITES:
         raise SettingsError(f"unknown kind {quoted(kind)}; known: {', '.join(SUITES)}")
-    suite = SUITES[kind]
-    return pytest.mark.parametrize("spec", list(_tried(kind, names)))(type(suite.__name__, (suite,), {}))
+    suite, tried = SUITES[kind], list(_tried(kind, names))
+    return pytest.mark.parametrize("spec", tried, ids=tried)(type(suite.__name__, (suite,), {}))
 
 
 def _tried(kind: str, names: Iterable[str]) -> Iterable[str]:

@@ -146,6 +146,8 @@ def test_schedules_as_replay_writes_them_are_read(tmp_path: Path, ending: str) -
         ("1,0,0,4\n2,5,1000,8\n3,2,2,4", "job 2 is submitted at 5, in the log at 1"),
         ("1,0,0,4\n2,1,1000,9\n3,2,2,4", "job 2 takes 9 processors; the machine has 8"),
         ("1,0,0,4\n2,1,900,8\n3,2,2,4", "job 2 starts at 900, when 16 processors would be in use; the machine has 8"),
+        ("", "3 of 3 jobs of the log are missing, the first is job 1"),
+        ("1,0,0", "expected columns job_number, submit_time, start_time, processors of whole numbers"),
         ("1,0,zero,4", "expected columns job_number, submit_time, start_time, processors of whole numbers"),
     ],
 )
@@ -155,6 +157,16 @@ def test_what_cannot_be_compared_is_named(tmp_path: Path, rows: str, message: st
     path.write_text(f"job_number,submit_time,start_time,processors\n{rows}\n")
     with pytest.raises(TraceError, match=message):
         read_starts(path, jobs)
+
+
+@pytest.mark.parametrize("name", ["theirs.csv", "theirs.parquet", "theirs.swf"])
+def test_a_file_that_is_not_there_or_no_schedule_is_one_line(tmp_path: Path, name: str) -> None:
+    jobs = workload(8, [BLOCKER, HEAD])
+    with pytest.raises(TraceError, match=f"{name}.*No such file"):
+        read_starts(tmp_path / name, jobs)
+    (tmp_path / name).write_bytes(b"\x00\xff rubbish")
+    with pytest.raises(TraceError, match=name):
+        read_starts(tmp_path / name, jobs)
 
 
 def test_a_log_without_waits_is_no_schedule(tmp_path: Path) -> None:
