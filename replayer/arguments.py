@@ -206,5 +206,5 @@ def parse_mode(text: str) -> str:
         If there is none of that name.
     """
     if text not in SOURCES:
-        raise typer.BadParameter(f"{text!r} is not one of {', '.join(map(repr, SOURCES))}")
+        raise typer.BadParameter(f"{text!r} is not one of {', '.join(map(repr, SOURCES.names()))}")
     return text

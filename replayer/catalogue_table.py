@@ -1,7 +1,7 @@
 """What a user can name, one thing at a time: `shadowtime list`."""
 
 from collections.abc import Iterable, Sequence
-from typing import Annotated
+from typing import Annotated, Any
 
 import typer
 from rich.console import Console
@@ -11,6 +11,7 @@ from shadowtime.replayer.sources import SOURCES
 from shadowtime.services.catalogue import REGISTRIES, Key, entries, sentence_of
 from shadowtime.shared.command_line import application, run_app
 from shadowtime.shared.errors import SettingsError
+from shadowtime.shared.plug_ins import Classes
 from shadowtime.shared.wording import quoted
 
 KINDS = {
@@ -30,9 +31,14 @@ def everything() -> list[Entry]:
     return [*entries(), *(("mode", name, sentence_of(source), []) for name, source in SOURCES.items())]
 
 
+def classes_of(kind: str) -> Classes[Any]:
+    """Return the classes of a kind by name."""
+    return SOURCES if kind == "sources" else REGISTRIES[KINDS[kind]].classes
+
+
 def faults() -> list[str]:
     """Return a line for each installed plug-in that cannot be used."""
-    return [line for each in (*(one.classes for one in REGISTRIES.values()), SOURCES) for line in each.faults()]
+    return [line for kind in KINDS for line in classes_of(kind).faults()]
 
 
 def print_catalogue(names: Sequence[str]) -> None:

@@ -10,6 +10,7 @@ GROUPS = {
         "compare": ("replayer.compare_command", "replay logs under six policies, with a report"),
         "campaign": ("replayer.campaign.command_line", "carry out a grid of replays, on all cores or on Dask"),
         "reproduce": ("replayer.campaign.reproduce", "make a table of a paper again"),
+        "check-schedule": ("replayer.check_schedule", "compare another simulator's schedule with a policy's"),
         "convert": ("replayer.convert", "write the jobs of a log that a replay uses as a clean log"),
         "generate": ("replayer.generate", "write a log of a synthetic workload"),
         "search-templates": ("replayer.template_search", "find templates of similar jobs for a log"),

@@ -48,6 +48,14 @@ class Classes(UserDict[str, type[Of]]):
         self._points: dict[str, list[EntryPoint]] | None = None
         self._own = set(self.data)
 
+    def names(self) -> list[str]:
+        """Return all names in order, those of plug-ins too, of which none is imported for that."""
+        return sorted({*self.data, *self._entry_points()})
+
+    def plugged_in(self) -> list[str]:
+        """Return the names of the plug-ins that can be used."""
+        return [name for name in self if name not in self._own]
+
     def faults(self) -> list[str]:
         """Return what is wrong with installed plug-ins, a line for each that cannot be used."""
         loaded = [self._load(name) for name in sorted(self._entry_points())]

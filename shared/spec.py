@@ -154,7 +154,8 @@ class Registry(Generic[Made]):
         chosen = self.classes.get(spec.name)
         if chosen is None:
             raise SettingsError(
-                f"unknown {self.kind} {quoted(spec.name)}; known: {', '.join(sorted([*self.classes, *self.aliases]))}"
+                f"unknown {self.kind} {quoted(spec.name)}; "
+                f"known: {', '.join(sorted([*self.classes.names(), *self.aliases]))}"
             )
         model: type[SpecSettings] = chosen.Settings
         unknown = [key for key in spec.keys if key not in model.model_fields]

@@ -197,6 +197,8 @@ class StageRun:
                 handler = self.stage.open(ClusterOpened.model_validate(saved["opened"]))
                 handler.restore(saved["state"])
             self.handler, self.sequence, self.failures = handler, saved["sequence"], saved["failures"]
+        except SettingsError as error:  # as of a plug-in that is not there any more
+            raise SnapshotMismatch(f"{self.stage.name}: the run cannot be opened here: {error}") from error
         except Exception as error:
             raise SnapshotMismatch(f"{self.stage.name}: the snapshot is damaged: {described(error)}") from error
 

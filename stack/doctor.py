@@ -4,7 +4,7 @@ import os
 import platform
 import re
 from collections.abc import Iterator
-from importlib.metadata import PackageNotFoundError, requires, version
+from importlib.metadata import PackageNotFoundError, entry_points, requires, version
 from inspect import signature
 from itertools import chain, groupby
 from typing import NamedTuple
@@ -68,6 +68,19 @@ def _version(name: str) -> str | None:
         return None
 
 
+def plug_ins() -> Iterator[Finding]:
+    """Yield which plug-ins can be used, and what is wrong with each that cannot; nothing where there are none."""
+    if not any(group.startswith("shadowtime.") for group in entry_points().groups):
+        return
+    from shadowtime.replayer.catalogue_table import KINDS, classes_of  # here, for it takes a second
+
+    for kind in KINDS:
+        classes = classes_of(kind)
+        if usable := classes.plugged_in():
+            yield Finding("plug-ins", kind, True, ", ".join(usable))
+        yield from (Finding("plug-ins", kind, False, line) for line in classes.faults())
+
+
 def kernels() -> Iterator[Finding]:
     """Yield where compiled kernels are kept."""
     folder = os.environ.get("NUMBA_CACHE_DIR") or cache_folder()
@@ -126,13 +139,13 @@ REMEDIES = {
 def doctor() -> None:
     """Say what is installed, which servers answer, which ports are taken, and what to do about it.
 
-    The status is 1 if something is wrong: a part of the core is missing, or a server that the environment names does
-    not answer. What is not there and need not be is marked with a dash.
+    The status is 1 if something is wrong: a part of the core is missing, a plug-in cannot be used, or a server that the
+    environment names does not answer. What is not there and need not be is marked with a dash.
     """
     console = Console(highlight=False)
     console.print(f"shadowtime {__version__}, Python {platform.python_version()}, {os.cpu_count()} cores")
     wrong = False
-    everything = chain(extras(), kernels(), answers(), programs(), ports())
+    everything = chain(extras(), kernels(), plug_ins(), answers(), programs(), ports())
     for section, findings in groupby(everything, lambda each: each.section):
         table = Table.grid(padding=(0, 1))
         for _ in range(3):

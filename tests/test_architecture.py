@@ -154,8 +154,11 @@ def owner(imported: str, modules: Mapping[str, Path]) -> str | None:
 
 
 def test_product_imports_no_tests() -> None:
-    for path in files(*PRODUCT, "dashboards", "stack"):
+    for path in files(*PRODUCT, "dashboards", "stack", "shadowtime"):
         assert "tests" not in packages(path), name(path)
+        if path.parent.name != "testing":
+            assert "testing" not in packages(path), name(path)
+            assert not {"pytest", "hypothesis"} & packages(path), name(path)
 
 
 def test_only_what_meets_the_world_imports_its_libraries() -> None:
@@ -215,7 +218,9 @@ def test_topics_chain() -> None:
 
 def test_files_are_short() -> None:
     """One idea, one file: the longest has 250 lines, half of them at most 100."""
-    lengths = {name(path): len(path.read_text().splitlines()) for path in files(*PRODUCT, "dashboards", "stack")}
+    lengths = {
+        name(path): len(path.read_text().splitlines()) for path in files(*PRODUCT, "dashboards", "stack", "shadowtime")
+    }
     assert {path: length for path, length in lengths.items() if length > 250} == {}
     assert median(lengths.values()) <= 100
 

@@ -50,7 +50,7 @@ function _shtab_shadowtime_using
   test "$_shtab_shadowtime_cmdpath" = "$argv"
 end
 
-set -g _shtab_shadowtime_commands replay compare campaign reproduce convert generate search-templates list serve 'serve runtime_distribution' 'serve walltime_adjustment' 'serve wait_bound' 'serve scheduler' 'serve scoreboard' 'serve metrics' live ask watch rebuild topics settings asyncapi stack 'stack up' 'stack down' 'stack status' 'stack install' dashboards 'dashboards generate' 'dashboards push' doctor completion
+set -g _shtab_shadowtime_commands replay compare campaign reproduce check-schedule convert generate search-templates list serve 'serve runtime_distribution' 'serve walltime_adjustment' 'serve wait_bound' 'serve scheduler' 'serve scoreboard' 'serve metrics' live ask watch rebuild topics settings asyncapi stack 'stack up' 'stack down' 'stack status' 'stack install' dashboards 'dashboards generate' 'dashboards push' doctor completion
 set -g _shtab_shadowtime_opts_with_value --adjustment --allow --capacity --cluster --confidence --count --csv --decisions --filter --first --folder --generations --host --job --jobs --json --kafka-port --kind --latex --live-port --load --logs --mode --moldable --on --out --output --policy --population --port --processors --quantile --queue --redis-port --report --requested-time --requests --restartable --results --run --runtime --schedule --seed --set --speed --speedup --token --transport --url --user --victoria-metrics --victoria-metrics-port --wait-bound --waits --web-port --workers -o
 
 complete -c shadowtime -e
@@ -136,6 +136,16 @@ complete -c shadowtime -n '_shtab_shadowtime_using reproduce' -l first -x -d 'On
 complete -c shadowtime -n '_shtab_shadowtime_using reproduce' -l report -xka "(__fish_complete_path (commandline -ct))" -d 'The tables as a page, with charts'
 complete -c shadowtime -n '_shtab_shadowtime_using reproduce' -l csv -xka "(__fish_complete_path (commandline -ct))" -d 'The row of every cell'
 complete -c shadowtime -n '_shtab_shadowtime_using reproduce' -l latex -xka "(__fish_complete_path (commandline -ct))" -d 'The tables as LaTeX'
+complete -c shadowtime -n '_shtab_shadowtime_using; and test $_shtab_shadowtime_npos -eq 0' -a check-schedule -d 'compare another simulator'"'"'s schedule with a policy'"'"'s'
+complete -c shadowtime -n '_shtab_shadowtime_using check-schedule' -s h -l help -d 'show this help message and exit'
+complete -c shadowtime -n '_shtab_shadowtime_using check-schedule' -l policy -xka "all-reserve best conservative easy easy-sjbf fcfs lwf probabilistic wfp" -d 'The policy that the schedule is to be of'
+complete -c shadowtime -n '_shtab_shadowtime_using check-schedule' -l requests -xka "as-logged actual doubled" -d 'Rewrite requested times'
+complete -c shadowtime -n '_shtab_shadowtime_using check-schedule' -l filter -xka "drop align" -d 'What to do with jobs larger than the machine'
+complete -c shadowtime -n '_shtab_shadowtime_using check-schedule' -l jobs -x -d 'Only the first N jobs'
+complete -c shadowtime -n '_shtab_shadowtime_using check-schedule' -l processors -x -d 'Size of the machine; else the log'"'"'s'
+complete -c shadowtime -n '_shtab_shadowtime_using check-schedule' -l json -d 'Say it as one line of JSON'
+complete -c shadowtime -n '_shtab_shadowtime_using check-schedule; and test $_shtab_shadowtime_npos -ge 0' -ka "(__fish_complete_path (commandline -ct))" -d log
+complete -c shadowtime -n '_shtab_shadowtime_using check-schedule; and test $_shtab_shadowtime_npos -ge 0' -ka "(__fish_complete_path (commandline -ct))" -d schedule
 complete -c shadowtime -n '_shtab_shadowtime_using; and test $_shtab_shadowtime_npos -eq 0' -a convert -d 'write the jobs of a log that a replay uses as a clean log'
 complete -c shadowtime -n '_shtab_shadowtime_using convert' -s h -l help -d 'show this help message and exit'
 complete -c shadowtime -n '_shtab_shadowtime_using convert' -l requests -xka "as-logged actual doubled" -d 'Rewrite requested times'

@@ -13,6 +13,7 @@ _shtab_shadowtime_commands() {
     ask:'bound the wait of a job that one might submit now'
     asyncapi:'print the topics as an AsyncAPI document'
     campaign:'carry out a grid of replays, on all cores or on Dask'
+    check-schedule:'compare another simulator'"'"'s schedule with a policy'"'"'s'
     compare:'replay logs under six policies, with a report'
     completion:'print what bash, zsh or fish need to complete commands'
     convert:'write the jobs of a log that a replay uses as a clean log'
@@ -113,6 +114,21 @@ _shtab_shadowtime_campaign_options=(
 
 # guard to ensure default positional specs are added only once per session
 _shtab_shadowtime_campaign_defaults_added=0
+
+_shtab_shadowtime_check_schedule_options=(
+  "(- : *)"{-h,--help}"[show this help message and exit]"
+  "--policy[The policy that the schedule is to be of]:policy:(all-reserve best conservative easy easy-sjbf fcfs lwf probabilistic wfp)"
+  "--requests[Rewrite requested times]:requests:(as-logged actual doubled)"
+  "--filter[What to do with jobs larger than the machine]:filter:(drop align)"
+  "--jobs[Only the first N jobs]:jobs:"
+  "--processors[Size of the machine\; else the log\'s]:processors:"
+  "--json[Say it as one line of JSON]"
+  "(*)::log:_files"
+  "(*)::schedule:_files"
+)
+
+# guard to ensure default positional specs are added only once per session
+_shtab_shadowtime_check_schedule_defaults_added=0
 
 _shtab_shadowtime_compare_options=(
   "(- : *)"{-h,--help}"[show this help message and exit]"
@@ -453,6 +469,7 @@ _shtab_shadowtime() {
         ask) _arguments -C -s $_shtab_shadowtime_ask_options ;;
         asyncapi) _arguments -C -s $_shtab_shadowtime_asyncapi_options ;;
         campaign) _arguments -C -s $_shtab_shadowtime_campaign_options ;;
+        check-schedule) _arguments -C -s $_shtab_shadowtime_check_schedule_options ;;
         compare) _arguments -C -s $_shtab_shadowtime_compare_options ;;
         completion) _arguments -C -s $_shtab_shadowtime_completion_options ;;
         convert) _arguments -C -s $_shtab_shadowtime_convert_options ;;

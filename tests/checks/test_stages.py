@@ -21,9 +21,9 @@ from shadowtime.shared.events import (
     SchedulingPoint,
 )
 from shadowtime.shared.stage import Stage, StageRun
-from tests.checks.chain import Chain
+from shadowtime.testing.chain import Chain
+from shadowtime.testing.workloads import workloads
 from tests.strategies.logs import CHANGES, OPENINGS, PROCESSORS, wild_logs
-from tests.strategies.workloads import workloads
 
 EVERY_STAGE = pytest.mark.parametrize("stage", STAGES, ids=lambda each: each.name)
 

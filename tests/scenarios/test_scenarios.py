@@ -8,7 +8,7 @@ from shadowtime.replayer.embedded import EmbeddedReplay
 from shadowtime.replayer.machine import Machine
 from shadowtime.services.catalogue import configure
 from shadowtime.shared.events import ClusterOpened, Envelope, JobStarted
-from tests.strategies.workloads import TraceRow, workload
+from shadowtime.testing.workloads import TraceRow, workload
 
 SCENARIOS = sorted(Path(__file__).parent.glob("*.txt"))
 COLUMNS = ["job_number", "submit_time", "processors", "requested_time", "run_time", "expected_start"]

@@ -9,7 +9,7 @@ from shadowtime.services.catalogue import REGISTRIES, canonical
 from shadowtime.shared.bounds import MAX_DURATION, MAX_INTEGER, MAX_PROCESSORS, MAX_TIME
 from shadowtime.shared.events import Outcome
 from shadowtime.shared.run_time_bins import BINS
-from tests.checks.listed import specs
+from shadowtime.testing.listed import specs
 
 COSTLY = {"hmm", "history", "window"}
 """Predictors and keys whose greatest values take seconds: what they may cost is bounded elsewhere."""

@@ -18,7 +18,7 @@ from shadowtime.shared.events import (
     SchedulingPoint,
 )
 from shadowtime.shared.predictions import RunTimePrediction, WalltimeAdjustment
-from tests.checks.listed import specs
+from shadowtime.testing.listed import specs
 
 PROCESSORS = 8
 FORECASTS = [f"{name}:forecast=yes" for name in ("fcfs", "lwf", "easy", "easy-sjbf", "all-reserve")]

@@ -12,7 +12,7 @@ from shadowtime.services.scheduler.orders import criteria
 from shadowtime.services.scheduler.speculation import MAX_TEST, MIN_TEST, TEST_ABOVE, attempt, next_time
 from shadowtime.shared.events import Envelope, JobStarted
 from shadowtime.shared.speedup import ratio, reshaped_time
-from tests.strategies.workloads import TraceRow, workload
+from shadowtime.testing.workloads import TraceRow, workload
 from tests.vectors.vector import vector
 
 

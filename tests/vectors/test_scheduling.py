@@ -13,7 +13,7 @@ from shadowtime.services.scheduler.wfp import by_score, scores
 from shadowtime.shared.decisions import Evaluated, Start
 from shadowtime.shared.reasons import Backfilled
 from shadowtime.shared.spec import Spec
-from tests.services.scheduler.instances import Instance, StartedJob, WaitingJob
+from shadowtime.testing.instances import Instance, StartedJob, WaitingJob
 from tests.services.scheduler.told import REGULAR, SELECTIVE, UNUSED, Told
 from tests.vectors.vector import vector
 

@@ -11,9 +11,9 @@ from shadowtime.shared.events import ClusterOpened, JobSubmitted, SchedulingPoin
 from shadowtime.shared.predictions import WalltimeAdjustment
 from shadowtime.shared.reasons import Backfilled, FitsNow
 from shadowtime.shared.stage import StageRun
-from tests.checks.chain import Chain
+from shadowtime.testing.chain import Chain
+from shadowtime.testing.workloads import workloads
 from tests.services.scheduler.told import REGULAR, SELECTIVE, UNUSED, Told, uses, with_keys
-from tests.strategies.workloads import workloads
 
 
 @pytest.mark.parametrize("policy", ["fcfs", "easy", "easy-sjbf", "wfp", "probabilistic"])

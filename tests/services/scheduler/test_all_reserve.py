@@ -7,7 +7,7 @@ from shadowtime.services.scheduler.policies import POLICIES
 from shadowtime.shared.decisions import Start
 from shadowtime.shared.reasons import FitsNow, Reserved
 from shadowtime.shared.spec import parse
-from tests.services.scheduler.instances import Instance, instances
+from shadowtime.testing.instances import Instance, instances
 
 
 def starts(spec: str, instance: Instance) -> list[Start]:

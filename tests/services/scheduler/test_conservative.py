@@ -31,9 +31,9 @@ from shadowtime.shared.reasons import Reserved, Speculated
 from shadowtime.shared.spec import parse
 from shadowtime.shared.speedup import Amdahl, Downey, ratio, reshaped_time
 from shadowtime.shared.stage import StageRun
-from tests.checks.chain import Chain
+from shadowtime.testing.chain import Chain
+from shadowtime.testing.workloads import TraceRow, workload, workloads
 from tests.replayer.small_logs import generated
-from tests.strategies.workloads import TraceRow, workload, workloads
 
 ORDERS = ["BF", "P", "R", "1/L", "P/L", "R/L"]
 COMBINATIONS = st.builds(

@@ -18,10 +18,10 @@ from shadowtime.shared.decisions import Start
 from shadowtime.shared.events import ClusterOpened, Decided, JobStarted, SchedulingPoint
 from shadowtime.shared.reasons import Backfilled, FitsNow
 from shadowtime.shared.spec import Spec
-from tests.checks.chain import Chain
-from tests.services.scheduler.instances import Instance, StartedJob, WaitingJob, instances
+from shadowtime.testing.chain import Chain
+from shadowtime.testing.instances import Instance, StartedJob, WaitingJob, instances
+from shadowtime.testing.workloads import workloads
 from tests.services.scheduler.textbook_easy import easy, expected_ends_of, run_time, shadow
-from tests.strategies.workloads import workloads
 
 EASY, SJBF = POLICIES.build(Spec("easy")), POLICIES.build(Spec("easy-sjbf"))
 BEYOND = 1 << 60

@@ -7,7 +7,7 @@ from hypothesis import strategies as st
 
 from shadowtime.services.scheduler.expected_end import CORRECTIONS, RunningJobs, expected_ends
 from shadowtime.services.scheduler.job_table import NEVER
-from tests.services.scheduler.instances import Instance, instances
+from shadowtime.testing.instances import Instance, instances
 from tests.services.scheduler.textbook_easy import expected_end
 
 

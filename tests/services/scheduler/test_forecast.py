@@ -21,9 +21,9 @@ from shadowtime.shared.events import CapacityChanged, ClusterOpened, Envelope, E
 from shadowtime.shared.predictions import RunTimePrediction, WaitForecast
 from shadowtime.shared.spec import parse
 from shadowtime.shared.stage import Stage, StageRun
+from shadowtime.testing.workloads import TraceRow, workload, workloads
 from tests.clairvoyance import clairvoyant_stages
 from tests.strategies.logs import CHANGES
-from tests.strategies.workloads import TraceRow, workload, workloads
 
 ON_PREDICTIONS = [f"{name}:forecast=yes" for name in ("fcfs", "lwf", "easy", "easy-sjbf", "all-reserve")]
 ON_REQUESTS = [f"{spec},plan=requested" for spec in ON_PREDICTIONS[1:]]

@@ -6,7 +6,7 @@ from shadowtime.services.scheduler.policies import POLICIES
 from shadowtime.shared.decisions import Start
 from shadowtime.shared.reasons import FitsNow
 from shadowtime.shared.spec import Spec
-from tests.services.scheduler.instances import Instance, instances, times_of
+from shadowtime.testing.instances import Instance, instances, times_of
 
 LWF = POLICIES.build(Spec("lwf"))
 

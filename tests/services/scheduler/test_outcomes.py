@@ -29,8 +29,8 @@ from shadowtime.shared.events import (
     JobStarted,
     SchedulingPoint,
 )
+from shadowtime.testing.workloads import TraceRow, workload, workloads
 from tests.services.weighed import WeighedLog
-from tests.strategies.workloads import TraceRow, workload, workloads
 
 SPEC = "probabilistic:tau=0.3,runtime=empirical,recalibrate=stated"
 

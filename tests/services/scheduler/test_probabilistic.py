@@ -28,9 +28,9 @@ from shadowtime.shared.events import ClusterOpened, Decided, Envelope, JobEnded,
 from shadowtime.shared.reasons import Backfilled, FitsNow, ProbablyHarmless
 from shadowtime.shared.run_time_bins import EDGES
 from shadowtime.shared.spec import parse
-from tests.services.scheduler.instances import Instance, StartedJob, WaitingJob, instances
+from shadowtime.testing.instances import Instance, StartedJob, WaitingJob, instances
+from shadowtime.testing.workloads import workloads
 from tests.services.scheduler.textbook_easy import easy, expected_ends_of, run_time
-from tests.strategies.workloads import workloads
 
 Ends = dict[float, float]
 

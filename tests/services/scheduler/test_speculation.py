@@ -15,7 +15,7 @@ from shadowtime.services.scheduler.speculation import worthwhile
 from shadowtime.shared.events import Decided, Envelope, JobEnded
 from shadowtime.shared.reasons import Speculated
 from shadowtime.shared.run_time_bins import BINS, EDGES
-from tests.strategies.workloads import TraceRow, workload
+from shadowtime.testing.workloads import TraceRow, workload
 
 MASSES = st.lists(st.sampled_from([0.0, 0.1, 0.5, 1.0]), min_size=1, max_size=20).filter(any)
 

@@ -10,7 +10,7 @@ from shadowtime.services.scheduler.wfp import by_score, scores
 from shadowtime.shared.decisions import Start
 from shadowtime.shared.reasons import Backfilled, FitsNow
 from shadowtime.shared.spec import Spec
-from tests.services.scheduler.instances import UNUSED, Instance, StartedJob, WaitingJob, instances
+from shadowtime.testing.instances import UNUSED, Instance, StartedJob, WaitingJob, instances
 from tests.services.scheduler.textbook_easy import easy, wfp
 
 WFP = POLICIES.build(Spec("wfp"))

@@ -9,7 +9,7 @@ from fractions import Fraction
 from shadowtime.services.scheduler.job_table import NEVER
 from shadowtime.shared.decisions import Start
 from shadowtime.shared.reasons import Backfilled, FitsNow
-from tests.services.scheduler.instances import Instance, StartedJob, WaitingJob
+from shadowtime.testing.instances import Instance, StartedJob, WaitingJob
 
 
 def run_time(job: WaitingJob | StartedJob, *, shortened: bool) -> int:

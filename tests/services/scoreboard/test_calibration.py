@@ -22,8 +22,8 @@ from shadowtime.shared.errors import RuleBroken
 from shadowtime.shared.events import CapacityChanged, ClusterOpened, Decided, Envelope, JobStarted, JobSubmitted
 from shadowtime.shared.run_time_bins import EDGES, RATIO
 from shadowtime.shared.scores import Reliability
+from shadowtime.testing.workloads import TraceRow, workload, workloads
 from tests.services.weighed import WeighedLog
-from tests.strategies.workloads import TraceRow, workload, workloads
 
 Row = tuple[float, float, bool, bool]
 """Exact probability, bound, whether it was started, whether it delayed."""

@@ -27,7 +27,7 @@ from shadowtime.shared.events import (
 from shadowtime.shared.metric_names import RESULTS
 from shadowtime.shared.predictions import RunTimePrediction
 from shadowtime.shared.samples import Sample
-from tests.checks.chain import Chain
+from shadowtime.testing.chain import Chain
 
 EVERY = 900
 LABELS = {metric.name: metric.labels for metric in RESULTS}

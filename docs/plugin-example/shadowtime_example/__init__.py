@@ -1,0 +1,1 @@
+"""A policy and a run-time predictor for Shadowtime."""

@@ -1,0 +1,26 @@
+"""Everything that a SPEC can name: the default keys of each, and each choice of its keys that have choices."""
+
+from typing import Literal, get_args, get_origin
+
+from shadowtime.services.catalogue import REGISTRIES, canonical
+from shadowtime.shared.spec import Spec, parse
+
+
+def specs(option: str) -> list[str]:
+    """Return a SPEC for every class behind an option, and one more for each further choice of a key.
+
+    >>> [each for each in specs("policy") if each.startswith("fcfs")]
+    ['fcfs', 'fcfs(distribution=prior)', 'fcfs(distribution=ignore)', 'fcfs(fallback=incremental)']
+    """
+    return [spec for name in sorted(REGISTRIES[option].classes) for spec in choices(option, name)]
+
+
+def choices(option: str, spec: str) -> list[str]:
+    """Return a SPEC with every key spelled out, and one more for each further choice of a key that it leaves open."""
+    chosen = parse(spec)
+    found = [canonical(option, spec)]
+    for key, field in REGISTRIES[option].classes[chosen.name].Settings.model_fields.items():
+        if key not in chosen.keys and get_origin(field.annotation) is Literal:
+            others = [each for each in get_args(field.annotation) if each != field.default]
+            found += [canonical(option, str(Spec(chosen.name, {**chosen.keys, key: str(each)}))) for each in others]
+    return found

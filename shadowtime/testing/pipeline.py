@@ -1,0 +1,116 @@
+"""What a plug-in keeps where it is used: in the pipeline, beside all the others."""
+
+from collections.abc import Callable
+from typing import ClassVar
+
+import pytest
+from hypothesis import HealthCheck, given, settings
+from hypothesis import strategies as st
+
+from shadowtime.replayer.comparison import Plan
+from shadowtime.replayer.workload import Workload
+from shadowtime.services.catalogue import DEFAULTS, canonical, configure
+from shadowtime.services.pipeline import STAGES
+from shadowtime.shared.errors import SettingsError
+from shadowtime.shared.events import Decided, Envelope, JobEnded, SchedulingPoint
+from shadowtime.shared.spec import parse
+from shadowtime.shared.stage import StageRun
+from shadowtime.testing.workloads import TraceRow, workload, workloads
+
+MORE = 7
+"""Seconds by which a job runs longer in another future."""
+
+
+def examples(most: int) -> settings:
+    """Return the settings of a property: how many examples, each as slow as it is, in whichever suite."""
+    return settings(max_examples=most, deadline=None, suppress_health_check=[HealthCheck.differing_executors])
+
+
+def played(of: Plan) -> list[Envelope]:
+    """Return what the last stage says of every event of a run."""
+    envelopes: list[Envelope] = []
+    of.replay([envelopes.append]).run_to_end()
+    return envelopes
+
+
+def foresees_nothing(plan: Callable[[Workload], Plan], jobs: Workload, share: float) -> None:
+    """See that a run is told the same up to an instant, whatever comes after it.
+
+    In the other future nobody else submits a job, and what has not ended runs longer.
+    """
+    told = played(plan(jobs))[:-1]
+    now = told[int(share * (len(told) - 1))].event.time
+    ended = {
+        each.event.job_number
+        for each in told
+        if isinstance(each.event, JobEnded) and not each.event.requeued and each.event.time <= now
+    }
+    first = jobs[0].job_number
+    other = workload(
+        jobs.processors,
+        [
+            TraceRow(
+                job.job_number,
+                job.submit_time,
+                job.processors,
+                job.requested_time,
+                job.run_time if job.job_number in ended else job.run_time + MORE,
+                *(-1 if each is None else each for each in (job.user_id, job.wait_time, job.status)),
+            )
+            for job in jobs
+            if job.submit_time <= now or job.job_number == first
+        ],
+    )
+    again = played(plan(other))[:-1]
+    assert [each for each in again if each.event.time <= now] == [each for each in told if each.event.time <= now]
+
+
+def by_wire(told: list[Envelope], every: int) -> list[Envelope]:
+    """Return what the stages say of a run again, each message as bytes, each state saved and taken up on the way."""
+    runs = [StageRun(stage) for stage in STAGES]
+    answers = []
+    for each in told:
+        event = SchedulingPoint(time=each.event.time) if isinstance(each.event, Decided) else each.event
+        envelope = Envelope(run=each.run, cluster=each.cluster, sequence=each.sequence, event=event)
+        for place, run in enumerate(runs):
+            answer = run.push(Envelope.from_bytes(envelope.to_bytes()))
+            assert answer is not None
+            envelope = answer
+            if each.sequence % every == 0:
+                runs[place] = StageRun(run.stage)
+                runs[place].restore(run.snapshot())
+        answers.append(Envelope.from_bytes(envelope.to_bytes()))
+    return answers
+
+
+class InPipeline:
+    """What policies, predictors, adjusters and bounders keep in the pipeline."""
+
+    option: ClassVar[str]
+
+    def plan(self, spec: str, jobs: Workload) -> Plan:
+        """Return a closed run under a SPEC, all else by default."""
+        chosen = {**DEFAULTS, self.option: spec}
+        configuration = configure(chosen["policy"], chosen["runtime"], chosen["adjustment"])
+        return Plan("tried", "c", jobs, configuration, wait_bound=chosen["wait-bound"])
+
+    def test_its_spec_spelled_out_stays_the_same(self, spec: str) -> None:
+        assert canonical(self.option, spec) == spec
+        assert str(parse(spec)) == spec
+
+    def test_a_key_that_it_does_not_have_is_named(self, spec: str) -> None:
+        with pytest.raises(SettingsError, match="has no key 'glass'"):
+            canonical(self.option, f"{parse(spec).name}:glass=1")
+
+    @given(jobs=workloads(max_jobs=12), every=st.integers(1, 5))
+    @examples(5)
+    def test_a_stage_that_is_restored_says_what_the_embedded_one_says(
+        self, spec: str, jobs: Workload, every: int
+    ) -> None:
+        embedded = played(self.plan(spec, jobs))
+        assert by_wire(embedded, every) == embedded
+
+    @given(jobs=workloads(max_jobs=12), share=st.floats(0, 1))
+    @examples(5)
+    def test_it_knows_nothing_of_the_future(self, spec: str, jobs: Workload, share: float) -> None:
+        foresees_nothing(lambda known: self.plan(spec, known), jobs, share)

@@ -1,0 +1,56 @@
+"""Which suite tries which kind of plug-in."""
+
+from collections.abc import Iterable
+
+import pytest
+
+from shadowtime.replayer.catalogue_table import KINDS
+from shadowtime.replayer.sources import SOURCES
+from shadowtime.shared.errors import SettingsError
+from shadowtime.shared.wording import quoted
+from shadowtime.testing.listed import choices, specs
+from shadowtime.testing.policies import Policies
+from shadowtime.testing.predictors import Adjusters, Bounders, Predictors
+from shadowtime.testing.sources import Sources
+
+SUITES: dict[str, type] = {
+    "policies": Policies,
+    "predictors": Predictors,
+    "adjusters": Adjusters,
+    "bounders": Bounders,
+    "sources": Sources,
+}
+
+
+def conformance(kind: str, *names: str) -> type:
+    """Return the tests of a kind of plug-in, to be bound to a name that pytest collects: `TestMine = conformance(…)`.
+
+    Parameters
+    ----------
+    kind
+        `policies`, `predictors`, `adjusters`, `bounders` or `sources`, as in the group of entry points.
+    names
+        Names or SPECs; with each goes every choice of the keys that it leaves open. Without any, all that are there.
+
+    Raises
+    ------
+    SettingsError
+        If there is no such kind, or none of such a name.
+
+    Examples
+    --------
+    >>> TestFcfs = conformance("policies", "fcfs")
+    """
+    if kind not in SUITES:
+        raise SettingsError(f"unknown kind {quoted(kind)}; known: {', '.join(SUITES)}")
+    suite, tried = SUITES[kind], list(_tried(kind, names))
+    return pytest.mark.parametrize("spec", tried, ids=tried)(type(suite.__name__, (suite,), {}))
+
+
+def _tried(kind: str, names: Iterable[str]) -> Iterable[str]:
+    if kind != "sources":
+        option = KINDS[kind]
+        return [spec for name in names for spec in choices(option, name)] if names else specs(option)
+    if unknown := [name for name in names if name not in SOURCES]:
+        raise SettingsError(f"unknown source {quoted(unknown[0])}; known: {', '.join(SOURCES.names())}")
+    return names or list(SOURCES)

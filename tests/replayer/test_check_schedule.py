@@ -1,0 +1,176 @@
+"""Schedules of others: equal or not, the first start that differs and why, and what cannot be compared."""
+
+from pathlib import Path
+
+import numpy as np
+import orjson
+import pytest
+from hypothesis import given, settings
+from hypothesis import strategies as st
+from typer.testing import CliRunner
+
+from shadowtime.replayer.check_schedule import check_schedule
+from shadowtime.replayer.comparison import Plan
+from shadowtime.replayer.deviation import first_deviation, starts_of
+from shadowtime.replayer.other_schedule import read_starts
+from shadowtime.replayer.records import Schedule
+from shadowtime.replayer.schedule_file import write_schedule
+from shadowtime.replayer.swf import write_swf
+from shadowtime.replayer.swf_text import table_of
+from shadowtime.replayer.workload import Workload
+from shadowtime.services.catalogue import configure
+from shadowtime.shared.command_line import application
+from shadowtime.shared.errors import TraceError
+from shadowtime.testing.workloads import TraceRow, workload, workloads
+
+BLOCKER = TraceRow(1, 0, 4, 1000, 1000)
+HEAD = TraceRow(2, 1, 8, 500, 500)
+THEIRS = st.sampled_from(["fcfs", "easy", "easy-sjbf", "conservative", "lwf", "wfp"])
+
+
+def plan(policy: str, jobs: Workload) -> Plan:
+    return Plan(policy, "c", jobs, configure(policy))
+
+
+def written(path: Path, jobs: Workload, starts: "np.ndarray[tuple[int], np.dtype[np.int64]]") -> Path:
+    """Write a log whose waits give these starts."""
+    columns = jobs.columns
+    known = {"wait_time": starts - columns["submit_time"], "allocated_processors": columns["processors"]}
+    write_swf(path, {"MaxProcs": str(jobs.processors)}, table_of({**columns, **jobs.unused, **known}))
+    return path
+
+
+def why(policy: str, theirs: list[int], *rows: TraceRow) -> str:
+    of = plan(policy, workload(8, rows))
+    return str(first_deviation(of, np.array(theirs), starts_of(of)))
+
+
+def test_what_they_do_not_backfill_is_told_with_the_heads_reservation() -> None:
+    fits_before = TraceRow(3, 2, 4, 998, 998)
+    assert why("easy", [0, 1000, 1500], BLOCKER, HEAD, fits_before) == (
+        "job 3: theirs starts at 1500, ours at 2: 4 of 8 processors were free: it ends at 1000, the head, job 2, is "
+        "reserved at 1000"
+    )
+    beside, narrow = HEAD._replace(processors=6), TraceRow(3, 2, 2, 5000, 5000)
+    assert why("easy", [0, 1000, 1001], BLOCKER, beside, narrow) == (
+        "job 3: theirs starts at 1001, ours at 2: 4 of 8 processors were free: it takes 2 of the 2 that the head, "
+        "job 2, leaves at its reservation at 1000"
+    )
+
+
+def test_what_they_backfill_too_boldly_is_told_with_whom_it_delays() -> None:
+    longer = TraceRow(3, 2, 4, 999, 999)
+    assert why("easy", [0, 1001, 2], BLOCKER, HEAD, longer) == (
+        "job 3: theirs starts at 2, ours at 1500: 4 of 8 processors were free: it would delay the head, job 2, "
+        "reserved at 1000: it ends at 1001 and takes 4, and the head leaves 0"
+    )
+    assert why("fcfs", [0, 1001, 2], BLOCKER, HEAD, longer) == (
+        "job 3: theirs starts at 2, ours at 1500: 4 of 8 processors were free: job 2, submitted before it, waits for 8"
+    )
+    second, third = TraceRow(3, 2, 6, 300, 300), TraceRow(4, 3, 2, 1600, 1600)
+    beside = HEAD._replace(processors=6)
+    assert why("conservative", [0, 1000, 1600, 3], BLOCKER, beside, second._replace(processors=8), third) == (
+        "job 4: theirs starts at 3, ours at 1800: 4 of 8 processors were free: it would be in the way of job 3, "
+        "reserved at 1500"
+    )
+
+
+def test_what_does_not_fit_and_what_starts_for_no_reason_at_all() -> None:
+    assert why("easy", [0, 5], BLOCKER, HEAD) == (
+        "job 2: theirs starts at 5, ours at 1000: it takes 8 and 4 of 8 processors were free"
+    )
+    assert why("easy", [0, 7], BLOCKER, HEAD._replace(processors=2)) == (
+        "job 2: theirs starts at 7, ours at 1: 4 of 8 processors were free: nobody who comes before it was waiting"
+    )
+
+
+@given(jobs=workloads(max_jobs=15), policy=THEIRS)
+@settings(max_examples=30)
+def test_a_policy_has_its_own_schedule(jobs: Workload, policy: str) -> None:
+    of = plan(policy, jobs)
+    assert first_deviation(of, starts_of(of), starts_of(of)) is None
+
+
+@given(jobs=workloads(max_jobs=15), policy=THEIRS, other=THEIRS)
+@settings(max_examples=100)
+def test_the_first_start_that_differs_is_told_of_any_two(jobs: Workload, policy: str, other: str) -> None:
+    of = plan(policy, jobs)
+    ours, theirs = starts_of(of), starts_of(plan(other, jobs))
+    told = first_deviation(of, theirs, ours)
+    if told is None:
+        assert (ours == theirs).all()
+        return
+    at = min(told.theirs, told.ours)
+    before = np.minimum(ours, theirs) < at
+    assert (ours[before] == theirs[before]).all()
+    assert 0 <= told.free <= told.processors
+    assert "lets it wait" not in told.why or policy == "lwf"
+
+
+def test_the_command_tells_by_its_status(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.chdir(tmp_path)
+    jobs = workload(8, [BLOCKER, HEAD, TraceRow(3, 2, 4, 998, 998)])
+    written(tmp_path / "log.swf", jobs, jobs.columns["submit_time"])
+    written(tmp_path / "theirs.swf", jobs, starts_of(plan("fcfs", jobs)))
+    app = application(check_schedule)
+    equal = CliRunner().invoke(app, ["log.swf", "theirs.swf", "--policy", "fcfs"])
+    assert (equal.exit_code, equal.output) == (0, "theirs.swf: all 3 jobs start as under fcfs\n")
+    other = CliRunner().invoke(app, ["log.swf", "theirs.swf"])
+    assert other.exit_code == 1
+    assert other.output.startswith("theirs.swf: 1 of 3 jobs do not start as under easy; the first:\njob 3: theirs ")
+    as_json = CliRunner().invoke(app, ["log.swf", "theirs.swf", "--json"])
+    told = orjson.loads(as_json.output)
+    assert (as_json.exit_code, told["different"], told["first"]["job_number"], told["first"]["free"]) == (1, 1, 3, 4)
+
+
+@pytest.mark.parametrize("ending", ["csv", "parquet", "swf", "swf.gz"])
+def test_schedules_as_replay_writes_them_are_read(tmp_path: Path, ending: str) -> None:
+    jobs = workload(8, [BLOCKER, HEAD, TraceRow(3, 2, 4, 998, 998)])
+    of, rows, path = plan("easy", jobs), Schedule(), tmp_path / f"theirs.{ending}"
+    of.replay([rows]).run_to_end()
+    with path.open("wb") as file:
+        write_schedule(file, path, of, rows)
+    assert read_starts(path, jobs).tolist() == [0, 1000, 2]
+
+
+@pytest.mark.parametrize(
+    ("rows", "message"),
+    [
+        ("1,0,0,4\n2,1,1000,8", "1 of 3 jobs of the log are missing, the first is job 3"),
+        ("1,0,0,4\n2,1,1000,8\n3,2,2,4\n3,2,2,4", "job 3 is there twice"),
+        (
+            "1,0,0,4\n2,1,1000,8\n3,2,2,4\n9,2,2,4",
+            "1 of 4 jobs are none that a replay of the log uses, the first is job 9",
+        ),
+        ("1,0,0,4\n2,1,1000,8\n3,2,1,4", "job 3 starts at 1, before its submission at 2"),
+        ("1,0,0,4\n2,5,1000,8\n3,2,2,4", "job 2 is submitted at 5, in the log at 1"),
+        ("1,0,0,4\n2,1,1000,9\n3,2,2,4", "job 2 takes 9 processors; the machine has 8"),
+        ("1,0,0,4\n2,1,900,8\n3,2,2,4", "job 2 starts at 900, when 16 processors would be in use; the machine has 8"),
+        ("", "3 of 3 jobs of the log are missing, the first is job 1"),
+        ("1,0,0", "expected columns job_number, submit_time, start_time, processors of whole numbers"),
+        ("1,0,zero,4", "expected columns job_number, submit_time, start_time, processors of whole numbers"),
+    ],
+)
+def test_what_cannot_be_compared_is_named(tmp_path: Path, rows: str, message: str) -> None:
+    jobs = workload(8, [BLOCKER, HEAD, TraceRow(3, 2, 4, 998, 998)])
+    path = tmp_path / "theirs.csv"
+    path.write_text(f"job_number,submit_time,start_time,processors\n{rows}\n")
+    with pytest.raises(TraceError, match=message):
+        read_starts(path, jobs)
+
+
+@pytest.mark.parametrize("name", ["theirs.csv", "theirs.parquet", "theirs.swf"])
+def test_a_file_that_is_not_there_or_no_schedule_is_one_line(tmp_path: Path, name: str) -> None:
+    jobs = workload(8, [BLOCKER, HEAD])
+    with pytest.raises(TraceError, match=f"{name}.*No such file"):
+        read_starts(tmp_path / name, jobs)
+    (tmp_path / name).write_bytes(b"\x00\xff rubbish")
+    with pytest.raises(TraceError, match=name):
+        read_starts(tmp_path / name, jobs)
+
+
+def test_a_log_without_waits_is_no_schedule(tmp_path: Path) -> None:
+    jobs = workload(8, [BLOCKER, HEAD])
+    path = written(tmp_path / "theirs.swf", jobs, jobs.columns["submit_time"] - 1)
+    with pytest.raises(TraceError, match="job 1 has no wait time"):
+        read_starts(path, jobs)
