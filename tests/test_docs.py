@@ -268,7 +268,9 @@ def spans() -> Iterator[tuple[str, str]]:
 def options_of(command: Any) -> set[str]:
     """Return the options of a command and of all commands within."""
     within = getattr(command, "commands", {})
-    return {option for each in command.params for option in each.opts}.union(*map(options_of, within.values()))
+    return {option for each in command.params for option in (*each.opts, *each.secondary_opts)}.union(
+        *map(options_of, within.values())
+    )
 
 
 def test_options_within_sentences_are_known() -> None:
