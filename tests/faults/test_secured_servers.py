@@ -101,7 +101,7 @@ def command(arguments: list[str], settings: dict[str, str]) -> "subprocess.Compl
     """Run a command with settings from the environment, where secrets belong."""
     environment = os.environ | {f"SHADOWTIME_{name.upper()}": value for name, value in settings.items()}
     return subprocess.run(
-        [sys.executable, "-m", *arguments],
+        [sys.executable, "-m", "shadowtime", *arguments],
         cwd=ROOT,
         env=environment | {"SHADOWTIME_WEB_PORT": "0"},
         capture_output=True,
@@ -118,17 +118,17 @@ def test_the_whole_pipeline_behind_passwords_and_tls(secured: Secured, tmp_path:
         workers.finish(workers.replay("secured", tmp_path / "kafka.jsonl", *arguments))
         assert (tmp_path / "kafka.jsonl").read_bytes() == expected, workers.logs()
         assert SECRET not in workers.logs()
-    rebuilt = command(["services", "rebuild", "scheduler"], secured.settings)
+    rebuilt = command(["rebuild", "scheduler"], secured.settings)
     assert rebuilt.returncode == 0, rebuilt.stderr
     assert "run secured rebuilt up to sequence" in rebuilt.stderr
     plain = secured.settings | {"kafka_sasl_mechanism": "PLAIN", "kafka_username": "watcher"}
-    watched = command(["services", "watch", "decisions", "--beginning", "--count", "1"], plain)
+    watched = command(["watch", "decisions", "--beginning", "--count", "1"], plain)
     assert watched.returncode == 0, watched.stderr
     assert '"run":"secured"' in watched.stdout
 
 
-WORKER = ["services", "scheduler"]
-WATCH = ["services", "watch", "jobs"]
+WORKER = ["serve", "scheduler"]
+WATCH = ["watch", "jobs"]
 AS_WATCHER = {"kafka_username": "watcher", "kafka_sasl_mechanism": "PLAIN"}
 
 

@@ -140,7 +140,7 @@ def command_of(plan: Plan, *arguments: str) -> subprocess.CompletedProcess[str]:
 
 
 def test_commands_find_the_running_stack(running: Plan) -> None:
-    asked = command_of(running, "services", "ask", "--cluster", "none", "--processors", "1", "--requested-time", "1")
+    asked = command_of(running, "shadowtime", "ask", "--cluster", "none", "--processors", "1", "--requested-time", "1")
     assert "Redis" not in asked.stderr, asked.stderr
     assert "none" in asked.stderr
 
