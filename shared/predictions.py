@@ -52,8 +52,9 @@ class RunTimePrediction(Frozen):
     observations
         Number of ended jobs behind the prediction; says how sure it is.
     histogram
-        Probability of each bin of `shared.run_time_bins`, from bin 0 on, zeros at the end left out; empty from a
-        predictor that knows a point only. It is about the job's own length: the request does not bound it.
+        Probability of each bin between `RunTimeBinEdges` (`EDGES` in shared/run_time_bins.py), from bin 0 on, zeros at
+        the end left out; empty from a predictor that knows a point only. It is about the job's own length: the request
+        does not bound it.
     interval
         Seconds within which the predictor expects the run time, where it can say; the request does not bound it either.
     state
