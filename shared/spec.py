@@ -152,6 +152,11 @@ class Registry(Generic[Made]):
 
     def _keys(self, spec: Spec) -> SpecSettings:
         chosen = self.classes.get(spec.name)
+        if chosen is None and spec.name in self.aliases:
+            raise SettingsError(
+                f"{self.kind} {spec.name!r} is a short name: a run's log has what it stands for "
+                f"(see shadowtime list policies {spec.name})"
+            )
         if chosen is None:
             raise SettingsError(
                 f"unknown {self.kind} {quoted(spec.name)}; "

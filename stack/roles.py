@@ -35,7 +35,8 @@ class Role:
     reads, writes
         Topics.
     group
-        The consumer group that it may be a member of; none for a reader of its own.
+        The consumer group that it may be a member of, `*` at its end for all that begin so; none for a reader of its
+        own.
     keeps, asks
         Stages whose keys in Redis it reads and writes, or only reads.
     samples
@@ -91,7 +92,7 @@ def roles(stages: Sequence[str]) -> tuple[Role, ...]:
         ),
         Role(METRICS, reads=(SCORES, DECISIONS), group=f"{NAME}-{METRICS}", samples=True),
         Role(LIVE, reads=everything),
-        Role(SUBSCRIBER, reads=everything),
+        Role(SUBSCRIBER, reads=everything, group=f"{SUBSCRIBER}-*"),  # each reads for itself
         Role(ASK, asks=ASKED),
         Role(HEALTH),
     )
@@ -140,7 +141,8 @@ def _bindings(role: Role) -> Iterator[Binding]:
     for topic in role.writes:
         yield Binding(user, "TOPIC", topic, "LITERAL", "WRITE")
     if role.group is not None:
-        yield Binding(user, "GROUP", role.group, "LITERAL", "READ")
+        prefix = role.group.removesuffix("*")
+        yield Binding(user, "GROUP", prefix, "LITERAL" if prefix == role.group else "PREFIXED", "READ")
 
 
 KEYS = "+@hash +@list +@set +del +unlink +exists +type +expire +pexpire +expireat +ttl +pttl +persist"

@@ -29,6 +29,7 @@ from shadowtime.shared.paths import ROOT
 from shadowtime.shared.streaming.settings import Settings, read_settings
 from shadowtime.stack.servers import Kafka, Redis
 from tests.benchmarks.__main__ import BENCHMARKS
+from tests.feeding import feed
 from tests.parity.workers import Workers
 from tests.patience import PATIENCE
 
@@ -182,7 +183,7 @@ def test_a_command_in_one_process_runs(words: tuple[str, ...], logs: Path, monke
 
 
 def test_a_command_on_the_stream_runs(kafka: Kafka, redis_server: Redis, logs: Path, tmp_path: Path) -> None:
-    """A replay comes first, with bounds on the waits of the cluster that is asked about."""
+    """First come a replay, with bounds on the waits of the cluster that is asked about, and the run of feeding.md."""
     write_swf(tmp_path / "kth.swf", *generate(jobs=60, processors=64, seed=1))
     with Workers(kafka, redis_server, tmp_path) as workers:
 
@@ -195,6 +196,7 @@ def test_a_command_on_the_stream_runs(kafka: Kafka, redis_server: Redis, logs: P
             assert done.returncode == 0, f"{words}: {done.stderr}\n{workers.logs()}"
 
         run("replay", "kth.swf", "--transport", "kafka", "--run", "kth", "--wait-bound", "plain")
+        feed(tmp_path, kafka.address)
         few = {"replay": ["--jobs", "30", "--speed", "max"], "watch": ["--beginning", "--count", "1"]}
         with ThreadPoolExecutor() as pool:
             calls = [

@@ -77,7 +77,7 @@ READS = {
     LIVE: set(TOPICS),
     SUBSCRIBER: set(TOPICS),
 }
-GROUPS = {name: {f"shadowtime-{name}"} for name in (*STAGES, METRICS)}
+GROUPS = {name: {f"shadowtime-{name}"} for name in (*STAGES, METRICS)} | {SUBSCRIBER: {"subscriber-of-mine"}}
 
 
 pytestmark = pytest.mark.filterwarnings("ignore::pytest.PytestUnraisableExceptionWarning")
