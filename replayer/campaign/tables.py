@@ -13,7 +13,7 @@ from shadowtime.replayer.campaign.grid import Cell
 
 
 class Figure(NamedTuple):
-    """The mean over seeds and copies; `half` is half of its 95 % interval, `paper` the figure of the paper."""
+    """The mean over seeds and copies; `half` of its 95 % interval, not shown if 0; `paper` the figure of the paper."""
 
     mean: float | None
     half: float | None = None
@@ -27,7 +27,7 @@ class Figure(NamedTuple):
         """
         if self.mean is None:
             return "-"
-        half = "" if self.half is None else f" ± {self.half:,.{digits}f}"
+        half = "" if not self.half else f" ± {self.half:,.{digits}f}"
         paper = "" if self.paper is None else f" ({self.paper:,g})"
         return f"{self.mean:,.{digits}f}{half}{paper}"
 
