@@ -16,7 +16,7 @@ from shadowtime.replayer.campaign.cell_run import Figures
 from shadowtime.replayer.campaign.columns import Column
 from shadowtime.replayer.campaign.file import Campaign
 from shadowtime.replayer.campaign.grid import Cell
-from shadowtime.replayer.campaign.shown import heading, notes_of
+from shadowtime.replayer.campaign.shown import heading, labels_of, remarks_of
 from shadowtime.replayer.campaign.store import Store
 from shadowtime.replayer.campaign.tables import LogTable, figure_of
 from shadowtime.replayer.sources import SOURCES
@@ -37,9 +37,9 @@ def page(
         for place, (found, each) in enumerate(zip(by_log.values(), of_logs, strict=True))
     ]
     links = "".join(f'<li><a href="#log-{place}">{escape(log)}</a></li>' for place, log in enumerate(by_log))
-    notes = "".join(f"<p class=note>{escape(note)}</p>" for note in notes_of(campaign))
+    remarks = "".join(f"<p class=note>{escape(each)}</p>" for each in remarks_of(campaign))
     contents = f'{links}<li><a href="#repeat">To repeat this</a></li>'
-    return whole(campaign.title, contents, f"{notes}{''.join(sections)}{_repeat(campaign, cells, rows)}")
+    return whole(campaign.title, contents, f"{remarks}{''.join(sections)}{_repeat(campaign, cells, rows)}")
 
 
 def _section(
@@ -97,9 +97,11 @@ def _repeat(campaign: Campaign, cells: Sequence[Cell], rows: Sequence[Figures]) 
     ]
     logs = {cell.log.label: cell.log.sha256 for cell in cells}
     read = [[escape(label), f"<code>{sha256}</code>"] for label, sha256 in logs.items()]
-    settings = json.dumps(campaign.model_dump(exclude_defaults=True), indent=2)
+    settings = json.dumps(campaign.model_dump(exclude_defaults=True), indent=2, ensure_ascii=False)
+    labels = [[escape(label), f"<code>{escape(spec)}</code>"] for label, spec in labels_of(campaign)]
     return (
         '<section aria-labelledby="repeat"><h2 id="repeat">To repeat this</h2>'
+        f"{table(['label', 'SPEC'], labels, 'Labels', 'What each label stands for.') if labels else ''}"
         f"<pre tabindex=0>{escape_lines(settings)}</pre>"
         f'<p class="faint">Shadowtime {__version__}.</p>'
         f"{table(['log', 'file'], read, 'Logs', 'SHA-256 of the bytes of each log.')}"

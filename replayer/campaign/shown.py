@@ -19,14 +19,19 @@ def heading(name: str, unit: str) -> str:
     return f"{name}, {unit}" if unit else name
 
 
-def notes_of(campaign: Campaign) -> list[str]:
-    """Return what is to be said of the tables: intervals, figures in parentheses, and what labels stand for."""
-    notes = []
+def remarks_of(campaign: Campaign) -> list[str]:
+    """Return what is to be said of the figures: intervals, and those in parentheses."""
+    remarks = []
     if campaign.copies or any(len(each.seeds or campaign.seeds) > 1 for each in campaign.policies):
-        notes.append("±: half of the 95 % interval of the mean over seeds and copies.")
+        remarks.append("±: half of the 95 % interval of the mean over seeds and copies.")
     if campaign.paper:
-        notes.append("In parentheses: the paper's.")
-    return notes + [f"{each.label}: {each.spec}" for each in campaign.policies if each.label not in (None, each.spec)]
+        remarks.append("In parentheses: the paper's.")
+    return remarks
+
+
+def labels_of(campaign: Campaign) -> list[tuple[str, str]]:
+    """Return each label of a policy and the SPEC that it stands for."""
+    return [(each.label, each.spec) for each in campaign.policies if each.label not in (None, each.spec)]
 
 
 def print_tables(campaign: Campaign, tables: Sequence[LogTable]) -> None:
@@ -42,8 +47,10 @@ def print_tables(campaign: Campaign, tables: Sequence[LogTable]) -> None:
             cells = (figure.text(column.digits) for figure, column in zip(row.figures, campaign.columns, strict=True))
             table.add_row(escape(row.label), *cells)
         console.print(table)
-    for note in notes_of(campaign):
-        console.print(note, markup=False)
+    for remark in remarks_of(campaign):
+        console.print(remark)
+    for label, spec in labels_of(campaign):
+        console.print(f"{label}: {spec}", markup=False)
 
 
 _SPECIAL = str.maketrans({each: f"\\{each}" for each in "&%$#_{}"} | {"~": r"\textasciitilde{}", "±": r"$\pm$"})
