@@ -11,7 +11,10 @@ from shadowtime.dashboards.report.axes import Axis, linear, logarithmic, logarit
 from shadowtime.dashboards.report.markup import escape
 
 COLOURS = 8
-"""Series that differ in colour and dashes, as `style.css` has them; a ninth looks like the first."""
+"""Series that differ in colour and dashes, as `style.css` has them; a ninth line or bar looks like the first."""
+
+SYMBOLS = ("M-4.5 0a4.5 4.5 0 1 0 9 0a4.5 4.5 0 1 0-9 0z", "M-4-4h8v8h-8z", "M0-6L6 0L0 6L-6 0z", "M0-5L5 4H-5z")
+"""A disc, a square, a diamond, a triangle around the origin: dots of the first eight series, of the next eight, …"""
 
 LETTER = 6.8
 """Width of a letter in the units of a chart, on a phone."""
@@ -70,11 +73,9 @@ class Chart:
         found = "".join(f"M{x:.1f} {y:.1f}h0" for x, y in points)
         self._parts.append(f'<path class="cloud {style}" d="{found}"/>')
 
-    def dot(self, x: float, y: float, style: str, name: str) -> None:
-        """Draw a dot that says its name under the pointer."""
-        self._parts.append(
-            f'<circle class="dot {style}" cx="{x:.1f}" cy="{y:.1f}" r="4.5"><title>{escape(name)}</title></circle>'
-        )
+    def dot(self, x: float, y: float, number: int, name: str) -> None:
+        """Draw the dot of a series, that says its name under the pointer."""
+        self._parts.append(_dot(x, y, number, f"<title>{escape(name)}</title>"))
 
     def bar(self, x: float, y: float, width: float, height: float, style: str, name: str = "") -> None:
         """Draw a rectangle from its upper left corner, that says its name under the pointer."""
@@ -144,11 +145,7 @@ def legend(names: Sequence[tuple[str, str]]) -> str:
     >>> "easy</li>" in legend([("line s1", "easy")])
     True
     """
-    items = "".join(
-        f'<li><svg viewBox="0 0 26 12" aria-hidden="true">{_swatch(style)}</svg>{escape(name)}</li>'
-        for style, name in names
-    )
-    return f'<ul class="legend">{items}</ul>'
+    return _legend((_swatch(style), name) for style, name in names)
 
 
 def lines(names: Iterable[str]) -> str:
@@ -159,6 +156,23 @@ def lines(names: Iterable[str]) -> str:
 def fills(names: Iterable[str]) -> str:
     """Return the legend of areas."""
     return legend([(f"fill {series(number)}", name) for number, name in enumerate(names)])
+
+
+def dots(names: Iterable[str]) -> str:
+    """Return the legend of dots."""
+    return _legend((_dot(13, 6, number), name) for number, name in enumerate(names))
+
+
+def _legend(names: Iterable[tuple[str, str]]) -> str:
+    items = "".join(
+        f'<li><svg viewBox="0 0 26 12" aria-hidden="true">{swatch}</svg>{escape(name)}</li>' for swatch, name in names
+    )
+    return f'<ul class="legend">{items}</ul>'
+
+
+def _dot(x: float, y: float, number: int, said: str = "") -> str:
+    symbol = SYMBOLS[number // COLOURS % len(SYMBOLS)]
+    return f'<path class="dot {series(number)}" transform="translate({x:.1f} {y:.1f})" d="{symbol}">{said}</path>'
 
 
 def _swatch(style: str) -> str:

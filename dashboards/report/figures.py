@@ -6,7 +6,7 @@ from typing import Any
 import numpy as np
 
 from shadowtime.dashboards.report.axes import SHARES, Axis, linear, logarithmic, logarithmic_marks, time_marks
-from shadowtime.dashboards.report.charts import Chart, cell, figure, fills, grouped_bars, lines, series, table
+from shadowtime.dashboards.report.charts import Chart, cell, dots, figure, fills, grouped_bars, lines, series, table
 from shadowtime.dashboards.report.markup import escape
 from shadowtime.dashboards.report.statistics import (
     SHAPES,
@@ -74,7 +74,7 @@ def frontier(rows: Sequence[Mapping[str, Any]]) -> str:
     front = sorted(point for point, flag in zip(points, best, strict=True) if flag)
     chart.line([(x(a), y(b)) for a, b in front], "front", steps=True)
     for number, (row, (a, b)) in enumerate(zip(rows, points, strict=True)):
-        chart.dot(x(a), y(b), series(number), f"{row['policy']}: slowdown {b:.2f}, longest wait {a:.1f} h")
+        chart.dot(x(a), y(b), number, f"{row['policy']}: slowdown {b:.2f}, longest wait {a:.1f} h")
     body = [
         [
             escape(row["policy"]),
@@ -89,7 +89,7 @@ def frontier(rows: Sequence[Mapping[str, Any]]) -> str:
         "Better is down and to the left. Beaten: another policy is better in one figure and no worse in the other. No "
         "policy on the line is."
     )
-    picture = fills([row["policy"] for row in rows]) + chart.svg()
+    picture = dots(row["policy"] for row in rows) + chart.svg()
     return figure(
         "Slowdown against the longest wait", caption, picture, table(head, body, "Slowdown against the longest wait")
     )

@@ -37,7 +37,7 @@ def calibration(row: Mapping[str, Any], policy: str) -> str:
         chart.line([(x(each["mean_probability"]), y(each["delayed"])) for each in bins], series(number))
         for each in bins:
             said = f"{name} {each['mean_probability']:.2f}: {each['delayed']:.1%} of {each['candidates']:,} candidates"
-            chart.dot(x(each["mean_probability"]), y(each["delayed"]), series(number), said)
+            chart.dot(x(each["mean_probability"]), y(each["delayed"]), number, said)
             rows.append(
                 [
                     f"{name}, from {each['from_probability']:.1f}",

@@ -55,9 +55,14 @@ class LogEntry(_Table):
     requests: Requests | None = None
 
     @property
+    def name(self) -> str:
+        """Its name in the archive, or that of its file."""
+        return Path(self.log).name.replace(".gz", "").replace(".swf", "")
+
+    @property
     def called(self) -> str:
         """What its table is called."""
-        return self.label or (self.log if self.requests is None else f"{self.log}, requests {self.requests}")
+        return self.label or (self.name if self.requests is None else f"{self.name}, requests {self.requests}")
 
 
 class PolicyEntry(_Table):

@@ -63,7 +63,7 @@ def _find(entry: LogEntry, campaign: Campaign, folder: Path, first: int | None) 
     path = _path_of(name, folder)
     return Log(
         entry.called,
-        entry.log if name in ARCHIVE else Path(entry.log).name.replace(".gz", "").replace(".swf", ""),
+        entry.name,
         str(path),
         sha256_of(path),
         processors,

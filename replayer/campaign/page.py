@@ -78,7 +78,7 @@ def _frontier(found: Sequence[tuple[Cell, Figures]]) -> str:
             points.append({"policy": label} | means)
     if len(points) < 2:
         return ""
-    return f'<h3>Slowdown against longest wait</h3><div class="figures">{figures.frontier(points)}</div>'
+    return f'<div class="figures">{figures.frontier(points)}</div>'
 
 
 def _differences(found: Sequence[tuple[Cell, Figures]], store: Store) -> str:

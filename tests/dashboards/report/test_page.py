@@ -15,6 +15,7 @@ import numpy as np
 import orjson
 import pytest
 
+from shadowtime.dashboards.report.figures import frontier
 from shadowtime.dashboards.report.page import page
 from shadowtime.dashboards.report.statistics import DAY, months, slowdowns
 from shadowtime.dashboards.report.tables import COLUMNS, WASTE
@@ -353,6 +354,18 @@ def test_captions_say_what_the_figures_are(comparison: tuple[dict[str, Any], str
     table = section(html, "Slowdown against the longest wait")
     assert '<th scope="col">beaten</th>' in table
     assert dict(re.findall(r'<th scope="row">(.*?)</th>.*?<td>(yes|no)</td></tr>', table)) == beaten
+
+
+def test_a_dozen_policies_are_told_apart() -> None:
+    rows = [
+        {"policy": f"p{number}", "max_wait": 600 * number, "mean_bounded_slowdown": 30 - number}
+        for number in range(1, 13)
+    ]
+    html = frontier(rows)
+    legend = re.findall(r'<path class="dot (s\d)" [^>]*d="([^"]*)"></path></svg>p\d+</li>', html)
+    drawn = re.findall(r'<path class="dot (s\d)" [^>]*d="([^"]*)"><title>p\d+:', html)
+    assert legend == drawn
+    assert len(set(drawn)) == 12
 
 
 def is_beaten(row: dict[str, Any], by: dict[str, Any]) -> bool:
