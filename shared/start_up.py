@@ -30,17 +30,12 @@ piece, in which all others find room.
 def run(module: str) -> None:
     """Import a module and run its `main`.
 
-    `KeyboardInterrupt` will not do outside of `main`: what imports a module may take it for a fault of the module, and
-    at the very end nobody is there to catch it. Nothing is begun then, or all is done, so the process just ends.
+    After it nobody is there to catch `KeyboardInterrupt`, and all is done: Ctrl-C just ends the process.
     """
     interruptible = signal.getsignal(signal.SIGINT) is signal.default_int_handler
-    if interruptible:
-        signal.signal(signal.SIGINT, _leave)
     try:
         with lasting_imports():
             main: Callable[[], object] = import_module(module).main
-        if interruptible:
-            signal.signal(signal.SIGINT, signal.default_int_handler)
         main()
     except ModuleNotFoundError as error:
         _lacks(error)
@@ -58,13 +53,22 @@ def run_old(module: str, instead: str) -> None:
 
 @contextmanager
 def lasting_imports() -> Iterator[None]:
-    """Import without the collector of garbage, which need not look at what stays: 5 % of a start, and of a replay."""
+    """Import without the collector of garbage, which need not look at what stays: 5 % of a start, and of a replay.
+
+    Ctrl-C ends the process at once, as nothing is begun yet: what imports a module may take `KeyboardInterrupt` for a
+    fault of the module, and a kernel that is being loaded loses it.
+    """
+    interruptible = signal.getsignal(signal.SIGINT) is signal.default_int_handler
+    if interruptible:
+        signal.signal(signal.SIGINT, _leave)
     gc.disable()
     try:
         yield
     finally:
         gc.freeze()
         gc.enable()
+        if interruptible:
+            signal.signal(signal.SIGINT, signal.default_int_handler)
 
 
 def _lacks(error: ModuleNotFoundError) -> NoReturn:

@@ -33,10 +33,10 @@ def values(kafka: Kafka, topic: str) -> list[bytes]:
     return asyncio.run(found())
 
 
-def test_three_jobs_give_decisions_and_a_mistake_is_a_dead_letter(redis_server: Redis, tmp_path: Path) -> None:
+def test_three_jobs_give_decisions_and_a_mistake_is_a_dead_letter(empty_redis: Redis, tmp_path: Path) -> None:
     require(Kafka)
     count = len(EVENTS.splitlines())
-    with Kafka(tmp_path / "kafka") as kafka, Workers(kafka, redis_server, tmp_path) as workers:
+    with Kafka(tmp_path / "kafka") as kafka, Workers(kafka, empty_redis, tmp_path) as workers:
         asyncio.run(bus.prepare_topics(Settings(kafka_bootstrap=kafka.address)))
         feed(tmp_path, kafka.address, "\n".join(EVENTS.splitlines()[:5]))
         feed(tmp_path, kafka.address)  # again from the beginning, as after a failure

@@ -67,9 +67,9 @@ async def published(settings: Settings) -> list[Envelope]:
 
 
 def test_its_quantiles_are_those_of_the_distributions(
-    node: Path, own_kafka: Kafka, redis_server: Redis, tmp_path: Path
+    node: Path, own_kafka: Kafka, empty_redis: Redis, tmp_path: Path
 ) -> None:
-    with Workers(own_kafka, redis_server, tmp_path) as workers:
+    with Workers(own_kafka, empty_redis, tmp_path) as workers:
         workers.finish(workers.replay("node", tmp_path / "decisions.jsonl", *ARGUMENTS))
     envelopes = asyncio.run(published(Settings(kafka_bootstrap=own_kafka.address)))
     said = {

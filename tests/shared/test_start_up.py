@@ -87,6 +87,19 @@ def imports(process: "subprocess.Popen[str]") -> bool:
     return process.poll() is not None or "_pydantic_core" in Path(f"/proc/{process.pid}/maps").read_text()
 
 
+def test_interrupted_while_a_kernel_is_loaded() -> None:
+    """LLVM calls back into Python then, where `KeyboardInterrupt` would be lost."""
+    program = (
+        "import ctypes, os, signal\n"
+        "from shadowtime.shared.start_up import lasting_imports\n"
+        "with lasting_imports():\n"
+        "    ctypes.CFUNCTYPE(None)(lambda: os.kill(os.getpid(), signal.SIGINT))()\n"
+        "print('went on')\n"
+    )
+    ended = subprocess.run([sys.executable, "-c", program], cwd=ROOT, capture_output=True, text=True, check=False)
+    assert (ended.returncode, ended.stdout, ended.stderr) == (INTERRUPTED, "", "interrupted\n")
+
+
 def test_help_of_a_replay_needs_nothing_heavy() -> None:
     """Some 0.2 s of processor time, where numpy, numba and all stages took 1.4."""
     told = subprocess.run(
