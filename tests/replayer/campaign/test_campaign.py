@@ -35,7 +35,7 @@ columns = [
     { key = "calibration.exact.brier_score", name = "Brier", digits = 3 },
 ]
 
-[paper."small.swf.gz@16"]
+[paper."small@16"]
 E = { "mean wait" = 12 }
 """
 CELLS = 6 + 2 + 6
@@ -81,7 +81,7 @@ def table(folder: Path, out: str) -> bytes:
 
 def test_a_table_of_means_with_intervals_that_fits_a_terminal(whole: "subprocess.CompletedProcess[str]") -> None:
     assert max(map(len, whole.stdout.splitlines())) <= 80
-    assert "small.swf.gz@16: 300 jobs on 16 processors" in whole.stdout
+    assert "small@16: 300 jobs on 16 processors" in whole.stdout
     assert " ± " in whole.stdout
     assert "(12)" in whole.stdout
     assert "100.00" in whole.stdout  # easy's share of its own slowdown
@@ -195,7 +195,7 @@ def test_a_worker_that_dies_names_its_cell(folder: Path) -> None:
         os.kill(pid, signal.SIGKILL)
     _, told = process.communicate(timeout=PATIENCE)
     assert process.returncode == 2
-    assert told.splitlines()[-1].startswith("error: small.swf.gz@16, ")
+    assert told.splitlines()[-1].startswith("error: small@16, ")
     assert told.splitlines()[-1].endswith("its process died: killed, or out of memory")
 
 
