@@ -8,7 +8,7 @@ PIP    := $(BIN)/python -m pip install --quiet --disable-pip-version-check
 WHEELS := --only-binary :all:
 LOCK   := --quiet --universal --python-version 3.11 --generate-hashes $(WHEELS) --emit-build-options
 
-.PHONY: setup run test gates busy check docs bench stack stack-down up down pin lock sbom format clean
+.PHONY: setup run test gates busy check docs pictures bench stack stack-down up down pin lock sbom format clean
 
 setup: $(READY)
 
@@ -44,6 +44,10 @@ check: $(READY)
 
 docs: $(READY)
 	NO_MKDOCS_2_WARNING=1 $(BIN)/mkdocs build --strict --quiet
+
+pictures: $(READY)
+	-$(BIN)/python -m shadowtime.stack.install browser
+	$(BIN)/python -m tests.pictures
 
 bench: $(READY)
 	$(BIN)/python -m tests.benchmarks

@@ -6,7 +6,7 @@ from grafana_foundation_sdk.builders import alerting, expr, prometheus
 from grafana_foundation_sdk.models.alerting import RelativeTimeRange, Rule
 from grafana_foundation_sdk.models.dashboard import Dashboard
 
-from shadowtime.dashboards.parts import STORE
+from shadowtime.dashboards.panels import STORE
 from shadowtime.shared import metric_names as names
 
 FOLDER = "shadowtime"
@@ -63,7 +63,7 @@ ALERTS = (
         "1m",
         "{{ $labels.worker }} does not answer, or has been gone for less than a day: nothing tells of its lag.",
         "health",
-        "Answers",
+        "Processes that answer",
     ),
     Alert(
         "shadowtime-writer-lag",
@@ -73,7 +73,7 @@ ALERTS = (
         "2m",
         "{{ $values.A }} messages of the scoreboard wait to be written to VictoriaMetrics.",
         "health",
-        "Samples written",
+        "Figures written",
     ),
     Alert(
         "shadowtime-quarantined",
@@ -83,7 +83,7 @@ ALERTS = (
         "0s",
         "Stage {{ $labels.stage }} cannot carry on {{ $values.A }} runs; dead-letters and /health say which and why.",
         "health",
-        "Quarantined runs",
+        "Stopped runs",
     ),
     Alert(
         "shadowtime-dead-letters",

@@ -8,6 +8,7 @@ from grafana_foundation_sdk.cog.encoder import JSONEncoder
 
 from shadowtime.dashboards import (
     health,
+    home,
     policies,
     runtime_distribution,
     scheduler,
@@ -21,6 +22,7 @@ PROVISIONING = Path(__file__).parent / "provisioning"
 ALERTING = "alerting/alerts.json"
 
 BOARDS = {
+    "home": home.dashboard,
     "policies": policies.dashboard,
     "scoreboard": scoreboard.dashboard,
     "runtime_distribution": runtime_distribution.dashboard,

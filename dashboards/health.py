@@ -2,8 +2,14 @@
 
 from grafana_foundation_sdk.builders.dashboard import Dashboard
 
-from shadowtime.dashboards.parts import Query, board, chart
+from shadowtime.dashboards.boards import board
+from shadowtime.dashboards.panels import Asks, chart
+from shadowtime.dashboards.queries import Query
 from shadowtime.shared import metric_names as names
+
+UNSCRAPED = "No worker answers: start them with `shadowtime stack up`"
+QUIET = "No event came lately"
+STAGE = "{{stage}}"
 
 
 def dashboard() -> Dashboard:
@@ -11,81 +17,97 @@ def dashboard() -> Dashboard:
     made = board(
         "health",
         "Health",
-        "Workers and the process that writes these figures, as they are now.",
+        "Do the processes keep up, and what could they not use? As it is now.",
         time=("now-1h", "now"),
     )
     for panel in (
         chart(
-            "Answers",
+            "Processes that answer",
+            Asks("Is a process dead? It is at 0, or its line has ended.", "none", UNSCRAPED),
             [Query(f"sum by (worker) ({names.ANSWERS})", "{{worker}}")],
-            "Processes that answered when they were last asked for their figures; what is at 0 or has ended is dead.",
-        ),
-        chart("Lag", [Query(f"sum by (stage) ({names.WORKER_LAG.name})", "{{stage}}")], names.WORKER_LAG.meaning),
-        chart(
-            "From an event to each stage's answer",
-            [Query(_quantile(names.WORKER_LATENCY, share), f"{share:g} {{{{stage}}}}") for share in (0.5, 0.99)],
-            f"{names.WORKER_LATENCY.meaning} The scheduler's is a decision. Nothing while no event comes.",
-            "s",
         ),
         chart(
-            "Events",
-            [Query(f"sum by (stage) (rate({names.WORKER_EVENTS.name}[1m]))", "{{stage}}")],
-            "Events handled per second.",
+            "Lag",
+            Asks("Does a stage fall behind? Messages that wait for it.", empty=UNSCRAPED),
+            [Query(f"sum by (stage) ({names.WORKER_LAG.name})", STAGE)],
         ),
         chart(
-            "Batches",
-            [Query(_quantile(names.WORKER_BATCH, 0.99), "{{stage}}")],
-            f"{names.WORKER_BATCH.meaning} The 99th percentile; nothing while no event comes.",
-            "s",
+            "From an event to the answer, half of all",
+            Asks(
+                "How long does an event take as a rule? To each stage's answer; the scheduler's is a decision.",
+                "s",
+                QUIET,
+            ),
+            [Query(_quantile(names.WORKER_LATENCY, 0.5), STAGE)],
+        ),
+        chart(
+            "From an event to the answer, 99 of 100",
+            Asks("How long does it take at worst?", "s", QUIET),
+            [Query(_quantile(names.WORKER_LATENCY, 0.99), STAGE)],
+        ),
+        chart(
+            "Events handled",
+            Asks("How much comes?", "cps", UNSCRAPED),
+            [Query(f"sum by (stage) (rate({names.WORKER_EVENTS.name}[1m]))", STAGE)],
+        ),
+        chart(
+            "Time of a batch, 99 of 100",
+            Asks("Is Kafka or Redis slow? From taking a batch to its delivery.", "s", QUIET),
+            [Query(_quantile(names.WORKER_BATCH, 0.99), STAGE)],
         ),
         chart(
             "Dead letters",
-            [Query(f"sum by (stage) ({names.WORKER_DEAD_LETTERS.name})", "{{stage}}")],
-            f"{names.WORKER_DEAD_LETTERS.meaning} They lie on topic `dead-letters`, with the reason.",
+            Asks("What could not be used? They lie on topic `dead-letters`, with the reason.", empty=UNSCRAPED),
+            [Query(f"sum by (stage) ({names.WORKER_DEAD_LETTERS.name})", STAGE)],
         ),
         chart(
-            "Quarantined runs",
-            [
-                Query(f"sum by (stage) ({names.WORKER_QUARANTINED.name})", "{{stage}}"),
-                Query(f"sum by (stage) (increase({names.WORKER_LEFT_ASIDE.name}[5m]))", "left aside {{stage}}"),
-            ],
-            f"{names.WORKER_QUARANTINED.meaning} What comes of them later is left aside, here per five minutes; "
-            "`services rebuild` takes them up again, and the dead letter of each says why.",
+            "Stopped runs",
+            Asks(
+                "Which stage cannot carry on a run? Its dead letter says why; `shadowtime rebuild` takes it up again.",
+                "none",
+                UNSCRAPED,
+            ),
+            [Query(f"sum by (stage) ({names.WORKER_QUARANTINED.name})", STAGE)],
+        ),
+        chart(
+            "Messages of stopped runs",
+            Asks("How much is left aside meanwhile? Per five minutes.", empty=UNSCRAPED),
+            [Query(f"sum by (stage) (increase({names.WORKER_LEFT_ASIDE.name}[5m]))", STAGE)],
         ),
         chart(
             "Restarts",
-            [Query(f"sum by (stage) (changes({names.WORKER_START.name}[1h]))", "{{stage}}")],
-            "How often workers began anew within the last hour.",
+            Asks("Do workers crash? How often they began anew within the last hour.", "none", UNSCRAPED),
+            [Query(f"sum by (stage) (changes({names.WORKER_START.name}[1h]))", STAGE)],
         ),
         chart(
-            "Repeated work",
+            "Work done twice",
+            Asks("Do workers quarrel, or servers fail? All stages, per five minutes.", empty=UNSCRAPED),
             [
-                Query(f"sum by (stage) (increase({metric.name}[5m]))", f"{title} {{{{stage}}}}")
+                Query(f"sum(increase({metric.name}[5m]))", title)
                 for title, metric in (
-                    ("duplicates", names.WORKER_DUPLICATES),
-                    ("fenced", names.WORKER_FENCED),
-                    ("retries", names.WORKER_RETRIES),
+                    ("events that came twice", names.WORKER_DUPLICATES),
+                    ("transactions forestalled", names.WORKER_FENCED),
+                    ("batches repeated", names.WORKER_RETRIES),
                 )
             ],
-            "Events that came twice, transactions that another worker forestalled, batches repeated, per five minutes.",
         ),
         chart(
-            "Samples written",
+            "Figures written",
+            Asks("Does the store get all figures?", empty=UNSCRAPED),
             [
-                Query(f"sum(rate({names.WRITTEN.name}[1m]))", "written per second"),
+                Query(f"sum(rate({names.WRITTEN.name}[1m]))", "per second"),
                 Query(f"sum({names.REFUSED.name})", "refused"),
-                Query(f"sum({names.WRITE_RETRIES.name})", "retries"),
+                Query(f"sum({names.WRITE_RETRIES.name})", "batches repeated"),
                 Query(f"sum({names.WRITER_LAG.name})", "messages behind"),
             ],
-            "What the process `metrics` writes here.",
         ),
         chart(
-            "Grafana Live",
+            "Lines for Grafana Live",
+            Asks("Do decisions reach Grafana as they come? Zero unless it is told where Grafana is.", empty=UNSCRAPED),
             [
-                Query(f"sum(rate({names.LIVE_PUSHED.name}[1m]))", "pushed per second"),
+                Query(f"sum(rate({names.LIVE_PUSHED.name}[1m]))", "per second"),
                 Query(f"sum({names.LIVE_DROPPED.name})", "dropped"),
             ],
-            "Lines for Grafana Live; zero unless it is told where Grafana is.",
         ),
     ):
         made = made.with_panel(panel)

@@ -1,4 +1,4 @@
-"""Folder, data source, dashboards and alert rules into a Grafana that is there already; again and again, if need be."""
+"""Folder, data source, dashboards, home and alert rules into a Grafana that is there; again and again, if need be."""
 
 import json
 from collections.abc import Callable
@@ -8,6 +8,7 @@ from urllib.parse import urlsplit
 
 from grafana_client.api import GrafanaApi
 from grafana_client.client import GrafanaClientError, GrafanaException, GrafanaUnauthorizedError
+from grafana_client.model import PersonalPreferences
 from niquests.exceptions import RequestException
 
 from shadowtime.shared.errors import PushError, reason_of
@@ -16,12 +17,14 @@ from shadowtime.shared.streaming.http_access import bearer_token, http_url
 PROVISIONING = Path(__file__).parent / "provisioning"
 FOLDER = "shadowtime"
 SOURCE = "victoria-metrics"
+HOME = "shadowtime-home"
 FORBIDDEN, NOT_FOUND = 403, 404
 TIMEOUT = 10.0
+NO_GRAFANA = "what answers there is no Grafana"
 
 
 class Pushed(NamedTuple):
-    """What was done with one thing: `created`, `changed` or `as it was`."""
+    """What was done with one thing: `created`, `changed`, `as it was`, or why it was left."""
 
     what: str
     outcome: str
@@ -67,6 +70,7 @@ class Push:
             told(self._source())
             for path in sorted((PROVISIONING / "dashboards").glob("*.json")):
                 told(self._dashboard(json.loads(path.read_text())))
+            told(self._home())
             (group,) = json.loads((PROVISIONING / "alerting" / "alerts.json").read_text())["groups"]
             for rule in group["rules"]:
                 told(self._rule(rule | {"folderUID": FOLDER, "ruleGroup": group["name"], "orgID": group["orgId"]}))
@@ -123,6 +127,18 @@ class Push:
         )
         return Pushed(what, "created" if there is None else "changed")
 
+    def _home(self) -> Pushed:
+        """Make ours the page that the organisation sees first, unless it has chosen another."""
+        what, organization = "home of the organisation", self._grafana.organization
+        there = organization.get_preferences()
+        if not isinstance(there, dict):
+            raise ValueError(NO_GRAFANA)
+        chosen = there.get("homeDashboardUID")
+        if chosen:
+            return Pushed(what, "as it was" if chosen == HOME else f"left at dashboard {chosen}")
+        organization.patch_preferences(PersonalPreferences(homeDashboardUID=HOME))
+        return Pushed(what, "created")
+
     def _rule(self, wanted: dict[str, Any]) -> Pushed:
         what = f"alert rule {wanted['title']}"
         rules = self._grafana.alertingprovisioning
@@ -145,7 +161,7 @@ def _found(ask: Callable[[], Any], *fields: str) -> Any:
             return None
         raise
     if not isinstance(there, dict) or not all(name in there for name in fields):  # a page to sign in at, for one
-        raise ValueError("what answers there is no Grafana")
+        raise ValueError(NO_GRAFANA)
     return there
 
 

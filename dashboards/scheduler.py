@@ -1,112 +1,136 @@
-"""What the scheduler does: which jobs run, why they were started, and whether its probabilities came true."""
+"""What the scheduler decides, why, and whether the probabilities that it states come true."""
 
 from grafana_foundation_sdk.builders.dashboard import Dashboard
 
-from shadowtime.dashboards.parts import Query, bars, board, chart, grown, lanes, last, live, number, of
+from shadowtime.dashboards.boards import board
+from shadowtime.dashboards.moments import bars, live, reliability
+from shadowtime.dashboards.panels import Asks, chart, number
+from shadowtime.dashboards.queries import ONE, Query, largest, last
 from shadowtime.shared import metric_names as names
 
-PROBABILISTIC = "Empty for policies that weigh no probabilities."
-FOLLOWED = f"Candidates are followed to their outcomes in batches of a thousand. {PROBABILISTIC}"
-CALIBRATED = (
-    ("exact", "raw probability", "It takes run times as independent of each other, which they are not."),
-    ("recalibrated", "recalibrated probability", "Empty for policies without `recalibrate`."),
-)
+UNWEIGHED = "This policy weighs no probabilities: replay best or probabilistic"
+TOO_FEW = f"Candidates are followed in batches of 1,000: too few yet. {UNWEIGHED}"
+NOT_LIVE = "Not connected: `serve metrics` is to be told where Grafana is (grafana-url)"
+MEASURES = {
+    "recalibrated": (
+        "Recalibrated probability",
+        f"This policy does not recalibrate: give recalibrate=stated. {TOO_FEW}",
+    ),
+    "exact": ("Raw probability", TOO_FEW),
+}
 
 
 def dashboard() -> Dashboard:
     """Return the dashboard."""
     made = board(
         "scheduler",
-        "Scheduling",
-        "Occupancy, decisions with their reasons, probabilities of delay against what happened.",
-        ("cluster", "policy", "run", "queue"),
+        "Decisions",
+        "Why do jobs start, and can the probabilities be believed? Of one policy, in the time of its log.",
+        ("experiment", "cluster", "policy"),
         window=True,
     )
     for panel in (
         number(
-            "Longest waiting job", Query(of(names.LONGEST_WAITING_JOB), "{{run}}"), names.LONGEST_WAITING_JOB.meaning
+            "Passes",
+            Asks("How often has the scheduler looked at the queue?"),
+            Query(ONE.of(names.SCHEDULING_POINTS)),
+            span=6,
         ),
-        number("Scheduling passes", Query(of(names.SCHEDULING_POINTS), "{{run}}"), names.SCHEDULING_POINTS.meaning),
-        number("Running jobs without a lane", Query(of(names.LANES_LEFT_OUT), "{{run}}"), names.LANES_LEFT_OUT.meaning),
-        lanes(
-            "Who runs",
-            [Query(of(names.LANE_JOB), "{{lane}} {{run}}")],
-            "Each lane holds one job from start to end, by number, as far as the samples show it; choose one run. Jobs "
-            "that start while all lanes are taken are not shown.",
+        number(
+            "Job waiting longest",
+            Asks("Which job waits longest at the end of the time range? Its number.", "none"),
+            Query(ONE.of(names.LONGEST_WAITING_JOB)),
+            texts={"-1": "none waits"},
+            span=6,
+        ),
+        number(
+            "Stated less happened",
+            Asks(
+                "Can the probabilities be believed? Their mean distance from what happened, raw.",
+                "percentunit",
+                TOO_FEW,
+            ),
+            Query(ONE.of(names.CALIBRATION_ERROR, measure="exact")),
+            span=6,
+        ),
+        number(
+            "Brier score",
+            Asks("How good are the raw probabilities? Mean squared error; 0.25 is that of a coin.", empty=TOO_FEW),
+            Query(ONE.of(names.BRIER_SCORE, measure="exact")),
+            span=6,
         ),
         chart(
-            "Occupancy",
-            [Query(f"{of(names.PROCESSORS_BUSY)} / {of(names.PROCESSORS)}", "{{run}}")],
-            "Share of the processors that running jobs hold.",
-            "percentunit",
-        ),
-        chart("Queue", [Query(of(names.QUEUED_JOBS, queue="$queue"), "{{queue}} {{run}}")], names.QUEUED_JOBS.meaning),
-        chart(
-            "Decisions by reason",
-            [Query(f"sum by (kind, reason, run) ({grown(names.DECISIONS)})", "{{kind}}: {{reason}} {{run}}")],
-            "Starts and kills in the chosen window.",
+            "Starts and kills by reason",
+            Asks("Why do jobs start? Over the time chosen above; rare reasons are summed."),
+            [
+                Query(
+                    largest(f'label_join({ONE.grown(names.DECISIONS)}, "why", ": ", "kind", "reason")', "why"),
+                    "{{why}}",
+                )
+            ],
             stacked=True,
         ),
         chart(
-            "Probability of the starts that were risked",
+            "Risk of the starts that were risked",
+            Asks(
+                "How probable was it that they would delay the head? Mean of the time chosen above.",
+                "percentunit",
+                UNWEIGHED,
+            ),
             [
                 Query(
-                    f"{grown(names.START_PROBABILITY)} / "
-                    f"on (cluster, policy, run) {grown(names.DECISIONS, reason='probably-harmless')}",
-                    "{{run}}",
+                    f"{ONE.grown(names.START_PROBABILITY)} / "
+                    f"on (experiment, cluster, policy) {ONE.grown(names.DECISIONS, reason='probably-harmless')}"
                 )
             ],
-            f"Mean stated probability of delaying the head, over the chosen window. {PROBABILISTIC}",
-            "percentunit",
         ),
         *(
-            bars(
-                f"Stated / happened, {of_what}",
-                [
-                    Query(_share(names.CANDIDATE_PROBABILITY, measure), "stated", instant=True),
-                    Query(_share(names.CANDIDATES_DELAYED, measure), "happened", instant=True),
-                ],
-                f"By tenth of the {of_what}: its mean, and the share of all candidates that delayed, or would have. "
-                f"{why} {FOLLOWED}",
+            reliability(
+                f"{of_what}: stated and happened",
+                Asks(
+                    f"Does what is stated come true? A dot for each tenth of the {of_what.lower()}: above the line, "
+                    "more delayed the head than was stated.",
+                    "percentunit",
+                    empty,
+                ),
+                Query(_share(names.CANDIDATE_PROBABILITY, measure), "stated", instant=True),
+                Query(_share(names.CANDIDATES_DELAYED, measure), "happened", instant=True),
                 "probability",
             )
-            for measure, of_what, why in CALIBRATED
+            for measure, (of_what, empty) in MEASURES.items()
         ),
         bars(
-            "Candidates by probability",
-            [
-                Query(_count("yes"), "started", instant=True),
-                Query(_count("no"), "not started", instant=True),
-            ],
-            f"How many candidates there were in each tenth of the raw probability. {FOLLOWED}",
+            "Candidates by raw probability",
+            Asks("How much do these tenths rest on?", empty=TOO_FEW),
+            [Query(_count("yes"), "started", instant=True), Query(_count("no"), "not started", instant=True)],
             "probability",
-            "short",
         ),
         chart(
-            "Calibration error",
-            [Query(of(names.CALIBRATION_ERROR), "{{measure}} {{run}}")],
-            f"{names.CALIBRATION_ERROR.meaning} Exact as computed, recalibrated, and by the paper's bound. {FOLLOWED}",
-            "percentunit",
+            "Distance from what happened",
+            Asks(
+                "Do probabilities get better or worse? Calibration error: raw, recalibrated, and the paper's bound.",
+                "percentunit",
+                TOO_FEW,
+            ),
+            [Query(ONE.of(names.CALIBRATION_ERROR), "{{measure}}")],
         ),
-        chart(
-            "Brier score",
-            [Query(of(names.BRIER_SCORE), "{{measure}} {{run}}")],
-            f"{names.BRIER_SCORE.meaning} {FOLLOWED}",
+        live("Decisions as they come", Asks("What was decided last, and why?", empty=NOT_LIVE), "decision"),
+        live(
+            "Predictions as they come",
+            Asks("What was said of the last jobs? In seconds.", empty=NOT_LIVE),
+            "prediction",
         ),
-        live("Decisions, live", "decision", f"The last starts and kills with their reasons. {LIVE}"),
-        live("Predictions, live", "prediction", f"What was said of the last jobs that came in, in seconds. {LIVE}"),
     ):
         made = made.with_panel(panel)
     return made
 
 
-LIVE = "From Grafana Live: empty unless the process `metrics` was told where Grafana is (grafana-url)."
-
-
 def _share(metric: names.Metric, measure: str) -> str:
-    told, of_all = (f"sum by (probability) ({last(each, measure=measure)})" for each in (metric, names.CANDIDATES))
+    told, of_all = (
+        f"sum by (probability) ({last(ONE.of(each, measure=measure))})" for each in (metric, names.CANDIDATES)
+    )
     return f"{told} / {of_all}"
 
 
 def _count(started: str) -> str:
-    return f"sum by (probability) ({last(names.CANDIDATES, measure='exact', started=started)})"
+    return f"sum by (probability) ({last(ONE.of(names.CANDIDATES, measure='exact', started=started))})"

@@ -1,92 +1,130 @@
-"""The overview of a cluster: how full it is, who waits, how the jobs fared."""
+"""How full the machine is, who waits and how the jobs fared, under each policy of an experiment."""
 
 from grafana_foundation_sdk.builders.dashboard import Dashboard
 
-from shadowtime.dashboards.parts import Query, board, chart, grown, number, of
+from shadowtime.dashboards.boards import board, mark
+from shadowtime.dashboards.panels import Asks, chart, number, target
+from shadowtime.dashboards.queries import SEVERAL, Query, largest, last
 from shadowtime.shared import metric_names as names
+from shadowtime.shared.colours import NEUTRAL
+
+NONE_ENDED = "No job has ended yet"
+CAPACITY = Query(f"max({SEVERAL.of(names.PROCESSORS)})", "there are")
 
 
 def dashboard() -> Dashboard:
     """Return the dashboard."""
     made = board(
         "scoreboard",
-        "Cluster overview",
-        "Occupancy, queue and results of the runs of a cluster, in the time of its log.",
-        ("cluster", "policy", "run", "queue"),
+        "Machine and queue",
+        "Is the machine full, and who waits how long? Under each policy of an experiment, in the time of its log.",
+        ("experiment", "cluster", "policy", "queue"),
+        several=True,
         window=True,
     )
+    changed = f"sum by (policy) (changes({SEVERAL.of(names.PROCESSORS)}[$__interval])) > 0"
+    made = made.annotation(mark("Capacity", Query(changed, "under {{policy}}"), "The machine has changed", NEUTRAL))
     for panel in (
-        number("Running jobs", Query(of(names.RUNNING_JOBS), "{{run}}"), names.RUNNING_JOBS.meaning),
-        number("Waiting jobs", Query(of(names.QUEUED_JOBS, queue="all"), "{{run}}"), names.QUEUED_JOBS.meaning),
-        number("Ended jobs", Query(of(names.JOBS), "{{run}}"), names.JOBS.meaning),
-        number("Mean wait", Query(of(names.MEAN_WAIT), "{{run}}"), _ended(names.MEAN_WAIT), "s"),
-        number("Mean bounded slowdown", Query(of(names.SLOWDOWN), "{{run}}"), _ended(names.SLOWDOWN)),
-        number("Utilization", Query(of(names.UTILIZATION), "{{run}}"), _ended(names.UTILIZATION), "percentunit"),
-        chart(
-            "Processors",
-            [
-                Query(of(names.PROCESSORS), "all {{run}}"),
-                Query(of(names.PROCESSORS_BUSY), "busy {{run}}"),
-                Query(f"{of(names.PROCESSORS)} - {of(names.PROCESSORS_BUSY)}", "free {{run}}"),
-            ],
-            "What the machine has, what running jobs hold and what is free. In recorded runs the log may use more than "
-            "there is.",
+        number(
+            "Busy",
+            Asks("Is the machine full at the end of the time range? Share of its processors.", "percentunit"),
+            Query(f"{last(SEVERAL.of(names.PROCESSORS_BUSY))} / {last(SEVERAL.of(names.PROCESSORS))}", instant=True),
+        ),
+        number(
+            "Jobs waiting",
+            Asks("How many jobs wait at the end of the time range?"),
+            Query(SEVERAL.of(names.QUEUED_JOBS, queue="all")),
+        ),
+        number(
+            "Waiting longest",
+            Asks("How long has the job waited that waits longest, at the end of the time range?", "s"),
+            Query(SEVERAL.of(names.LONGEST_WAIT)),
+            texts={"0": "none waits"},
+        ),
+        number(
+            "Mean wait",
+            Asks("How long did ended jobs wait on average?", "s", NONE_ENDED),
+            Query(SEVERAL.of(names.MEAN_WAIT)),
+        ),
+        number(
+            "Mean slowdown",
+            Asks(
+                "How many times longer than its run did a job take, waiting included (bounded: 10 s)?", empty=NONE_ENDED
+            ),
+            Query(SEVERAL.of(names.SLOWDOWN)),
+        ),
+        number(
+            "Utilization",
+            Asks("How much of the machine did ended jobs use until the last end?", "percentunit", NONE_ENDED),
+            Query(SEVERAL.of(names.UTILIZATION)),
+        ),
+        target(
+            chart(
+                "Processors in use",
+                Asks("How full is the machine? In recorded runs the log may use more than there is.", "none"),
+                [Query(SEVERAL.of(names.PROCESSORS_BUSY)), CAPACITY],
+            ),
+            CAPACITY.legend,
         ),
         chart(
-            "Queue",
-            [
-                Query(of(names.QUEUED_JOBS, queue="$queue"), "jobs, queue {{queue}} {{run}}"),
-                Query(of(names.QUEUED_PROCESSORS), "processors asked for {{run}}"),
-            ],
-            "Jobs that wait, by queue, and the processors that all of them ask for.",
+            "Jobs waiting",
+            Asks("How long is the queue that was chosen above?"),
+            [Query(SEVERAL.of(names.QUEUED_JOBS, queue="$queue"))],
+        ),
+        target(
+            chart(
+                "Processors asked for by waiting jobs",
+                Asks("How much work waits, against the processors that there are?", "none"),
+                [Query(SEVERAL.of(names.QUEUED_PROCESSORS)), CAPACITY],
+            ),
+            CAPACITY.legend,
         ),
         chart(
-            "Waits of the jobs that ended in the window",
-            [Query(f"{grown(names.WAIT_SUM)} / {grown(names.JOBS)}", "mean {{run}}")],
-            "Mean wait over the chosen window; nothing where no job ended in it.",
-            "s",
+            "Jobs waiting, by queue",
+            Asks("In which queue do jobs wait? All policies that are chosen together; small queues are summed."),
+            [Query(largest(SEVERAL.of(names.QUEUED_JOBS, no_queue="all"), "queue"), "queue {{queue}}")],
+            stacked=True,
         ),
         chart(
-            "Waits so far",
-            [
-                Query(of(names.WAIT_QUANTILE), "{{quantile}} {{run}}"),
-                Query(of(names.GEOMETRIC_MEAN_WAIT), "geometric mean {{run}}"),
-                Query(of(names.MAX_WAIT), "longest {{run}}"),
-            ],
-            "Quantiles, geometric mean and maximum of all waits since the beginning; nothing before the first end.",
-            "s",
+            "Mean wait of the jobs that ended",
+            Asks("When did jobs wait long? Over the time chosen above (sums over).", "s", "No job ended in it"),
+            [Query(f"{SEVERAL.grown(names.WAIT_SUM)} / {SEVERAL.grown(names.JOBS)}")],
         ),
         chart(
-            "Bounded slowdown",
-            [
-                Query(f"{grown(names.SLOWDOWN_SUM)} / {grown(names.JOBS)}", "of the window {{run}}"),
-                Query(of(names.SLOWDOWN), "so far {{run}}"),
-            ],
-            "Response time over run time (at least 10 s, at least 1); nothing where no job ended.",
+            "Mean slowdown of the jobs that ended",
+            Asks("When did short jobs wait long? Over the time chosen above.", empty="No job ended in it"),
+            [Query(f"{SEVERAL.grown(names.SLOWDOWN_SUM)} / {SEVERAL.grown(names.JOBS)}")],
         ),
         chart(
-            "Longest waiting job",
-            [Query(of(names.LONGEST_WAIT), "{{run}}")],
-            f"{names.LONGEST_WAIT.meaning} Its number is on the dashboard of the scheduler.",
-            "s",
+            "Waiting longest",
+            Asks("Is a job forgotten? How long the longest waiting job has waited.", "s"),
+            [Query(SEVERAL.of(names.LONGEST_WAIT))],
         ),
         chart(
-            "Cut short",
-            [
-                Query(of(names.ENDED_AT_LIMIT), "ended at their limit {{run}}"),
-                Query(of(names.KILLED), "killed {{run}}"),
-            ],
-            "Jobs cut at their limit, and runs that the scheduler cut short, since the beginning.",
+            "Longest wait so far",
+            Asks("What was the worst wait of an ended job?", "s", NONE_ENDED),
+            [Query(SEVERAL.of(names.MAX_WAIT))],
+        ),
+        chart(
+            "Wait of 19 jobs in 20, so far",
+            Asks("Within which time did 95 % of the ended jobs start?", "s", NONE_ENDED),
+            [Query(SEVERAL.of(names.WAIT_QUANTILE, quantile="0.95"))],
+        ),
+        chart(
+            "Wait of every second job, so far",
+            Asks("Within which time did half of the ended jobs start?", "s", NONE_ENDED),
+            [Query(SEVERAL.of(names.WAIT_QUANTILE, quantile="0.5"))],
+        ),
+        chart(
+            "Jobs cut at their limit",
+            Asks("How many jobs were ended as they had asked for too little time?", empty=NONE_ENDED),
+            [Query(SEVERAL.of(names.ENDED_AT_LIMIT))],
         ),
         chart(
             "Work thrown away",
-            [Query(of(names.WASTED), "{{run}}")],
-            f"{names.WASTED.meaning} In processor-seconds; 0 unless the policy speculates.",
+            Asks("What did runs cost that the scheduler killed? In processor hours; 0 unless it speculates.", "h"),
+            [Query(f"{SEVERAL.of(names.WASTED)} / 3600")],
         ),
     ):
         made = made.with_panel(panel)
     return made
-
-
-def _ended(metric: names.Metric) -> str:
-    return f"{metric.meaning} Nothing before the first end."

@@ -2,99 +2,118 @@
 
 from grafana_foundation_sdk.builders.dashboard import Dashboard
 
-from shadowtime.dashboards.parts import Query, annotation, board, chart, dots, number, of
+from shadowtime.dashboards.boards import board, mark
+from shadowtime.dashboards.panels import Asks, band, chart, dots, number, target
+from shadowtime.dashboards.queries import ONE, Query
 from shadowtime.shared import metric_names as names
+from shadowtime.shared.colours import GOOD, WARNING
 
-BOUNDED = "Empty for runs without bounds (`--wait-bound`)."
-FORECAST = "Empty for policies that do not forecast (`forecast=yes`)."
+UNBOUNDED = "Waits are not bounded: replay with --wait-bound all"
+UNFORECAST = "Waits are not forecast: replay a policy with forecast=yes"
+WAITED = "longest wait"
 
 
 def dashboard() -> Dashboard:
     """Return the dashboard."""
     made = board(
         "wait_bound",
-        "Wait bounds",
-        "Bounds on waits by grouping and queue, their coverage and change points; forecasts and their errors.",
-        ("cluster", "policy", "run", "queue", "grouping"),
+        "Bounds on waits",
+        "Do the bounds hold, and how long does a job wait at most? Under one policy, in the time of its log.",
+        ("experiment", "cluster", "policy", "queue"),
     )
-    chosen = {"queue": "$queue", "grouping": "$grouping"}
-    found = f"sum by (run, grouping, queue) (increase({of(names.CHANGE_POINTS, **chosen)}[$__interval]))"
-    marks = Query(f"{found} > 0", "{{grouping}}, queue {{queue}}, {{run}}")
-    made = made.annotation(annotation("Change points", marks, "Change point", "orange"))
+    queue = {"queue": "$queue"}
+    found = f"sum by (grouping, queue) (increase({ONE.of(names.CHANGE_POINTS, **queue)}[$__interval]))"
+    made = made.annotation(
+        mark("Change points", Query(f"{found} > 0", "{{grouping}}, queue {{queue}}"), "Change point", WARNING)
+    )
     for panel in (
         number(
-            "Bounded starts", Query(of(names.BOUNDED, **chosen), SCOPE), f"{names.BOUNDED.meaning} {BOUNDED}", span=8
-        ),
-        number(
-            "Without a bound",
-            Query(of(names.UNBOUNDED, **chosen), SCOPE),
-            f"{names.UNBOUNDED.meaning} {BOUNDED}",
-            span=8,
-        ),
-        number(
             "Coverage",
-            Query(of(names.COVERAGE, **chosen), SCOPE),
-            f"{names.COVERAGE.meaning} {BOUNDED}",
-            "percentunit",
-            8,
+            Asks(
+                "Do the bounds hold? Share of waits within their bound, by grouping; it should be what was asked for.",
+                "percentunit",
+                UNBOUNDED,
+            ),
+            Query(ONE.of(names.COVERAGE, **queue), "{{grouping}}"),
+            span=24,
+        ),
+        target(
+            band(
+                chart(
+                    "Coverage of the last 1,000 starts",
+                    Asks(
+                        "Do the bounds hold lately? In the band they do; the 5 groupings that cover least.",
+                        "percentunit",
+                        UNBOUNDED,
+                    ),
+                    [
+                        Query(f"bottomk_last(5, {ONE.of(names.RECENT_COVERAGE, **queue)})", "{{grouping}}"),
+                        Query(f"min({ONE.of(names.BAND_LOW, **queue)})", "band, low"),
+                        Query(f"max({ONE.of(names.BAND_HIGH, **queue)})", "band, high"),
+                        Query(
+                            f"avg({ONE.of(names.BAND_LOW, **queue)} + {ONE.of(names.BAND_HIGH, **queue)}) / 2",
+                            "asked for",
+                        ),
+                    ],
+                ),
+                "band, low",
+                "band, high",
+                GOOD,
+            ),
+            "asked for",
         ),
         dots(
-            "Bound and wait",
-            [
-                Query(of(names.WAIT_BOUND, **chosen), f"bound {SCOPE}"),
-                Query(of(names.STARTED_WAIT, queue="$queue"), "wait, queue {{queue}} {{run}}"),
-            ],
-            "The bound given last, and as dots the longest wait of the starts of each interval between samples: "
-            f"a dot above its line is a miss. No dot where none started. {BOUNDED}",
-            "s",
-            points="wait.*",
-        ),
-        chart(
-            "Coverage of the last 1,000 starts",
-            [
-                Query(of(names.RECENT_COVERAGE, **chosen), SCOPE),
-                Query(of(names.BAND_LOW, **chosen), f"band, low {SCOPE}"),
-                Query(of(names.BAND_HIGH, **chosen), f"band, high {SCOPE}"),
-            ],
-            "Within three standard deviations of the quantile it is as it should be; told when it enters or leaves "
-            f"that band, and every 100 starts. Nothing before the first start. {BOUNDED}",
-            "percentunit",
+            chart(
+                "Bound and longest wait",
+                Asks(
+                    "How long does a job wait at most? The bound given last; a dot above its line is a miss.",
+                    "s",
+                    UNBOUNDED,
+                ),
+                [
+                    Query(ONE.of(names.WAIT_BOUND, **queue), "{{grouping}}"),
+                    Query(ONE.of(names.STARTED_WAIT, **queue), WAITED),
+                ],
+            ),
+            WAITED,
         ),
         chart(
             "Coverage so far",
-            [Query(of(names.COVERAGE, **chosen), SCOPE)],
-            f"{names.COVERAGE.meaning} {BOUNDED}",
-            "percentunit",
+            Asks("Have the bounds held over all starts?", "percentunit", UNBOUNDED),
+            [Query(ONE.of(names.COVERAGE, **queue), "{{grouping}}")],
         ),
         chart(
             "How far bounds are above waits",
-            [Query(of(names.OVER_RMS, **chosen), SCOPE)],
-            f"{names.OVER_RMS.meaning} Where the bound held; lower is tighter. {BOUNDED}",
-            "s",
+            Asks("Which grouping is tightest? Root mean square where the bound held.", "s", UNBOUNDED),
+            [Query(ONE.of(names.OVER_RMS, **queue), "{{grouping}}")],
         ),
         chart(
-            "Change points",
-            [Query(of(names.CHANGE_POINTS, **chosen), "{{grouping}} {{queue}} {{run}}")],
-            f"Times at which a group let go of its past, since the beginning; also marked in all panels. {BOUNDED}",
+            "Change points so far",
+            Asks("How often did a group let go of its past, since the beginning?", "none", UNBOUNDED),
+            [Query(ONE.of(names.CHANGE_POINTS, **queue), "{{grouping}}")],
         ),
         chart(
-            "Forecasts",
+            "Starts with and without a bound",
+            Asks("How many jobs had a bound? Of the grouping with the most.", empty=UNBOUNDED),
             [
-                Query(of(names.FORECAST_MEAN), "mean forecast {{run}}"),
-                Query(of(names.FORECAST_WAIT), "mean wait {{run}}"),
-                Query(of(names.FORECAST_ERROR), "mean absolute error {{run}}"),
+                Query(f"max({ONE.of(names.BOUNDED, **queue)})", "with"),
+                Query(f"min({ONE.of(names.UNBOUNDED, **queue)})", "without"),
             ],
-            f"Waits forecast at submission by running the policy ahead, so far. {FORECAST}",
-            "s",
         ),
         chart(
-            "Forecasts that have come due",
-            [Query(of(names.FORECASTS), "{{run}}")],
-            f"{names.FORECASTS.meaning} {FORECAST}",
+            "Forecasts so far",
+            Asks("Do forecasts come true? Mean forecast, mean wait and mean error.", "s", UNFORECAST),
+            [
+                Query(ONE.of(names.FORECAST_MEAN), "mean forecast"),
+                Query(ONE.of(names.FORECAST_WAIT), "mean wait"),
+                Query(ONE.of(names.FORECAST_ERROR), "mean error"),
+            ],
+        ),
+        chart(
+            "Forecasts that came due",
+            Asks("On how many jobs does that rest?", empty=UNFORECAST),
+            [Query(ONE.of(names.FORECASTS), "forecasts")],
         ),
     ):
         made = made.with_panel(panel)
     return made
-
-
-SCOPE = "{{grouping}} {{queue}} {{run}}"

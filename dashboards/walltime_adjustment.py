@@ -2,48 +2,76 @@
 
 from grafana_foundation_sdk.builders.dashboard import Dashboard
 
-from shadowtime.dashboards.parts import Query, board, chart, grown, number, of
+from shadowtime.dashboards.boards import board
+from shadowtime.dashboards.panels import Asks, chart, number
+from shadowtime.dashboards.queries import ONE, Query
 from shadowtime.shared import metric_names as names
+
+UNADJUSTED = "Requests are not adjusted: replay with --adjustment auto"
+NONE_ENDED = "No job with a request has ended yet"
+CLASSES = {
+    "over": "still enough",
+    "under": "too short, by less than 30 min",
+    "bad": "too short, by 30 min or more",
+    "none": "not adjusted",
+}
 
 
 def dashboard() -> Dashboard:
     """Return the dashboard."""
     made = board(
         "walltime_adjustment",
-        "Walltime adjustment",
-        "Accuracy of requests as made and as adjusted.",
-        ("cluster", "policy", "run"),
+        "Requested times",
+        "Are adjusted requests closer to the truth, and how often too short? Under one policy, in the time of its log.",
+        ("experiment", "cluster", "policy"),
         window=True,
     )
-    classes = f"sum by (outcome, run) ({of(names.ADJUSTMENTS)})"
-    share = f"{classes} / on (run) group_left () sum by (run) ({of(names.ADJUSTMENTS)})"
+    of_all = f"ignoring (outcome) group_left () sum without (outcome) ({ONE.of(names.ADJUSTMENTS)})"
     for panel in (
         number(
-            "As requested", Query(of(names.ACCURACY, of="requested"), "{{run}}"), names.ACCURACY.meaning, "percentunit"
+            "As requested",
+            Asks(
+                "How accurate are requests? The smaller over the larger of run time and request.",
+                "percentunit",
+                NONE_ENDED,
+            ),
+            Query(ONE.of(names.ACCURACY, of="requested")),
+            span=8,
         ),
         number(
-            "As adjusted", Query(of(names.ACCURACY, of="adjusted"), "{{run}}"), names.ACCURACY.meaning, "percentunit"
+            "As adjusted",
+            Asks("How accurate are they once adjusted? On average.", "percentunit", UNADJUSTED),
+            Query(ONE.of(names.ACCURACY, of="adjusted")),
+            span=8,
         ),
-        number("Median", Query(of(names.MEDIAN_ACCURACY), "{{run}}"), names.MEDIAN_ACCURACY.meaning, "percentunit"),
+        number(
+            "As adjusted, median",
+            Asks("How accurate is the adjusted request of every second job at least?", "percentunit", UNADJUSTED),
+            Query(ONE.of(names.MEDIAN_ACCURACY)),
+            span=8,
+        ),
         chart(
-            "Accuracy",
+            "Accuracy so far",
+            Asks("Does adjusting help? 100 %: the request is the run time.", "percentunit", NONE_ENDED),
             [
-                Query(of(names.ACCURACY), "mean, {{of}} {{run}}"),
-                Query(of(names.MEDIAN_ACCURACY), "median, adjusted {{run}}"),
+                Query(ONE.of(names.ACCURACY), "mean, as {{of}}"),
+                Query(ONE.of(names.MEDIAN_ACCURACY), "median, as adjusted"),
             ],
-            "The smaller over the larger of run time and request, over all ended jobs; nothing before the first end.",
-            "percentunit",
         ),
         chart(
-            "Classes so far",
-            [Query(share, "{{outcome}} {{run}}")],
-            "Shares of ended jobs: not adjusted, still over the run time, under it by less than 30 minutes, bad.",
-            "percentunit",
+            "Adjusted requests that were too short",
+            Asks("How often would a job have been cut? Share of ended jobs.", "percentunit", UNADJUSTED),
+            [
+                Query(f"{ONE.of(names.ADJUSTMENTS, outcome=outcome)} / {of_all}", CLASSES[outcome])
+                for outcome in ("under", "bad")
+            ],
         ),
         chart(
-            "Classes in the window",
-            [Query(f"sum by (outcome, run) ({grown(names.ADJUSTMENTS)})", "{{outcome}} {{run}}")],
-            "Ended jobs of each class in the chosen window.",
+            "What became of requests",
+            Asks(
+                "How many jobs ended, and what had their adjustment been? Over the time chosen above.", empty=NONE_ENDED
+            ),
+            [Query(ONE.grown(names.ADJUSTMENTS, outcome=outcome), name) for outcome, name in CLASSES.items()],
             stacked=True,
             span=24,
         ),

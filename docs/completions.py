@@ -9,7 +9,8 @@ from typing import Any, Literal, get_args, get_origin
 import shtab
 
 from shadowtime.__main__ import GROUPS
-from shadowtime.replayer.catalogue_table import KINDS, everything
+from shadowtime.replayer.catalogue_table import everything
+from shadowtime.replayer.options import KINDS
 
 SHELLS = ("bash", "zsh", "fish")
 NAMES = {option: sorted(name for kind, name, _, _ in everything() if kind == option) for option in KINDS.values()}

@@ -12,7 +12,7 @@ from pydantic.fields import FieldInfo
 from shadowtime import completion
 from shadowtime.__main__ import GROUPS
 from shadowtime.dashboards.command_line import app as dashboards
-from shadowtime.replayer import catalogue_table, check_schedule, convert, generate, template_search
+from shadowtime.replayer import check_schedule, convert, generate_command, list_command, template_search_command
 from shadowtime.replayer.campaign import command_line, reproduce
 from shadowtime.replayer.command_line import compare
 from shadowtime.replayer.compare_command import compare_policies
@@ -38,11 +38,11 @@ COMMAND_LINES = {
     "convert": application(convert.convert),
     "campaign": application(command_line.campaign),
     "reproduce": application(reproduce.reproduce),
-    "generate": application(generate.command),
-    "list": application(catalogue_table.list_names),
+    "generate": application(generate_command.command),
+    "list": application(list_command.list_names),
     "doctor": application(doctor.doctor),
     "completion": application(completion.completion),
-    "search-templates": application(template_search.command),
+    "search-templates": application(template_search_command.command),
     "serve": workers,
     "stack": stack,
     "dashboards": dashboards,

@@ -4,6 +4,8 @@ from collections.abc import Mapping, Sequence
 from os import PathLike
 from typing import Any
 
+from pydantic import ValidationError
+
 from shadowtime.replayer.arguments import configurations, parse_speedup, parse_wait_bound, require_seed
 from shadowtime.replayer.comparison import Plan, run_name
 from shadowtime.replayer.options import Oversized, Requests
@@ -17,7 +19,7 @@ from shadowtime.services.catalogue import REGISTRIES, canonical
 from shadowtime.services.scheduler.delay_probability import delay_bound as delay_bound
 from shadowtime.services.scheduler.delay_probability import delay_probability as delay_probability
 from shadowtime.services.wait_bound.binomial import upper_rank
-from shadowtime.shared.errors import SettingsError
+from shadowtime.shared.errors import SettingsError, first_of
 from shadowtime.shared.events import CapacityChanged
 from shadowtime.shared.events import JobSubmitted as JobSubmitted
 from shadowtime.shared.spec import parse
@@ -115,20 +117,15 @@ def replay(
         mode, [policy], [runtime] if runtime else None, [adjustment] if adjustment else None
     )
     workload = log if isinstance(log, Workload) else read_log(log)
-    changes = tuple(CapacityChanged(time=time, processors=size) for time, size in sorted((capacity or {}).items()))
-    return Result(
-        Plan(
-            label,
-            run_name(workload.name),
-            workload,
-            configuration,
-            mode,
-            parse_wait_bound([wait_bound] if wait_bound else None, mode),
-            seed,
-            changes,
-            JobTraits(restartable, moldable, parse_speedup(speedup)),
-        )
-    )
+    bound = parse_wait_bound([wait_bound] if wait_bound else None, mode)
+    traits = JobTraits(restartable, moldable, parse_speedup(speedup))
+    try:
+        changes = tuple(CapacityChanged(time=time, processors=size) for time, size in sorted((capacity or {}).items()))
+        plan = Plan(label, run_name(workload.name), workload, configuration, mode, bound, seed, changes, traits)
+        plan.opened()
+    except ValidationError as error:
+        raise SettingsError(first_of(error)) from None
+    return Result(plan)
 
 
 def wait_bound(waits: Sequence[int], quantile: float = 0.95, confidence: float = 0.95) -> int | None:
@@ -146,7 +143,7 @@ def wait_bound(waits: Sequence[int], quantile: float = 0.95, confidence: float =
     Raises
     ------
     ValueError
-        If quantile or confidence is not between 0 and 1.
+        If quantile or confidence is not between 0 and 1, or a wait is not a number.
 
     Examples
     --------
@@ -157,6 +154,8 @@ def wait_bound(waits: Sequence[int], quantile: float = 0.95, confidence: float =
     ----------
     docs/algorithms.md#binomial-bound (Brevik 2006, section 3.1).
     """
+    if any(wait != wait for wait in waits):  # which sorts anywhere
+        raise ValueError("a wait is not a number")
     rank = upper_rank(len(waits), quantile, confidence)
     return None if rank is None else sorted(waits)[rank - 1]
 

@@ -1,27 +1,22 @@
 """What a user can name, one thing at a time: `shadowtime list`."""
 
+import re
 from collections.abc import Iterable, Sequence
-from typing import Annotated, Any
+from typing import Any
 
 import typer
 from rich.console import Console
 from rich.table import Table
 
+from shadowtime.replayer.options import KINDS
 from shadowtime.replayer.sources import SOURCES
 from shadowtime.services.catalogue import REGISTRIES, Key, entries, sentence_of
-from shadowtime.shared.command_line import application, run_app
 from shadowtime.shared.errors import SettingsError
 from shadowtime.shared.plug_ins import Classes
 from shadowtime.shared.wording import quoted
 
-KINDS = {
-    "policies": "policy",
-    "predictors": "runtime",
-    "adjusters": "adjustment",
-    "bounders": "wait-bound",
-    "sources": "mode",
-}
-"""Kinds, and the option that names one of each."""
+KEY = re.compile(r",(?=\w+=)")
+"""Where a SPEC may go on in the next line: between quotes it may have a space there."""
 
 Entry = tuple[str, str, str, list[Key]]
 
@@ -63,13 +58,14 @@ def print_catalogue(names: Sequence[str]) -> None:
         console.print("A SPEC is NAME or NAME:key=value,…  The keys of each: --list NAME …")
 
 
-def list_names(
-    kind: Annotated[
-        str | None, typer.Argument(metavar="[KIND]", help=f"One of {', '.join(KINDS)}; else all kinds.")
-    ] = None,
-    name: Annotated[str | None, typer.Argument(metavar="[NAME]", help="One of these, with its keys.")] = None,
-) -> None:
-    """List the policies, predictors, adjusters, bounders and sources that there are, and the keys of each."""
+def print_names(kind: str | None, name: str | None) -> None:
+    """Print the names of a kind, of all kinds if none is given; of one name the keys.
+
+    Raises
+    ------
+    SettingsError
+        If there is no such kind or name.
+    """
     console = Console(highlight=False, markup=False)
     _warn()
     found = everything()
@@ -105,11 +101,6 @@ def _grid(rows: Iterable[tuple[str, str]]) -> Table:
     table = Table.grid(padding=(0, 2, 0, 0))
     table.add_column(no_wrap=True)
     table.add_column(overflow="fold")
-    for row in rows:
-        table.add_row(*row)
+    for name, text in rows:
+        table.add_row(name, KEY.sub(", ", text))
     return table
-
-
-def main() -> None:
-    """Run the command line."""
-    run_app(application(list_names))

@@ -4,17 +4,11 @@ import sys
 from pathlib import Path
 from typing import Annotated
 
-import orjson
 import typer
 
-from shadowtime.replayer.arguments import Preparation, read_cluster
-from shadowtime.replayer.comparison import Plan
-from shadowtime.replayer.deviation import first_deviation, starts_of
-from shadowtime.replayer.machine import Machine
 from shadowtime.replayer.options import Oversized, Requests
-from shadowtime.replayer.other_schedule import read_starts
-from shadowtime.services.catalogue import configure, spelled_out
 from shadowtime.shared.command_line import application, run_app, say
+from shadowtime.shared.start_up import lasting_imports
 
 
 def check_schedule(
@@ -41,6 +35,15 @@ def check_schedule(
     Times are seconds of the log. The status is 0 if every job starts at the same second, 1 if one does not, and 2 if
     the two cannot be compared: other jobs, starts before submissions, more processors in use than there are.
     """
+    with lasting_imports():
+        import orjson
+
+        from shadowtime.replayer.arguments import Preparation, read_cluster
+        from shadowtime.replayer.comparison import Plan
+        from shadowtime.replayer.deviation import first_deviation, starts_of
+        from shadowtime.replayer.machine import Machine
+        from shadowtime.replayer.other_schedule import read_starts
+        from shadowtime.services.catalogue import configure, spelled_out
     cluster = read_cluster(log, Preparation(processors, filter_, requests, jobs), say, Machine.name)
     theirs = read_starts(schedule, cluster.workload)
     plan = Plan(policy, cluster.name, cluster.workload, configure(policy))

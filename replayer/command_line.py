@@ -30,6 +30,10 @@ def compare(
         ),
     ] = None,
     policy: Annotated[list[str] | None, typer.Option(metavar="SPEC", help="Repeat to compare; see --list.")] = None,
+    baseline: Annotated[
+        str | None,
+        typer.Option(metavar="SPEC", help="The policy to compare the others with; easy if it is one, else the first."),
+    ] = None,
     runtime: Annotated[
         list[str] | None, typer.Option(metavar="SPEC", help="Run-time predictor of policies that name none.")
     ] = None,
@@ -120,6 +124,7 @@ def compare(
         Options(
             traces=traces,
             policy=policy,
+            baseline=baseline,
             runtime=runtime,
             adjustment=adjustment,
             wait_bound=wait_bound,

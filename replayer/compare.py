@@ -17,8 +17,10 @@ from shadowtime.replayer.arguments import (
     read_clusters,
     require_seed,
 )
+from shadowtime.replayer.baseline import baseline_of
 from shadowtime.replayer.comparison import Plan, Result, carry_out, carry_out_paced, carry_out_streamed, run_name
 from shadowtime.replayer.comparison_json import as_json
+from shadowtime.replayer.frame_files import require_parquet
 from shadowtime.replayer.interruption import Interruption
 from shadowtime.replayer.options import Options
 from shadowtime.replayer.pace import Pace
@@ -38,6 +40,7 @@ if TYPE_CHECKING:
 def compare_logs(options: Options) -> None:
     """Replay every log under every configuration, and tell what came of it."""
     chosen = configurations(options.mode, options.policy or ["easy"], options.runtime, options.adjustment)
+    baseline = baseline_of([label for label, _ in chosen], options.baseline)
     bounder = parse_wait_bound(options.wait_bound, options.mode)
     changes = parse_changes(options.capacity or ())
     traits = JobTraits(options.restartable == "yes", options.moldable == "yes", parse_speedup(options.speedup))
@@ -47,11 +50,14 @@ def compare_logs(options: Options) -> None:
     settings = read_stream_settings(options.transport, options.run, options.setting)
     logs = options.traces or [str(BUNDLED)]
     targets = Targets(options.decisions, options.schedule, options.json, options.report, options.results)
-    targets.require_usable(one_run=len(logs) * len(chosen) == 1, side_by_side=settings is not None or pace is not None)
+    targets.require_usable(
+        logs, one_run=len(logs) * len(chosen) == 1, side_by_side=settings is not None or pace is not None
+    )
 
     clusters = read_clusters(
         logs, Preparation(options.processors, options.filter_, options.requests, options.jobs), say, options.mode
     )
+    require_parquet(targets.schedule, targets.results)
     plans = [
         Plan(
             label,
@@ -85,10 +91,10 @@ def compare_logs(options: Options) -> None:
             "transport": options.transport,
             "speed": options.speed,
         }
-        documents = [as_json(each, rewritten, of) for each, of in zip_longest(by_cluster, told)]
+        documents = [as_json(each, rewritten, of, baseline) for each, of in zip_longest(by_cluster, told)]
         files.write(documents, results)
     if not targets.take_standard_output:
-        print_tables(by_cluster, told=told, exact=options.seconds)
+        print_tables(by_cluster, baseline, told=told, exact=options.seconds)
     if options.report is not None:
         say(f"wrote {options.report}")
 

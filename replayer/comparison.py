@@ -3,6 +3,7 @@
 import asyncio
 import time
 from collections.abc import Mapping, Sequence
+from datetime import UTC, datetime
 from hashlib import sha256
 from types import MappingProxyType
 from typing import TYPE_CHECKING, NamedTuple
@@ -13,7 +14,7 @@ from shadowtime.replayer.bounded_waits import BoundedWaits
 from shadowtime.replayer.embedded import EmbeddedReplay, Observer
 from shadowtime.replayer.machine import Machine
 from shadowtime.replayer.pace import Pace
-from shadowtime.replayer.source import DEFAULT_TRAITS, JobTraits, Source
+from shadowtime.replayer.source import DEFAULT_TRAITS, JobTraits, Source, faults_named
 from shadowtime.replayer.sources import SOURCES
 from shadowtime.replayer.stopwatch import Stopwatch
 from shadowtime.replayer.workload import YEAR_2000, Workload
@@ -57,6 +58,7 @@ class Plan(NamedTuple):
     capacity: tuple[CapacityChanged, ...] = ()
     traits: JobTraits = DEFAULT_TRAITS
     sample_every: int | None = None
+    experiment: str | None = None
 
     @property
     def bounds_waits(self) -> bool:
@@ -71,7 +73,8 @@ class Plan(NamedTuple):
 
     def source(self) -> Source:
         """Return the events of the run, at their beginning."""
-        source: Source = SOURCES[self.mode](self.workload, self.capacity, self.traits)
+        with faults_named(kind := SOURCES[self.mode]):
+            source: Source = kind(self.workload, self.capacity, self.traits)
         return source
 
     def opened(self) -> ClusterOpened:
@@ -88,6 +91,8 @@ class Plan(NamedTuple):
             seed=self.seed,
             unix_start=self.workload.unix_start_time or YEAR_2000,
             sample_every=self.sample_every,
+            name=run_name(self.label),
+            experiment=self.experiment,
         )
 
     def replay(self, observers: Sequence[Observer] = (), stopwatch: Stopwatch | None = None) -> EmbeddedReplay:
@@ -158,12 +163,13 @@ async def carry_out_streamed(
     from shadowtime.replayer.streamed import StreamedReplay
 
     names = [run_name(plan.cluster, plan.label, uuid4().hex[:8]) if run is None else run for plan in plans]
+    experiment = run_name(f"{datetime.now(UTC):%Y-%m-%d %H:%M:%S} {run or ''}".rstrip())
     if run is not None and len(plans) > 1:
         names = [run_name(run, plan.cluster, plan.label) for plan in plans]
 
     async def carry_out_one(plan: Plan, name: str, seen_by: Sequence[Observer]) -> Result:
         starts_only = POLICIES.build(parse(plan.configuration.policy)).starts_only
-        opened = plan._replace(sample_every=settings.sample_seconds or None).opened()
+        opened = plan._replace(sample_every=settings.sample_seconds or None, experiment=experiment).opened()
         replay = StreamedReplay(opened, plan.source(), seen_by, name, settings, starts_only=starts_only, pace=pace)
         wall, cpu = time.perf_counter(), time.process_time()
         last = await replay.run_to_end()

@@ -5,17 +5,21 @@ from typing import Any
 
 import numpy as np
 
+from shadowtime.replayer.baseline import baseline_of
 from shadowtime.replayer.comparison import Plan, Result
 from shadowtime.services.catalogue import spelled_out
 
 
 def as_json(
-    results: Sequence[Result], rewritten: Mapping[str, str] | None = None, told: Result | None = None
+    results: Sequence[Result],
+    rewritten: Mapping[str, str] | None = None,
+    told: Result | None = None,
+    baseline: str | None = None,
 ) -> dict[str, Any]:
     """Return the results of one trace as `--json` gives them; times in seconds, shares in 0 to 1.
 
     `rewritten` tells what was done to the trace or to the way it was replayed before a plan was made. `told` is the
-    replay in which everything was predicted, where there is one.
+    replay in which everything was predicted, where there is one, `baseline` the policy to compare the others with.
     """
     plan = results[0].plan
     workload = plan.workload
@@ -30,6 +34,7 @@ def as_json(
         "settings": {
             "mode": plan.mode,
             "obeyed": plan.obeyed,
+            "baseline": baseline_of([result.plan.label for result in results], baseline),
             **(rewritten or {}),
             "wait_bound": plan.wait_bound,
             "seed": plan.seed,
@@ -58,7 +63,10 @@ def as_json(
 
 
 def _run_time_row(result: Result) -> dict[str, Any]:
-    return {"predictor": result.plan.configuration.runtime} | result.scores.run_time.model_dump()
+    return {
+        "policy": result.plan.label,
+        "predictor": result.plan.configuration.runtime,
+    } | result.scores.run_time.model_dump()
 
 
 def _forecast_rows(results: Sequence[Result]) -> list[dict[str, Any]]:

@@ -5,6 +5,7 @@ from functools import partial
 from itertools import pairwise
 from math import inf
 
+from shadowtime.replayer.baseline import baseline_of
 from shadowtime.replayer.bounded_waits import coverage_told
 from shadowtime.replayer.columns import NOTHING, Column, Measure, numbers, seconds, shares, times
 from shadowtime.replayer.comparison import Plan, Result
@@ -16,20 +17,30 @@ from shadowtime.shared.formatting import work
 from shadowtime.shared.spec import parse
 
 
-def comparison_table(results: Sequence[Result], *, exact: bool = False) -> FittedTable:
-    """Return one row per result, all of one trace, by mean bounded slowdown; with `exact`, times are in seconds."""
+def comparison_table(results: Sequence[Result], *, baseline: str | None = None, exact: bool = False) -> FittedTable:
+    """Return one row per result, all of one trace, by mean bounded slowdown; with `exact`, times are in seconds.
+
+    Slowdowns are compared with that of the policy that is called `baseline`.
+    """
     plan = results[0].plan
     short = short_names(result.plan.label for result in results)
     rows = sorted(results, key=lambda result: least(result.scores.policy.mean_bounded_slowdown))
     names, scores = [short[row.plan.label] for row in rows], [row.scores.policy for row in rows]
     measure = seconds if exact else times
+    chosen = baseline_of([each.plan.label for each in results], baseline)
+    of_baseline = next(row.scores.policy.mean_bounded_slowdown for row in rows if row.plan.label == chosen)
+    slowdowns = [each.mean_bounded_slowdown for each in scores]
+    compared = [each / of_baseline if each and of_baseline and len(rows) > 1 else None for each in slowdowns]
     columns = [
-        numbers("slowdown", [each.mean_bounded_slowdown for each in scores]).meaning("slowdown: bounded at 10 s"),
+        numbers("slowdown", slowdowns).meaning("slowdown: bounded at 10 s"),
         measure("mean wait", [each.mean_wait for each in scores]).meaning("waits from submission to start"),
         measure("longest", [each.max_wait for each in scores]),
         measure("geometric", [each.geometric_mean_wait for each in scores]).meaning(
             "geometric: each counted as at least 10 s"
         ),
+        shares(f"to {short[chosen]}", compared)
+        .unmarked()
+        .meaning(f"to {short[chosen]}: slowdown as a share of that of the baseline"),
         shares("at once", [each.zero_wait_share for each in scores]),
         Column("cpu", "s", [f"{row.cpu_seconds:.1f}" for row in rows]),
     ]
@@ -100,13 +111,18 @@ def wait_bound_table(results: Sequence[Result], *, exact: bool = False, whole: b
     queues = [str(row["queue"]) for row in rows]
     bound = spelled("wait-bound", plan.wait_bound)
     return FittedTable(
-        f"{plan.cluster}, bounds on the wait: {bound.short}",
+        f"{plan.cluster}, bounds on the wait{under(plan)}: {bound.short}",
         ({} if whole else {"queue": queues}) | {"grouping": [row["grouping"] for row in rows]},
         [column.unmarked() for column in columns],
         notes=[told] if (told := coverage_told(rows)) else [],
         ends=[row for row, (queue, following) in enumerate(pairwise(queues)) if queue != following],
         legend={bound.name: bound} if bound.defaults else {},
     )
+
+
+def under(plan: Plan) -> str:
+    """Return under which policy predictions were made, where jobs start as it decides."""
+    return f" under {parse(plan.label).name}" if plan.obeyed else ""
 
 
 def _interval(low: float | None, high: float | None) -> str:

@@ -1,25 +1,22 @@
 """Write the jobs of a log that a replay uses as a log of its own: `shadowtime convert`."""
 
 from pathlib import Path
-from typing import Annotated
+from typing import TYPE_CHECKING, Annotated
 
 import typer
 
-from shadowtime.replayer.arguments import Preparation, read_cluster, split_size
-from shadowtime.replayer.frame_files import require_parquet, write_columns
-from shadowtime.replayer.machine import Machine
 from shadowtime.replayer.options import Oversized, Requests
-from shadowtime.replayer.output import result_file
-from shadowtime.replayer.swf import write_swf
-from shadowtime.replayer.swf_text import table_of
-from shadowtime.replayer.workload import Workload
 from shadowtime.shared.command_line import application, run_app, say
 from shadowtime.shared.errors import SettingsError
+from shadowtime.shared.start_up import lasting_imports
+
+if TYPE_CHECKING:
+    from shadowtime.replayer.workload import Workload
 
 LOGS, TABLES = (".swf", ".swf.gz"), (".csv", ".parquet")
 
 
-def header_of(workload: Workload, note: str) -> dict[str, str]:
+def header_of(workload: "Workload", note: str) -> dict[str, str]:
     """Return the header of a log of these jobs."""
     header = {
         "Version": "2.2",
@@ -51,10 +48,16 @@ def convert(
     """
     if not output.name.endswith(LOGS + TABLES):
         raise SettingsError(f"{output}: the name ends in none of {', '.join(LOGS + TABLES)}")
-    if output.exists() and Path(split_size(log)[0]).exists() and output.samefile(split_size(log)[0]):
-        raise SettingsError(f"{output} is the log itself")
-    require_parquet(output)
+    with lasting_imports():
+        from shadowtime.replayer.arguments import Preparation, read_cluster, split_size
+        from shadowtime.replayer.frame_files import require_parquet, write_columns
+        from shadowtime.replayer.machine import Machine
+        from shadowtime.replayer.output import require_places, result_file
+        from shadowtime.replayer.swf import write_swf
+        from shadowtime.replayer.swf_text import table_of
+    require_places([output], [split_size(log)[0]])
     workload = read_cluster(log, Preparation(processors, filter_, requests, jobs), say, Machine.name).workload
+    require_parquet(output)
     if output.name.endswith(TABLES):
         with result_file(output) as file:
             write_columns(file, output, {name: column.tolist() for name, column in workload.columns.items()})

@@ -21,8 +21,8 @@ from shadowtime.services.scheduler.profile import begin, fits, take
 from shadowtime.shared.arrays import Integers
 from shadowtime.shared.decisions import Start
 from shadowtime.shared.events import ClusterOpened, Decided, Envelope
-from shadowtime.shared.formatting import because
 from shadowtime.shared.reasons import Backfilled, FitsNow, Reserved
+from shadowtime.shared.sentences import because
 
 
 class Deviation(NamedTuple):

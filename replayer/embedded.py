@@ -7,7 +7,7 @@ from typing import Any
 import orjson
 from pydantic import TypeAdapter, ValidationError
 
-from shadowtime.replayer.source import Source
+from shadowtime.replayer.source import Source, faults_named
 from shadowtime.services.pipeline import STAGES
 from shadowtime.shared.errors import ReplayError, SnapshotMismatch, first_of
 from shadowtime.shared.events import ClusterClosed, ClusterOpened, Decided, Envelope, Event, Rejected
@@ -67,7 +67,8 @@ class EmbeddedReplay:
             event = self._next()
             answer = self._push(event)
             if isinstance(answer, Decided):
-                self._pending.extendleft(reversed(self.source.apply(answer)))
+                with faults_named(self.source):
+                    self._pending.extendleft(reversed(self.source.apply(answer)))
         except ValidationError as error:
             raise ReplayError(
                 f"event {self._sequence} of run {self.run!r} is out of bounds: {first_of(error)}"
@@ -79,7 +80,10 @@ class EmbeddedReplay:
         if self._sequence == 0:
             return self._opened
         if not self._pending:
-            self._pending.extend(self.source.next_instant())
+            with faults_named(self.source):
+                self._pending.extend(self.source.next_instant())
+                if not self._pending and (time := self.source.next_time()) is not None:
+                    raise ReplayError(f"source {self.source.name!r} tells nothing of its next instant, {time}")
         if self._pending:
             return self._pending.popleft()
         return ClusterClosed(time=self.last.event.time if self.last else self._opened.time)

@@ -1,23 +1,18 @@
 """Generated logs: the model of `replayer.lublin`, with the users of `replayer.population`, who repeat themselves."""
 
 import math
-from pathlib import Path
-from typing import Annotated, Literal
 
 import numpy as np
-import typer
 from numpy.random import PCG64, Generator
 
 from shadowtime.replayer.lublin import MAX_LOG_RUN_TIME, draw_arrivals, draw_run_times, draw_sizes
+from shadowtime.replayer.options import DEFAULT_LOAD
 from shadowtime.replayer.population import draw_jobs, populate, queue_of
-from shadowtime.replayer.swf_text import FIELDS, write_swf
-from shadowtime.replayer.waits import easy_waits
+from shadowtime.replayer.swf_text import FIELDS
 from shadowtime.shared.arrays import Integers
 from shadowtime.shared.bounds import MAX_TIME
-from shadowtime.shared.command_line import application, run_app
 from shadowtime.shared.errors import SettingsError
 
-DEFAULT_LOAD = 0.6
 MAX_COUNT = 10_000_000  # jobs or processors
 LOADS = (0.01, 100.0)
 START = 1_704_067_200  # Monday 1 January 2024, 00:00 UTC: the bucket weights count from midnight
@@ -122,30 +117,3 @@ def generate(jobs: int, processors: int, seed: int, load: float = DEFAULT_LOAD) 
 def _stream(seed: int, purpose: int) -> Generator:
     """Return a stream of chance of its own for each purpose, so that one may change and leave the others."""
     return Generator(PCG64([seed, purpose]))
-
-
-def command(
-    jobs: Annotated[int, typer.Option(help="Number of jobs.")],
-    processors: Annotated[int, typer.Option(help="Size of the machine.")],
-    seed: Annotated[int, typer.Option(help="The same seed makes the same trace.")],
-    output: Annotated[Path, typer.Option("-o", "--output", help="FILE.swf or FILE.swf.gz")],
-    load: Annotated[float, typer.Option(help="Offered load, as a share of the machine.")] = DEFAULT_LOAD,
-    waits: Annotated[
-        Literal["easy", "none"], typer.Option(help="Whose waits the jobs have: those under EASY, or unknown.")
-    ] = "easy",
-) -> None:
-    """Write a generated trace."""
-    header, table = generate(jobs, processors, seed, load)
-    if waits == "easy":
-        table[:, FIELDS.index("wait_time")] = easy_waits(header, table)
-        header["Note"] = header["Note"].replace("--waits none", "--waits easy")
-    write_swf(output, header, table)
-
-
-def main() -> None:
-    """Run the command line."""
-    run_app(application(command))
-
-
-if __name__ == "__main__":
-    main()

@@ -30,7 +30,7 @@ class KafkaRun:
         self.published: list[Envelope] = []
         self._run = run
         self._key = run.encode()
-        self._opened = opened
+        self.opened = opened
         self._settings = settings
         self._under_way: list[Future[object]] = []
 
@@ -77,8 +77,11 @@ class KafkaRun:
                     self.published.append(envelope)
         if self.published:
             log.info("resuming run", extra={"run": self._run, "sequence": len(self.published)})
-            if self.published[0].event != self._opened:
-                then, now = self.published[0].event.model_dump(), self._opened.model_dump()
+            first = self.published[0].event
+            if isinstance(first, ClusterOpened):  # what people call it stays as it was
+                self.opened = self.opened.model_copy(update={"name": first.name, "experiment": first.experiment})
+            if first != self.opened:
+                then, now = first.model_dump(), self.opened.model_dump()
                 other = ", ".join(
                     f"{name} {then.get(name)}, not {now[name]}" for name in now if then.get(name) != now[name]
                 )

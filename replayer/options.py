@@ -9,6 +9,18 @@ Requests = Literal["as-logged", "actual", "doubled"]
 Transport = Literal["embedded", "kafka"]
 YesNo = Literal["yes", "no"]
 
+DEFAULT_LOAD = 0.6
+"""Of a generated log, as a share of the machine."""
+
+KINDS = {
+    "policies": "policy",
+    "predictors": "runtime",
+    "adjusters": "adjustment",
+    "bounders": "wait-bound",
+    "sources": "mode",
+}
+"""Kinds of what a user can name, and the option that names one of each."""
+
 
 @dataclass(frozen=True)
 class Options:
@@ -16,6 +28,7 @@ class Options:
 
     traces: list[str] | None
     policy: list[str] | None
+    baseline: str | None
     runtime: list[str] | None
     adjustment: list[str] | None
     wait_bound: list[str] | None

@@ -1,7 +1,9 @@
 """When each job of a log started by another simulator: an SWF, a table of values, or Parquet."""
 
 import csv
+from collections.abc import Iterable, Iterator
 from pathlib import Path
+from typing import Any
 
 import numpy as np
 
@@ -10,6 +12,7 @@ from shadowtime.replayer.log_file import lines_of
 from shadowtime.replayer.swf import FIELDS, read_swf
 from shadowtime.replayer.workload import Workload
 from shadowtime.shared.arrays import Integers
+from shadowtime.shared.bounds import MAX_INTEGER
 from shadowtime.shared.errors import TraceError
 
 COLUMNS = ("job_number", "submit_time", "start_time", "processors")
@@ -45,6 +48,7 @@ def read_starts(path: Path, workload: Workload) -> Integers:
     for wrong, words in (
         (submitted != columns["submit_time"], "is submitted at {submitted}, in the log at {submit_time}"),
         (started < submitted, "starts at {started}, before its submission at {submitted}"),
+        (processors < 1, "takes {processors} processors"),
         (processors > workload.processors, "takes {processors} processors; the machine has {machine}"),
     ):
         if wrong.any():
@@ -72,21 +76,37 @@ def _swf(path: Path) -> Integers:
 def _table(path: Path) -> Integers:
     try:
         if path.name.endswith(PARQUET):
-            require_parquet(path)
-            from pyarrow import parquet
-
             with path.open("rb") as file:
+                require_parquet(path)
+                from pyarrow import parquet
+
                 table = parquet.read_table(file, columns=list(COLUMNS)).to_pydict()
-            columns = [table[name] for name in COLUMNS]
+            rows: Iterable[Iterable[Any]] = zip(*(table[name] for name in COLUMNS), strict=True)
         else:
-            reader = csv.DictReader(line.decode() for lines in lines_of(path) for line in lines)
-            rows = [[row[name] for name in COLUMNS] for row in reader]
-            columns = list(zip(*rows, strict=True))
-        return np.array(columns, dtype=np.int64).T.reshape(-1, len(COLUMNS))
+            rows = _values(csv.DictReader(line.decode() for lines in lines_of(path) for line in lines))
+        return np.array([[_whole(value) for value in row] for row in rows], dtype=np.int64).reshape(-1, len(COLUMNS))
     except OSError as error:
         raise TraceError(f"{path}: {error.strerror or error}") from None
     except (KeyError, TypeError, ValueError, OverflowError, csv.Error) as error:
         raise TraceError(f"{path}: expected columns {', '.join(COLUMNS)} of whole numbers: {error!r:.100}") from None
+
+
+def _values(reader: "csv.DictReader[str]") -> Iterator[list[str]]:
+    """Yield the values of each line; a line or a head of which they could be others' is none."""
+    if len(set(names := reader.fieldnames or ())) < len(names):
+        raise ValueError("a column is there twice")
+    for row in reader:
+        if None in row:
+            raise ValueError(f"line {reader.line_num} has more values than there are columns")
+        yield [row[name] for name in COLUMNS]
+
+
+def _whole(value: Any) -> int:
+    """Return a value as the whole number that it is."""
+    number = int(value)
+    if abs(number) > MAX_INTEGER or (number != value and not isinstance(value, str)):
+        raise ValueError(f"{value} is none")
+    return number
 
 
 def _require_room(path: Path, workload: Workload, started: Integers) -> None:

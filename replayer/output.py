@@ -2,14 +2,25 @@
 
 import os
 import sys
-from collections.abc import Iterator
+from collections.abc import Iterable, Iterator
 from contextlib import contextmanager
 from pathlib import Path
 from typing import BinaryIO
 
-from shadowtime.shared.errors import OutputError
+from shadowtime.shared.errors import OutputError, SettingsError
 
 STANDARD_OUTPUT = "-"
+
+
+def require_places(results: Iterable[Path | None], read: Iterable[str | os.PathLike[str]]) -> None:
+    """Raise `SettingsError` if two results are to go to one place, or one to a file that is `read`."""
+    wanted = [path for path in results if path is not None]
+    if len(set(wanted)) < len(wanted):
+        raise SettingsError(f"two results cannot go to one place: {', '.join(map(str, wanted))}")
+    files = [each for each in read if os.path.isfile(each)]
+    for path in filter(os.path.isfile, wanted):
+        if any(os.path.samefile(path, each) for each in files):
+            raise SettingsError(f"{path} is what is read: no result is written over it")
 
 
 @contextmanager

@@ -7,7 +7,7 @@ from typing import NamedTuple
 from shadowtime.replayer.columns import Column, Measure, numbers, seconds, shares, times
 from shadowtime.replayer.comparison import Result
 from shadowtime.replayer.comparison_json import requests_as_run_times
-from shadowtime.replayer.comparison_table import jobs_of, least, legend
+from shadowtime.replayer.comparison_table import jobs_of, least, legend, under
 from shadowtime.replayer.fitted_table import FittedTable
 from shadowtime.replayer.short_names import short_names
 from shadowtime.services.catalogue import DEFAULTS, Spelled, spelled
@@ -80,7 +80,7 @@ def prediction_table(results: Sequence[Result], *, exact: bool = False) -> Fitte
 def _title(result: Result) -> str:
     plan, waits = result.plan, result.scores.policy
     if plan.obeyed:
-        return f"{plan.cluster}, run times as predicted at submission"
+        return f"{plan.cluster}, run times as predicted at submission{under(plan)}"
     return (
         f"{plan.cluster}, as recorded: {jobs_of(plan)}, mean run time {duration(result.scores.run_time.mean_run_time)}"
         f", mean wait {duration(waits.mean_wait)}, longest {duration(waits.max_wait)}"

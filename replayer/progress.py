@@ -9,7 +9,7 @@ from shadowtime.replayer.comparison import Plan, Result
 from shadowtime.replayer.embedded import Observer
 from shadowtime.shared.command_line import messages, one_line
 from shadowtime.shared.events import ClusterClosed, Envelope, JobEnded
-from shadowtime.shared.formatting import lines
+from shadowtime.shared.sentences import sentences
 
 Observers = Sequence[Sequence[Observer]]
 """Of each plan, those that see every envelope that leaves its last stage."""
@@ -31,8 +31,8 @@ class _Bar:
         if self._task is None:
             self._task = self._progress.add_task(self._name, total=len(self._plan.workload))
         if isinstance(envelope.event, ClusterClosed):
-            for line in lines(envelope):
-                self._progress.console.print(f"{self._name}: {line.words}", markup=False, highlight=False)
+            for each in sentences(envelope):
+                self._progress.console.print(f"{self._name}: {each}", markup=False, highlight=False)
         elif isinstance(envelope.event, JobEnded) and not envelope.event.requeued:
             self._ended += 1
             if self._ended % self._every == 0:

@@ -17,7 +17,7 @@ STATUSES: dict[Outcome, int] = {outcome: status for status, outcome in OUTCOMES.
 """The status of the Standard Workload Format for each outcome."""
 
 
-UNDECIDED = {"unix_start", "sample_every"}
+UNDECIDED = {"unix_start", "sample_every", "name", "experiment"}
 """Settings that no decision depends on."""
 
 

@@ -2,14 +2,16 @@
 
 from functools import cached_property
 from os import PathLike
-from pathlib import Path
 from typing import TYPE_CHECKING
+
+import numpy as np
 
 from shadowtime.dashboards.report.page import page
 from shadowtime.dashboards.report.statistics import Paired, paired
 from shadowtime.replayer.comparison import Plan, carry_out
 from shadowtime.replayer.comparison_json import as_json
 from shadowtime.replayer.frames import Decisions, SubmissionPredictions, jobs_frame
+from shadowtime.replayer.output import result_file
 from shadowtime.replayer.run_record import RunRecord
 from shadowtime.services.catalogue import Configuration
 from shadowtime.shared.chance import key_of
@@ -42,7 +44,8 @@ class Result:
 
     def __repr__(self) -> str:
         plan, scores = self._result.plan, self.scores.policy
-        return f"<Result of {plan.label} on {plan.cluster}: {scores.jobs} jobs, mean wait {scores.mean_wait:.0f} s>"
+        wait = "" if scores.mean_wait is None else f", mean wait {scores.mean_wait:.0f} s"
+        return f"<Result of {plan.label} on {plan.cluster}: {scores.jobs} jobs{wait}>"
 
     @cached_property
     def jobs(self) -> "pd.DataFrame":
@@ -67,21 +70,42 @@ class Result:
         Raises
         ------
         SettingsError
-            If no job ran in both.
+            If no job ran in both, or they are replays of different jobs.
 
         References
         ----------
         docs/algorithms.md#block-bootstrap.
         """
         mine, theirs = self._record, other._record
-        if not set(mine.jobs.job_number.tolist()) & set(theirs.jobs.job_number.tolist()):
-            raise SettingsError(f"{mine.plan.cluster} and {theirs.plan.cluster} have no job in common")
+        self._require_same_jobs(other)
         return paired(mine.jobs, theirs.jobs, key_of(mine.plan.seed, mine.plan.cluster))
 
     def report(self, path: str | PathLike[str], *others: "Result") -> None:
-        """Write a page about this replay, and others of the same log beside it."""
+        """Write a page about this replay, and others of the same log beside it.
+
+        Raises
+        ------
+        OutputError
+            If the file cannot be written.
+        SettingsError
+            If no job ran in all of them, or they are replays of different jobs.
+        """
+        for other in others:
+            self._require_same_jobs(other)
         every = (self, *others)
         names = [name for each in every for name in ("--policy", each._result.plan.label)]
         document = as_json([each._result for each in every])
         written = page([document], [document["trace"], *names], [[each._record for each in every]])
-        Path(path).write_text(written, encoding="utf-8")
+        with result_file(path) as file:
+            file.write(written.encode())
+
+    def _require_same_jobs(self, other: "Result") -> None:
+        """Raise if no job ran in both replays, or one that was submitted at another time: numbers alone say little."""
+        mine, theirs = self._record, other._record
+        names = f"{mine.plan.cluster} and {theirs.plan.cluster}"
+        common, here, there = np.intersect1d(mine.jobs.job_number, theirs.jobs.job_number, return_indices=True)
+        if not len(common):
+            raise SettingsError(f"{names} have no job in common")
+        if (different := mine.jobs.submit_time[here] != theirs.jobs.submit_time[there]).any():
+            job = common[np.argmax(different)]
+            raise SettingsError(f"{names} are not of the same jobs: job {job} is submitted at another time")

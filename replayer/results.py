@@ -1,9 +1,10 @@
 """What a comparison leaves: files, and tables on standard output."""
 
 import sys
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from contextlib import ExitStack, contextmanager
 from dataclasses import dataclass, fields
+from functools import partial
 from pathlib import Path
 from typing import Any, BinaryIO, TypeVar
 
@@ -12,11 +13,12 @@ from rich.console import Console, RenderableType
 
 from shadowtime.dashboards.report.page import page
 from shadowtime.replayer import told_at_submission
+from shadowtime.replayer.arguments import split_size
 from shadowtime.replayer.comparison import Plan, Result
 from shadowtime.replayer.comparison_table import comparison_table, forecast_table, wait_bound_table
 from shadowtime.replayer.embedded import Observer
-from shadowtime.replayer.frame_files import require_parquet, write_columns
-from shadowtime.replayer.output import STANDARD_OUTPUT, result_file
+from shadowtime.replayer.frame_files import write_columns
+from shadowtime.replayer.output import STANDARD_OUTPUT, require_places, result_file
 from shadowtime.replayer.prediction_table import prediction_table
 from shadowtime.replayer.records import DecisionLog, Schedule
 from shadowtime.replayer.result_rows import result_columns
@@ -47,17 +49,11 @@ class Targets:
         """Whether one of them is standard output."""
         return Path(STANDARD_OUTPUT) in self.all.values()
 
-    def require_usable(self, *, one_run: bool, side_by_side: bool) -> None:
-        """Raise `SettingsError` if one place is to take two results, or the records of several runs.
-
-        `ModuleNotFoundError` if a file cannot be written with what is installed.
-        """
+    def require_usable(self, logs: Sequence[str], *, one_run: bool, side_by_side: bool) -> None:
+        """Raise `SettingsError` if one place is to take two results, or the records of several runs, or is a log's."""
         if not one_run and (self.schedule is not None or (self.decisions is not None and side_by_side)):
             raise SettingsError("--schedule and --decisions record one run here: name one trace and one policy")
-        wanted = [path for path in self.all.values() if path is not None]
-        if len(set(wanted)) < len(wanted):
-            raise SettingsError(f"two results cannot go to one place: {', '.join(map(str, wanted))}")
-        require_parquet(self.schedule, self.results)
+        require_places(self.all.values(), (split_size(log)[0] for log in logs))
 
 
 class ResultFiles:
@@ -113,16 +109,19 @@ def in_parts(items: Sequence[Each], count: int) -> list[Sequence[Each]]:
     return [items[first : first + size] for first in range(0, len(items), size)]
 
 
-def print_tables(by_cluster: Sequence[Sequence[Result]], *, told: Sequence[Result] = (), exact: bool = False) -> None:
+def print_tables(
+    by_cluster: Sequence[Sequence[Result]], baseline: str, *, told: Sequence[Result] = (), exact: bool = False
+) -> None:
     """Print what there is to compare of each cluster, and how predictions fared in the replay of it that is in `told`.
 
-    With `exact`, times are in seconds.
+    Policies are compared with the one that is called `baseline`. With `exact`, times are in seconds.
     """
     console = Console(highlight=False, emoji=False)
     for place, results in enumerate(by_cluster):
         plan = results[0].plan
-        recorded = [prediction_table, *[wait_bound_table] * plan.bounds_waits]
-        tables = [comparison_table] if plan.obeyed else recorded
+        tables: list[Callable[..., RenderableType]] = [prediction_table, *[wait_bound_table] * plan.bounds_waits]
+        if plan.obeyed:
+            tables = [partial(comparison_table, baseline=baseline)]
         if any(result.scores.wait_forecast for result in results):
             tables.append(forecast_table)
         shown: list[RenderableType] = [table(results, exact=exact) for table in tables]

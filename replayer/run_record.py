@@ -1,7 +1,9 @@
 """What the report needs to know of a run, gathered while it is replayed."""
 
+from copy import copy
 from functools import cached_property
 from hashlib import sha256
+from typing import Any
 
 import numpy as np
 
@@ -47,9 +49,19 @@ class RunRecord:
         for observer in self._observers:
             observer(envelope)
 
-    @property
+    def __getstate__(self) -> dict[str, Any]:
+        """Return what there is to know when the replay is over; nothing is observed afterwards."""
+        return {name: getattr(self, name) for name in ("plan", "bounded_waits", "decisions_sha256", "jobs")}
+
+    def called(self, name: str) -> "RunRecord":
+        """Return the record of the same run under another name."""
+        other = copy(self)
+        other.plan = self.plan._replace(label=name)
+        return other
+
+    @cached_property
     def decisions_sha256(self) -> str:
-        """The SHA-256 of what `--decisions` would have written of this run alone."""
+        """The SHA-256 of what `--decisions` would have written of this run alone; to be asked for when it is over."""
         return str(self._decisions)
 
     @cached_property

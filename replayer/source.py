@@ -1,11 +1,16 @@
 """Where the events of a run come from: the seam between a trace and the pipeline."""
 
-from collections.abc import Sequence
+from collections.abc import Iterator, Sequence
+from contextlib import contextmanager
 from typing import Any, ClassVar, NamedTuple, Protocol
 
+from pydantic import ValidationError
+
 from shadowtime.replayer.workload import Job, Workload
+from shadowtime.shared.errors import ReplayError, ShadowtimeError
 from shadowtime.shared.events import CapacityChanged, Decided, Event, JobSubmitted, Outcome
 from shadowtime.shared.speedup import SpeedUp
+from shadowtime.shared.stage import described
 
 OUTCOMES: dict[int | None, Outcome] = {0: "failed", 1: "completed", 5: "cancelled"}
 """What a status of the Standard Workload Format says of the end; any other says nothing against completion."""
@@ -66,6 +71,17 @@ class Source(Protocol):
     def restore(self, state: Any) -> None:
         """Take on the state that `snapshot` returned, over the same trace."""
         ...
+
+
+@contextmanager
+def faults_named(source: Source | type[Source]) -> Iterator[None]:
+    """Let whatever a source raises name it: it may be a plug-in."""
+    try:
+        yield
+    except (ShadowtimeError, ValidationError):
+        raise
+    except (Exception, SystemExit) as failure:
+        raise ReplayError(f"source {source.name!r} failed: {described(failure)}") from failure
 
 
 def submission(job: Job, traits: JobTraits = DEFAULT_TRAITS) -> JobSubmitted:

@@ -14,7 +14,7 @@ from aiokafka.errors import KafkaError
 from shadowtime.replayer.embedded import Observer
 from shadowtime.replayer.kafka_run import KafkaRun
 from shadowtime.replayer.pace import Pace
-from shadowtime.replayer.source import Source
+from shadowtime.replayer.source import Source, faults_named
 from shadowtime.shared.errors import ReplayError
 from shadowtime.shared.events import ClusterClosed, ClusterOpened, Decided, Envelope, Event, Rejected, SchedulingPoint
 from shadowtime.shared.streaming import bus
@@ -92,14 +92,15 @@ class StreamedReplay:
             await self._kafka.stop()
 
     async def _tell_all(self) -> Envelope:
-        await self._tell(self._opened)
+        await self._tell(self._kafka.opened)
         time = self._opened.time
         while (due := self._source.next_time()) is not None:
             resumed = self._sequence < len(self._kafka.published)  # what was told is not told again
             if self._pace is not None and not resumed:
                 await asyncio.sleep(max(0.0, self._pace.ahead(due)))
             time = due
-            events = self._source.next_instant()
+            with faults_named(self._source):
+                events = self._source.next_instant()
             point = -1
             for event in events:
                 if isinstance(event, SchedulingPoint):
@@ -110,7 +111,10 @@ class StreamedReplay:
             if self._starts_only and not self._source.can_start():
                 self._must_be_empty.add(point)
                 continue
-            for event in self._source.apply(await self._answer(point)):
+            decided = await self._answer(point)
+            with faults_named(self._source):
+                caused = self._source.apply(decided)
+            for event in caused:
                 await self._tell(event)
         await self._tell(ClusterClosed(time=time))
         await self._kafka.confirm()

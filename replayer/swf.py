@@ -38,9 +38,17 @@ class Trace:
 
     @property
     def processors(self) -> int | None:
-        """Size of the machine: the number that `MaxProcs`, or else `MaxNodes`, begins with."""
+        """Size of the machine: the number that `MaxProcs`, or else `MaxNodes`, begins with.
+
+        >>> sizes = ("338 (batch partition; 512 total)", "1,024", "1e3", "-1")
+        >>> [Trace("log", {"MaxProcs": size, "MaxNodes": "64"}, np.empty((0, 18))).processors for size in sizes]
+        [338, None, None, 64]
+        """
         for key in ("MaxProcs", "MaxNodes"):
-            number = re.match(r"[0-9]{1,15}", self.header.get(key, ""))  # as in "338 (batch partition; 512 total)"
+            text = self.header.get(key, "")
+            number = re.match(r"[0-9]{1,15}(?![.,']?\w)", text)
+            if number is None and re.match(r"[0-9]", text):  # nobody should guess what it means
+                return None
             if number and int(number[0]) > 0:
                 return int(number[0])
         return None

@@ -1,13 +1,11 @@
-"""Search a log for a set of templates: `shadowtime search-templates TRACE.swf[.gz][@PROCESSORS] -o FILE`."""
+"""Search a log for a set of templates, and write it."""
 
 import os
 import sys
 from collections.abc import Iterator
 from concurrent.futures import ThreadPoolExecutor
 from pathlib import Path
-from typing import Annotated
 
-import typer
 from rich.progress import BarColumn, MofNCompleteColumn, Progress, TextColumn, TimeRemainingColumn
 
 from shadowtime.replayer.arguments import Preparation, read_cluster
@@ -20,7 +18,7 @@ from shadowtime.services.runtime_distribution.template_errors import ENDED, SUBM
 from shadowtime.services.runtime_distribution.template_genes import Genes
 from shadowtime.services.runtime_distribution.template_search import ELITE, search
 from shadowtime.services.runtime_distribution.templates import TemplatesSettings
-from shadowtime.shared.command_line import application, messages, run_app, say
+from shadowtime.shared.command_line import messages, say
 from shadowtime.shared.errors import SettingsError, TraceError
 from shadowtime.shared.events import JobEnded, JobSubmitted
 
@@ -56,16 +54,18 @@ def errors_on(workload: Workload, pool: ThreadPoolExecutor, settings: TemplatesS
     return TemplateErrors(jobs, events, settings, pool.map)
 
 
-def command(
-    trace: Annotated[str, typer.Argument(metavar="TRACE.swf[.gz][@PROCESSORS]", help="The log to search on.")],
-    output: Annotated[Path, typer.Option("-o", "--output", metavar="FILE", help="The set; - is standard output.")],
-    jobs: Annotated[int, typer.Option(metavar="N", help="Search on the first N jobs only.")] = 10_000,
-    population: Annotated[int, typer.Option(metavar="N", help="Sets in a generation; even.")] = 40,
-    generations: Annotated[int, typer.Option(metavar="N", help="Generations.")] = 30,
-    seed: Annotated[int, typer.Option(metavar="N", help="The same seed finds the same set.")] = 0,
-    workers: Annotated[int, typer.Option(metavar="N", help="Threads; 0: as many as cores.")] = 0,
+def write_templates(
+    trace: str, output: Path, jobs: int, population: int, generations: int, seed: int, workers: int
 ) -> None:
-    """Search a log for the template set that predicts its run times best, for `templates:set=FILE`."""
+    """Search a log and write the set that is found.
+
+    Raises
+    ------
+    SettingsError
+        If a number is out of its range.
+    TraceError
+        If there is nothing to search on.
+    """
     for option, value, low in (
         ("population", population, 2 * ELITE),
         ("generations", generations, 1),
@@ -95,12 +95,3 @@ def command(
         ]
         file.write("".join(f"{line}\n" for line in lines).encode())
     say(f"{cluster.name}: error {best.error:.1%} of the mean run time, {len(best.templates)} templates")
-
-
-def main() -> None:
-    """Run the command line."""
-    run_app(application(command), "interrupted; no result file was written")
-
-
-if __name__ == "__main__":
-    main()

@@ -3,7 +3,7 @@
 from collections.abc import Iterator, Mapping
 from dataclasses import dataclass, field, fields
 from types import MappingProxyType
-from typing import get_args
+from typing import Any, get_args
 
 import numpy as np
 
@@ -62,6 +62,18 @@ class Workload:
     aligned: int
     unix_start_time: int | None = None
     unused: Mapping[str, Integers] = field(default_factory=dict)
+
+    def __post_init__(self) -> None:
+        for name in ("columns", "unused"):
+            columns = getattr(self, name)
+            for column in columns.values():
+                column.setflags(write=False)
+            object.__setattr__(self, name, MappingProxyType(dict(columns)))
+
+    def __reduce__(self) -> tuple[Any, ...]:
+        """Let it be pickled, as mappings that can only be read cannot be."""
+        values = (getattr(self, each.name) for each in fields(self))
+        return Workload, tuple(dict(each) if isinstance(each, MappingProxyType) else each for each in values)
 
     def __len__(self) -> int:
         return len(self.columns["job_number"])
@@ -128,7 +140,7 @@ def prepare(
         raise SettingsError(msg)
     machine = trace.processors if processors is None else processors
     if machine is None:
-        msg = f"{trace.name}: its header has neither MaxProcs nor MaxNodes; give --processors"
+        msg = f"{trace.name}: its header has neither MaxProcs nor MaxNodes as a whole number; give --processors"
         raise TraceError(msg)
     if machine <= 0:
         msg = f"processors {machine}: a machine has at least 1"
@@ -175,17 +187,15 @@ def prepare(
     }
     columns = {each.name: logged[each.name][kept] for each in fields(Job)}
     unused = {name: logged[name][kept] for name in UNUSED}
-    for column in (*columns.values(), *unused.values()):
-        column.setflags(write=False)
     aligned = int(np.count_nonzero(too_large[kept]))
     return Workload(
         trace.name,
         machine,
-        MappingProxyType(columns),
+        columns,
         skipped,
         aligned,
         trace.unix_start_time,
-        MappingProxyType(unused),
+        unused,
     )
 
 

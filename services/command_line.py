@@ -1,6 +1,9 @@
-"""Workers and readers of the stream: `shadowtime serve`, `watch`, `live`, `ask`, `rebuild`, …."""
+"""Readers of the stream, and what looks after it: `shadowtime watch`, `live`, `ask`, `rebuild`, ….
 
-import asyncio
+The options alone; what they lead to is imported once it is wanted, so that help comes at once, and in an installation
+without the stream, too.
+"""
+
 import logging
 import os
 import signal
@@ -8,26 +11,15 @@ import sys
 from collections.abc import Coroutine
 from typing import Annotated, Any
 
-import orjson
 import typer
 from rich.console import Console
 
-from shadowtime.services.ask.http import answer_table, ask_once, serve
-from shadowtime.services.ask.questions import Unanswerable, read_question
-from shadowtime.services.asyncapi import document
-from shadowtime.services.live.page import serve_live
-from shadowtime.services.pipeline import STAGES
-from shadowtime.services.watch.messages import KINDS, JsonLines, Printer, Rows, Wanted
-from shadowtime.services.watch.messages import watch as watch_topic
-from shadowtime.services.workers import SEE_SETTINGS, TAKES_SETTINGS, require_servers, workers
+from shadowtime.services.workers import SEE_SETTINGS, TAKES_SETTINGS, workers
 from shadowtime.shared import topics
 from shadowtime.shared.command_line import run_app, say
 from shadowtime.shared.errors import SettingsError
 from shadowtime.shared.logs import start_logging
-from shadowtime.shared.start_up import INTERRUPTED
-from shadowtime.shared.streaming.bus import prepare_topics
-from shadowtime.shared.streaming.rebuild import rebuild
-from shadowtime.shared.streaming.settings import Settings, read_settings
+from shadowtime.shared.start_up import INTERRUPTED, lasting_imports
 from shadowtime.shared.wording import quoted
 
 app = typer.Typer(add_completion=False, pretty_exceptions_enable=False, no_args_is_help=True, help=__doc__)
@@ -52,14 +44,20 @@ def watch(
     ] = None,
     job: Annotated[int | None, typer.Option(metavar="N", help="Only what is about this job.")] = None,
     predictions: Annotated[bool, typer.Option("--predictions", help="Only messages that carry predictions.")] = False,
-    json: Annotated[bool, typer.Option("--json", help="JSON lines, as into a pipe; else a table.")] = False,
+    json: Annotated[bool, typer.Option("--json", help="JSON lines, as into a pipe; else sentences.")] = False,
     beginning: Annotated[bool, typer.Option("--beginning", help="From the first message, not from now on.")] = False,
     count: Annotated[int | None, typer.Option(metavar="N", min=1, help="End after N messages.")] = None,
 ) -> None:
-    """Show the messages of a topic as they come: a table on a terminal, JSON lines elsewhere."""
+    """Show the messages of a topic as they come: sentences on a terminal, JSON lines elsewhere."""
     known = (*topics.FLOW, topics.DEAD_LETTERS)
     if topic not in known:
         raise SettingsError(f"unknown topic {quoted(topic)}; known: {', '.join(known)}")
+    with lasting_imports():
+        import asyncio
+
+        from shadowtime.services.watch.messages import KINDS, JsonLines, Printer, Sentences, Wanted
+        from shadowtime.services.watch.messages import watch as watch_topic
+        from shadowtime.shared.streaming.settings import read_settings
     if kind is not None and kind not in KINDS:
         raise SettingsError(f"unknown kind {quoted(kind)} of events; known: {', '.join(KINDS)}")
     wanted = Wanted(run, cluster, kind, user, job, predictions)
@@ -69,7 +67,7 @@ def watch(
     start_logging(settings.log_format, "watch", logging.ERROR)
     as_json = json or not sys.stdout.isatty()
     console = Console(highlight=False, emoji=False)
-    printer: Printer = JsonLines(sys.stdout.buffer, topic) if as_json else Rows(console, topic)
+    printer: Printer = JsonLines(sys.stdout.buffer, topic) if as_json else Sentences(console, topic)
     try:
         asyncio.run(watch_topic(settings, topic, wanted, printer, beginning=beginning, count=count))
     except KeyboardInterrupt:  # the way to end it, which needs no remark
@@ -86,6 +84,11 @@ def live(
     allow: Allow = None,
 ) -> None:
     """Serve a page that shows runs as they go: queue, machine, decisions with their reasons, bounds."""
+    with lasting_imports():
+        import asyncio
+
+        from shadowtime.services.live.page import serve_live
+        from shadowtime.shared.streaming.settings import read_settings
     settings = read_settings(context.args, "live")
     start_logging(settings.log_format, "live")
     asyncio.run(serve_live(settings, host, port, allow or ()))
@@ -94,19 +97,24 @@ def live(
 @app.command("rebuild", context_settings=TAKES_SETTINGS, epilog=SEE_SETTINGS)
 def rebuild_stage(
     context: typer.Context,
-    stage: Annotated[str, typer.Argument(help="One of: " + ", ".join(each.name for each in STAGES))],
+    stage: Annotated[str, typer.Argument(help="One of: " + ", ".join(topics.WRITTEN_BY))],
     run: Annotated[str | None, typer.Option(metavar="NAME", help="Only this run; else all of the topic.")] = None,
 ) -> None:
     """Make the state of a stage anew from the beginning of its topic; stop its workers first."""
-    found = [each for each in STAGES if each.name == stage]
-    if not found:
-        raise SettingsError(f"unknown stage {quoted(stage)}; known: {', '.join(each.name for each in STAGES)}")
+    if stage not in topics.WRITTEN_BY:
+        raise SettingsError(f"unknown stage {quoted(stage)}; known: {', '.join(topics.WRITTEN_BY)}")
+    with lasting_imports():
+        import asyncio
+
+        from shadowtime.services.worker_start import require_servers, stage_of
+        from shadowtime.shared.streaming.rebuild import rebuild
+        from shadowtime.shared.streaming.settings import read_settings
     settings = read_settings(context.args, stage)
     start_logging(settings.log_format, stage, logging.WARNING)
 
     async def work() -> None:
         await require_servers(settings)
-        rebuilt = await rebuild(found[0], settings, run)
+        rebuilt = await rebuild(stage_of(stage), settings, run)
         for name, sequence in rebuilt.items():
             say(f"{stage}: run {name} rebuilt up to sequence {sequence}")
         if not rebuilt:
@@ -133,6 +141,12 @@ def ask(
     allow: Allow = None,
 ) -> None:
     """How long would a job wait at most that one might submit now? Answered from Redis; no worker is asked."""
+    with lasting_imports():
+        import asyncio
+
+        from shadowtime.services.ask.http import answer_table, ask_once, serve
+        from shadowtime.services.ask.questions import Unanswerable, read_question
+        from shadowtime.shared.streaming.settings import read_settings
     settings = read_settings(context.args, "ask")
     if serving:
         start_logging(settings.log_format, "ask")
@@ -156,6 +170,11 @@ def ask(
 @app.command("topics", context_settings=TAKES_SETTINGS, epilog=SEE_SETTINGS)
 def create_topics(context: typer.Context) -> None:
     """Create the topics that are missing, which is an administrator's work where Kafka has access control."""
+    with lasting_imports():
+        import asyncio
+
+        from shadowtime.shared.streaming.bus import prepare_topics
+        from shadowtime.shared.streaming.settings import read_settings
     settings = read_settings(context.args, "admin")
     start_logging(settings.log_format, "topics", logging.WARNING)
     partitions = asyncio.run(prepare_topics(settings))
@@ -165,12 +184,18 @@ def create_topics(context: typer.Context) -> None:
 @app.command()
 def asyncapi() -> None:
     """Print the topics as an AsyncAPI document."""
+    with lasting_imports():
+        import orjson
+
+        from shadowtime.services.asyncapi import document
     sys.stdout.buffer.write(orjson.dumps(document(), option=orjson.OPT_INDENT_2) + b"\n")
 
 
 @app.command("settings", context_settings=TAKES_SETTINGS)
 def show_settings(context: typer.Context) -> None:
     """Print every setting with its flag, its name in the environment and its value; secrets are hidden."""
+    with lasting_imports():
+        from shadowtime.shared.streaming.settings import Settings, read_settings
     settings = read_settings(context.args)
     for name, field in Settings.model_fields.items():
         value = getattr(settings, name)
@@ -179,6 +204,8 @@ def show_settings(context: typer.Context) -> None:
 
 
 async def _interruptible(work: Coroutine[Any, Any, None]) -> None:
+    import asyncio
+
     task = asyncio.ensure_future(work)
     for number in (signal.SIGINT, signal.SIGTERM):
         asyncio.get_running_loop().add_signal_handler(number, task.cancel)

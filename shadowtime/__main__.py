@@ -12,9 +12,9 @@ GROUPS = {
         "reproduce": ("replayer.campaign.reproduce", "make a table of a paper again"),
         "check-schedule": ("replayer.check_schedule", "compare another simulator's schedule with a policy's"),
         "convert": ("replayer.convert", "write the jobs of a log that a replay uses as a clean log"),
-        "generate": ("replayer.generate", "write a log of a synthetic workload"),
-        "search-templates": ("replayer.template_search", "find templates of similar jobs for a log"),
-        "list": ("replayer.catalogue_table", "list policies, predictors, … and their keys"),
+        "generate": ("replayer.generate_command", "write a log of a synthetic workload"),
+        "search-templates": ("replayer.template_search_command", "find templates of similar jobs for a log"),
+        "list": ("replayer.list_command", "list policies, predictors, … and their keys"),
     },
     "On the stream": {
         "serve": ("services.workers", "run a worker: a stage, or the writer of metrics"),

@@ -60,7 +60,8 @@ MAX_LABELS = 8
 """Labels of one figure."""
 
 MAX_JOBS_SHOWN = 200_000
-"""Jobs that wait or run in all runs of the live page; with more, runs are forgotten, but for the one told of last."""
+"""Jobs that wait, run or are remembered in all runs of the live page; with more, runs are forgotten, but for the one
+told of last."""
 
 MAX_UNPACKED = 2**25
 """Bytes of a batch of records that came packed, once unpacked."""

@@ -1,13 +1,11 @@
 """What all command lines share: remarks go to standard error, an error is one line, a traceback reaches nobody."""
 
-import asyncio
 import os
 import sys
 from collections.abc import Callable
 from typing import Any, NoReturn
 
 import typer
-from pydantic import ValidationError
 from rich.console import Console
 
 from shadowtime.shared.errors import ShadowtimeError, first_of
@@ -55,13 +53,17 @@ def run_app(app: Callable[[], object], interrupted: str = "interrupted") -> None
     Exit codes are 2 after an error, 130 after Ctrl-C, 0 where nobody reads standard output any more.
     """
     try:
-        ended = app(standalone_mode=False, prog_name=_program()) if isinstance(app, typer.Typer) else app()
+        ended = _command(app)(standalone_mode=False, prog_name=_program()) if isinstance(app, typer.Typer) else app()
         if ended == INTERRUPTED:  # what typer makes of Ctrl-C
             raise KeyboardInterrupt
         sys.exit(ended if isinstance(ended, int) else 0)
     except ShadowtimeError as error:
         _fail(str(error))
-    except ValidationError as error:  # what was made of somebody's input is out of bounds
+    except ValueError as error:
+        from pydantic import ValidationError  # here, for it takes a moment, which help need not
+
+        if not isinstance(error, ValidationError):  # what was made of somebody's input is out of bounds
+            raise
         _fail(first_of(error))
     except USAGE_ERROR as error:
         if text := error.format_message():  # without one its help is shown already
@@ -69,7 +71,7 @@ def run_app(app: Callable[[], object], interrupted: str = "interrupted") -> None
         sys.exit(2)
     except MemoryError:
         _fail("out of memory")
-    except (KeyboardInterrupt, asyncio.CancelledError):
+    except _interruptions():
         say(interrupted)
         sys.exit(INTERRUPTED)
     except OSError as error:
@@ -78,6 +80,23 @@ def run_app(app: Callable[[], object], interrupted: str = "interrupted") -> None
             sys.exit(0)
         say(f"error: standard output cannot be written: {error.strerror}")
         sys.exit(2)
+
+
+def _command(app: typer.Typer) -> Any:
+    """Return the command of a command line, or its group of commands, with flags that are shown without a type."""
+    command: Any = typer.main.get_command(app)
+    for each in (command, *getattr(command, "commands", {}).values()):
+        asks_for_help = each.get_help_option(typer.Context(each))
+        asks_for_help.default = False  # with none, typer loads pydantic to make sure that it is no flag
+        for parameter in (*each.params, asks_for_help):
+            if getattr(parameter, "is_flag", False):
+                parameter.metavar = ""
+    return command
+
+
+def _interruptions() -> tuple[type[BaseException], ...]:
+    """Return what is raised at Ctrl-C, by asyncio only where it is loaded: that takes a moment, which help need not."""
+    return (KeyboardInterrupt, *([sys.modules["asyncio"].CancelledError] if "asyncio" in sys.modules else []))
 
 
 def _program() -> str | None:

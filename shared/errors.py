@@ -20,9 +20,12 @@ Each message names the culprit and the numbers. The command line prints it and e
 that the project raises on purpose reaches a user.
 """
 
-from pydantic import ValidationError
+from typing import TYPE_CHECKING
 
 from shadowtime.shared.wording import QUOTED, shortened
+
+if TYPE_CHECKING:  # whoever has one to tell of has loaded it
+    from pydantic import ValidationError
 
 MAX_WRONG = 1_000
 """Things that may be wrong with a message, up to which the first is named."""
@@ -80,12 +83,13 @@ class ReplayError(ShadowtimeError):
     """A replay cannot go on."""
 
 
-def first_of(error: ValidationError, whole: str | None = None) -> str:
+def first_of(error: "ValidationError", whole: str | None = None) -> str:
     """Return the first thing that is wrong with a message or a setting, on one line: where, and what.
 
     `whole` is what the message as a whole is called; without it the place begins with the name of its schema. Of a
     million things it would take seconds to name the first: there are just many.
 
+    >>> from pydantic import ValidationError
     >>> from shadowtime.shared.events import SchedulingPoint
     >>> try:
     ...     SchedulingPoint(time=2**60)

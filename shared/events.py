@@ -54,7 +54,8 @@ class ClusterOpened(Frozen):
 
     `policy`, `runtime`, `adjustment` and `wait_bound` are SPECs with every key spelled out, so that a stage needs
     nothing but the log to do its work. `unix_start` is the Unix time of second 0 of the cluster's own time line, and
-    `sample_every` the seconds between the moments at which the scoreboard samples its figures; None for never.
+    `sample_every` the seconds between the moments at which the scoreboard samples its figures; None for never. For
+    people, `name` is what they call these settings, and `experiment` what all runs have in common that belong together.
     """
 
     kind: Literal["ClusterOpened"] = "ClusterOpened"
@@ -69,6 +70,8 @@ class ClusterOpened(Frozen):
     seed: Count = 0
     unix_start: Annotated[int, Field(ge=0, le=MAX_TIME)] = 0
     sample_every: Request | None = None
+    name: Name | None = None
+    experiment: Name | None = None
 
 
 class JobSubmitted(Frozen):

@@ -7,8 +7,8 @@ takes the names from here.
 
 from typing import Final, NamedTuple
 
-RUN: Final = ("cluster", "policy", "run")
-"""Labels of every result: the cluster's name, the policy's name without its keys, the run."""
+RUN: Final = ("cluster", "experiment", "policy", "run")
+"""Labels of every result: the cluster's name, what was started together, the name of a policy in it, the run."""
 
 
 class Metric(NamedTuple):
@@ -47,12 +47,12 @@ LONGEST_WAIT = _result(
     "longest_wait_seconds", "seconds", "How long the longest waiting job has waited; 0 if none does."
 )
 LONGEST_WAITING_JOB = _result("longest_waiting_job", "job number", "The longest waiting job; -1 if none waits.")
-LANE_JOB = _result("lane_job", "job number", "The job in a lane of the occupancy chart; -1 if it is free.", "lane")
-LANES_LEFT_OUT = _result("jobs_without_lane", "jobs", "Running jobs for which the occupancy chart has no lane.")
 
 JOBS = _result("jobs_total", "jobs", "Jobs that have ended for good.")
 WAIT_SUM = _result("wait_seconds_total", "seconds", "Waits of ended jobs, added up.")
 SLOWDOWN_SUM = _result("bounded_slowdown_total", "1", "Bounded slowdowns of ended jobs (10 s, clamped at 1), added up.")
+SHAPE_JOBS = _result("shape_jobs_total", "jobs", "Jobs that have ended for good, by shape.", "shape")
+SHAPE_WAIT = _result("shape_wait_seconds_total", "seconds", "Their waits, added up.", "shape")
 MEAN_WAIT = _result("mean_wait_seconds", "seconds", "Mean wait of ended jobs.")
 GEOMETRIC_MEAN_WAIT = _result(
     "geometric_mean_wait_seconds", "seconds", "Their geometric mean wait, at least 10 s each."

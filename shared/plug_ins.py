@@ -119,7 +119,7 @@ class Classes(UserDict[str, type[Of]]):
         whose = f"{self._kind} {quoted(point.name)} of {_told(point)}"
         try:
             loaded = point.load()
-        except Exception as error:  # whatever a module of others does as it is imported
+        except (Exception, SystemExit) as error:  # whatever a module of others does as it is imported
             return f"{whose} cannot be imported: {type(error).__name__}: {shortened(str(error), 300)}"
         wrong = self._wrong(loaded, point.name)
         return loaded if wrong is None else f"{whose} is no {self._kind}: {wrong}"

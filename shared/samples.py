@@ -24,8 +24,8 @@ class Sample(Frozen):
     ----------
     time
         Unix time in seconds, of the cluster's own time line.
-    cluster, policy
-        Labels of all the figures, beside the run.
+    cluster, policy, experiment
+        Labels of all the figures, beside the run, which takes the place of an experiment where there is none.
     figures
         As they are after the last event up to that time.
     """
@@ -33,6 +33,7 @@ class Sample(Frozen):
     time: Whole
     cluster: Name
     policy: Name
+    experiment: Name | None = None
     figures: Annotated[tuple[Figure, ...], AtMost(MAX_FIGURES)]
 
 

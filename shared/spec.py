@@ -176,6 +176,9 @@ class Registry(Generic[Made]):
             return model.model_validate(spec.keys)
         except ValidationError as error:
             raise wrong_key(f"{self.kind} {spec.name!r}", error) from None
+        except Exception as failure:  # of a validator of a plug-in
+            what = f"{type(failure).__name__}: {shortened(str(failure))}"
+            raise SettingsError(f"{self.kind} {spec.name!r}: its settings failed: {what}") from failure
 
 
 def wrong_key(whose: str, error: ValidationError) -> SettingsError:

@@ -98,7 +98,7 @@ class StageRun:
             output = self._open(envelope) if self.handler is None else self.handler.handle(envelope)
         except (RuleBroken, SettingsError) as broken:
             output = rejected(envelope, str(broken))
-        except Exception as failure:
+        except (Exception, SystemExit) as failure:  # a plug-in may call exit
             self.spoiled = True
             output = rejected(envelope, f"{self.stage.name} failed: {described(failure)}", "failed")
         self.sequence = envelope.sequence
@@ -220,7 +220,7 @@ def described(error: BaseException) -> str:
 
 def fingerprint(opened: ClusterOpened) -> str:
     """Return a digest of all settings of a run."""
-    return sha256(opened.model_dump_json().encode()).hexdigest()[:16]
+    return sha256(opened.model_dump_json(exclude_none=True).encode()).hexdigest()[:16]
 
 
 def read_snapshot(snapshot: bytes, of: str) -> dict[str, Any]:

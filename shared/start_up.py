@@ -15,7 +15,7 @@ INTERRUPTED = 128 + signal.SIGINT
 STREAM = {"aiohttp", "aiokafka", "faust", "prometheus_client", "pydantic_settings", "redis", "uvloop"}
 """Libraries that the extra `stream` brings."""
 
-EXTRAS = {"stream": STREAM, "frames": {"pandas", "pyarrow"}, "campaign": {"dask", "distributed"}}
+EXTRAS = {"stream": STREAM, "frames": {"pandas", "pyarrow"}, "campaign": {"dask", "distributed", "pyarrow"}}
 """Which libraries each extra brings, of those that a command may ask for."""
 
 ROOM = 40_000
@@ -38,7 +38,7 @@ def run(module: str) -> None:
             main: Callable[[], object] = import_module(module).main
         main()
     except ModuleNotFoundError as error:
-        _lacks(error)
+        _lacks(error, module)
     finally:
         if interruptible:
             signal.signal(signal.SIGINT, _leave)
@@ -71,12 +71,16 @@ def lasting_imports() -> Iterator[None]:
             signal.signal(signal.SIGINT, signal.default_int_handler)
 
 
-def _lacks(error: ModuleNotFoundError) -> NoReturn:
-    """End with a line that names the extra which brings a library; raises the error if none does."""
+def _lacks(error: ModuleNotFoundError, module: str) -> NoReturn:
+    """End with a line that names the extra which brings a library to a command; raises the error if none does.
+
+    Of several it is the one that is called as the folder in which the command is.
+    """
     library = (error.name or "").partition(".")[0]
-    extra = next((name for name, libraries in EXTRAS.items() if library in libraries), None)
-    if extra is None:
+    extras = [name for name, libraries in EXTRAS.items() if library in libraries]
+    if not extras:
         raise error
+    extra = max(extras, key=module.split(".").count)
     print(f"error: this takes {library}, which is not installed: pip install 'shadowtime[{extra}]'", file=sys.stderr)  # noqa: T201
     sys.exit(2)
 

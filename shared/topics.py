@@ -9,4 +9,13 @@ SCORES = "scores"
 DEAD_LETTERS = "dead-letters"
 """Messages that no stage could use, with their raw bytes; where they came from and why is in the headers."""
 
-FLOW = (JOBS, RUNTIME_DISTRIBUTIONS, WALLTIME_ADJUSTMENTS, WAIT_BOUNDS, DECISIONS, SCORES)
+WRITTEN_BY = {
+    "runtime_distribution": RUNTIME_DISTRIBUTIONS,
+    "walltime_adjustment": WALLTIME_ADJUSTMENTS,
+    "wait_bound": WAIT_BOUNDS,
+    "scheduler": DECISIONS,
+    "scoreboard": SCORES,
+}
+"""What each stage writes, in the order in which an event passes them; it reads what the one before it writes."""
+
+FLOW = (JOBS, *WRITTEN_BY.values())

@@ -8,7 +8,7 @@ import subprocess
 import sys
 import time
 from pathlib import Path
-from typing import Annotated
+from typing import TYPE_CHECKING, Annotated
 
 import typer
 from rich.console import Console
@@ -16,10 +16,14 @@ from rich.table import Table
 
 from shadowtime.shared.command_line import run_app
 from shadowtime.shared.paths import ROOT
+from shadowtime.shared.start_up import lasting_imports
 from shadowtime.shared.streaming.role_settings import VARIABLE
-from shadowtime.stack.plan import Plan
+from shadowtime.shared.topics import WRITTEN_BY
 from shadowtime.stack.server import OWNER_ONLY, ServerError, open_log
 from shadowtime.stack.state import State, read_state, supervisor_of
+
+if TYPE_CHECKING:
+    from shadowtime.stack.plan import Plan
 
 console = Console(highlight=False, soft_wrap=True)
 app = typer.Typer(add_completion=False, pretty_exceptions_enable=False, no_args_is_help=True, help=__doc__)
@@ -33,6 +37,12 @@ HOPELESS = 4
 Port = Annotated[int, typer.Option(min=1, max=65_535, metavar="PORT", help="Where it listens on loopback.")]
 Folder = Annotated[Path, typer.Option(metavar="FOLDER", help="Data and logs.")]
 STACK = ROOT / ".stack"
+
+DEMONSTRATION = (
+    "replay --transport kafka --speed 1000 --policy best --policy easy:forecast=yes "
+    "--runtime empirical --adjustment auto --wait-bound all"
+)
+"""A replay in which every stage says what it can; the live page and the documentation suggest the same."""
 
 
 @app.command()
@@ -52,17 +62,16 @@ def up(
     folder: Folder = STACK,
 ) -> None:
     """Start the servers, the workers and the live page in the background; return when all are healthy."""
+    with lasting_imports():
+        from shadowtime.stack.plan import Plan
     os.umask(OWNER_ONLY)
     folder = folder.resolve()
     if (pid := supervisor_of(folder)) is not None:
         console.print(f"the stack runs already (supervisor {pid}); end it with: shadowtime stack down")
         tell_addresses(Plan.read(folder))
         return
-    from shadowtime.services.pipeline import STAGES  # takes a second, which `status` and `down` need not
-
-    stages = tuple(stage.name for stage in STAGES)
     ports = (kafka_port, redis_port, victoria_metrics_port, web_port, live_port)
-    plan = Plan(str(folder), stages, workers, *ports, secure or tls, tls)
+    plan = Plan(str(folder), tuple(WRITTEN_BY), workers, *ports, secure or tls, tls)
     require(plan)
     try:
         folder.mkdir(mode=0o700, parents=True, exist_ok=True)
@@ -138,7 +147,7 @@ def install(context: typer.Context) -> None:
     raise typer.Exit(install_all(context.args))
 
 
-def require(plan: Plan) -> None:
+def require(plan: "Plan") -> None:
     """Raise `ServerError` if the plan cannot be carried out; what a killed supervisor left has a moment to end."""
     deadline = time.monotonic() + GUARD_SECONDS
     while True:
@@ -180,7 +189,7 @@ def tail(log: Path) -> str:
     return "\n".join(log.read_text(errors="replace").splitlines()[-10:]) if log.exists() else "(no log)"
 
 
-def tell_addresses(plan: Plan) -> None:
+def tell_addresses(plan: "Plan") -> None:
     """Print where everything listens, and what to try next."""
     for server in (*plan.make_servers(), *plan.make_workers()):
         console.print(f"  {server.name:24}{server.address}", markup=False)
@@ -190,7 +199,7 @@ def tell_addresses(plan: Plan) -> None:
     console.print("\nA live replay of the bundled trace at 1,000 times real time, and what is decided:")
     if Path(plan.folder) != STACK:
         console.print(f"  export {VARIABLE}={shlex.quote(str(plan.access.folder))}", markup=False)
-    console.print(f"  {run} replay --transport kafka --speed 1000 --policy best &", markup=False)
+    console.print(f"  {run} {DEMONSTRATION} &", markup=False)
     console.print(f"  {run} watch decisions", markup=False)
 
 

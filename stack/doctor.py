@@ -18,10 +18,7 @@ from rich.text import Text
 from shadowtime import __version__
 from shadowtime.shared.command_line import application, run_app
 from shadowtime.shared.errors import ShadowtimeError
-from shadowtime.shared.kernel import cache_folder
-from shadowtime.stack.command_line import up
 from shadowtime.stack.ports import is_free
-from shadowtime.stack.servers import SERVERS
 
 CORE = "core"
 NOT_FOR_USERS = {"dev"}
@@ -72,7 +69,8 @@ def plug_ins() -> Iterator[Finding]:
     """Yield which plug-ins can be used, and what is wrong with each that cannot; nothing where there are none."""
     if not any(group.startswith("shadowtime.") for group in entry_points().groups):
         return
-    from shadowtime.replayer.catalogue_table import KINDS, classes_of  # here, for it takes a second
+    from shadowtime.replayer.catalogue_table import classes_of
+    from shadowtime.replayer.options import KINDS
 
     for kind in KINDS:
         classes = classes_of(kind)
@@ -83,6 +81,10 @@ def plug_ins() -> Iterator[Finding]:
 
 def kernels() -> Iterator[Finding]:
     """Yield where compiled kernels are kept."""
+    from shadowtime.shared.kernel import (
+        cache_folder,  # here as all that takes long to import, so that help comes at once
+    )
+
     folder = os.environ.get("NUMBA_CACHE_DIR") or cache_folder()
     place = next(each for each in (cache_folder(), *cache_folder().parents) if each.exists())
     writable = "NUMBA_CACHE_DIR" in os.environ or (place.is_dir() and os.access(place, os.W_OK))
@@ -92,6 +94,8 @@ def kernels() -> Iterator[Finding]:
 
 def programs() -> Iterator[Finding]:
     """Yield whether each server can be started on this machine."""
+    from shadowtime.stack.servers import SERVERS
+
     for server in SERVERS:
         reason = server.available()
         yield Finding(
@@ -101,6 +105,8 @@ def programs() -> Iterator[Finding]:
 
 def ports() -> Iterator[Finding]:
     """Yield whether the ports that `shadowtime stack up` takes unless told otherwise are free."""
+    from shadowtime.stack.command_line import up
+
     for option, parameter in signature(up).parameters.items():
         if option.endswith("_port"):
             free = is_free(parameter.default)
@@ -114,7 +120,8 @@ def answers() -> Iterator[Finding]:
     try:
         from shadowtime.shared.streaming.server_checks import CHECKS
     except ModuleNotFoundError as error:
-        yield Finding("servers of the settings", "all", None, f"cannot be asked without {error.name}")
+        told = f"cannot be asked without {error.name}: pip install 'shadowtime[stream]'"
+        yield Finding("servers of the settings", "all", None, told)
         return
     for name, check in CHECKS.items():
         named = any(each.startswith(f"SHADOWTIME_{name.upper().replace('-', '_')}_") for each in os.environ)

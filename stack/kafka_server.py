@@ -15,7 +15,6 @@ from typing import Any
 
 from shadowtime.stack.access import Access, connect
 from shadowtime.stack.jars import SOURCE, SUMS, jar_faults, jar_folder, kafka_version
-from shadowtime.stack.kafka_access import grant
 from shadowtime.stack.ports import HOST, free_port
 from shadowtime.stack.private_file import write_private
 from shadowtime.stack.roles import ADMIN, KAFKA, kafka_acls
@@ -112,6 +111,8 @@ class Kafka(Server):
         """
         if self.access is None:
             return
+        from shadowtime.stack.kafka_access import grant  # here, for a plain installation has no aiokafka
+
         acls, passwords = kafka_acls(self.access.roles), self.access.passwords(KAFKA)
         asyncio.run(grant(HOST, self._controller_port, self._controller_login, passwords, acls))
 

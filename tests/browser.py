@@ -113,21 +113,21 @@ class Page:
 
     async def pdf(self) -> bytes:
         """Return the page as it is printed."""
-        said = await self.call("Page.printToPDF")
+        said = await self.call("Page.printToPDF", preferCSSPageSize=True)
         return base64.b64decode(said["data"])
 
     async def wider_than_screen(self) -> int:
         """Return by how many pixels the page is wider than the screen."""
         return int(await self.evaluate("document.documentElement.scrollWidth - document.documentElement.clientWidth"))
 
-    async def accessibility(self) -> list[str]:
-        """Return what axe-core finds that is serious or worse, one line each."""
+    async def accessibility(self, *, every: bool = False) -> list[str]:
+        """Return what axe-core finds that is serious or worse, or whatever it finds, one line each."""
         await self.evaluate(axe_file().read_text() + "; 0")
         found = await self.evaluate("axe.run(document, {resultTypes: ['violations']})")
         return [
             f"{each['id']}: {each['help']}: {[node['html'][:120] for node in each['nodes'][:3]]}"
             for each in found["violations"]
-            if each["impact"] in ("serious", "critical")
+            if every or each["impact"] in ("serious", "critical")
         ]
 
 

@@ -28,7 +28,7 @@ MEETS_THE_WORLD = (
     "services/metrics/",
     "services/watch/",
     "services/command_line.py",
-    "services/workers.py",
+    "services/worker_start.py",
     "replayer/kafka_run.py",
     "replayer/streamed.py",
 )

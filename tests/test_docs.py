@@ -235,6 +235,18 @@ def test_the_log_made_of_accounting_records_is_one(tmp_path: Path, capsys: pytes
     assert len(set(log.columns["user_id"].tolist())) == 2
 
 
+def test_a_job_without_a_field_that_a_replay_needs_is_left_out(tmp_path: Path) -> None:
+    needed = re.findall(r"^\| ([\d, or]+) \|.*\| yes \|$", PAGES["docs/compare-your-log.md"], re.MULTILINE)
+    assert needed == ["1, 2", "4", "5 or 8", "9"]
+    header, table = generate(jobs=3, processors=8, seed=1)
+    for number, fields in enumerate(needed):
+        changed = table.copy()
+        changed[1, [int(each) - 1 for each in re.findall(r"\d+", fields) if each != "1"]] = -1
+        write_swf(tmp_path / f"{number}.swf", header, changed)
+        log = prepare(read_swf(tmp_path / f"{number}.swf"))
+        assert (len(log), sum(log.skipped.values())) == (2, 1)
+
+
 @pytest.mark.parametrize("words", commands("make"), ids=named)
 def test_make_knows_its_targets(words: tuple[str, ...]) -> None:
     subprocess.run(["make", "--dry-run", *words[1:]], cwd=ROOT, capture_output=True, check=True)

@@ -17,6 +17,7 @@ MISTAKES = {  # LOG stands for a small log, GONE for a port where nobody listens
     "replayer LOG LOG": "given twice",
     "replayer LOG@0": "processors 0",
     "replayer LOG --jobs x": "--jobs",
+    "replayer LOG --policy lwf --baseline easy": "--baseline 'easy': not among the policies lwf",
     "replayer LOG --jobs -1": "--jobs",
     "replayer LOG --processors 1e3": "--processors",
     "replayer LOG --seed 0.5": "--seed",
@@ -108,10 +109,10 @@ MISTAKES = {  # LOG stands for a small log, GONE for a port where nobody listens
     "stack up --redis-port 0": "--redis-port",
     "stack down now": "now",
     # what makes logs and templates
-    "replayer.generate --jobs some": "--jobs",
-    "replayer.generate --jobs 5": "--processors",
-    "replayer.template_search nope.swf -o x": "nope.swf: cannot be read",
-    "replayer.template_search": "TRACE",
+    "replayer.generate_command --jobs some": "--jobs",
+    "replayer.generate_command --jobs 5": "--processors",
+    "replayer.template_search_command nope.swf -o x": "nope.swf: cannot be read",
+    "replayer.template_search_command": "TRACE",
 }
 
 

@@ -10,13 +10,16 @@ from pathlib import Path
 import pytest
 
 from shadowtime.__main__ import COMMANDS
+from shadowtime.replayer.generate import generate
+from shadowtime.replayer.swf import write_swf
 from shadowtime.shared.paths import ROOT
 from tests.patience import PATIENCE
 
 WITHOUT_STREAM = """
 import sys
+from itertools import chain
 from shadowtime.shared.start_up import EXTRAS
-lacking = [*EXTRAS["stream"], *EXTRAS["frames"], "grafana_client"]
+lacking = [*chain.from_iterable(EXTRAS.values()), "grafana_client"]
 sys.modules.update(dict.fromkeys(lacking))  # None in the place of a module: it cannot be imported
 from shadowtime.__main__ import main
 sys.argv[0] = "shadowtime"
@@ -42,11 +45,19 @@ def installed(wheel: Path, tmp_path_factory: pytest.TempPathFactory) -> Path:
     return folder
 
 
-def called(installed: Path, home: Path, *arguments: str) -> "subprocess.CompletedProcess[str]":
-    """Call the command as installed, with the core's libraries alone."""
+def called(
+    installed: Path,
+    home: Path,
+    *arguments: str,
+    interpreter: tuple[str, ...] = (),
+    compiled: bool = False,
+) -> "subprocess.CompletedProcess[str]":
+    """Call the command as installed, with the core's libraries alone; to compile kernels takes it minutes."""
     environment = {name: value for name, value in os.environ.items() if not name.startswith("SHADOWTIME_")}
+    if not compiled:
+        environment["NUMBA_DISABLE_JIT"] = "1"
     return subprocess.run(
-        [sys.executable, "-c", WITHOUT_STREAM, *arguments],
+        [sys.executable, *interpreter, "-c", WITHOUT_STREAM, *arguments],
         cwd=home,
         env=environment | {"PYTHONPATH": str(installed), "XDG_CACHE_HOME": str(home / "cache"), "COLUMNS": "120"},
         capture_output=True,
@@ -83,9 +94,8 @@ def test_replays_and_reports_need_neither_kafka_nor_grafana(installed: Path, tmp
     home = tmp_path / "home"
     home.mkdir()
     before = {path: path.stat().st_mtime_ns for path in installed.rglob("*.py")}
-    done = called(
-        installed, home, "replay", "--jobs", "40", "--policy", "easy", "--policy", "best", "--report", "r.html"
-    )
+    typed = "replay --jobs 40 --policy easy --policy best --report r.html"
+    done = called(installed, home, *typed.split(), compiled=True)
     assert done.returncode == 0, done.stderr
     assert "best" in done.stdout
     assert sorted(path.name for path in home.iterdir()) == ["cache", "r.html"]
@@ -119,6 +129,33 @@ def test_parquet_without_its_library_names_the_extra_before_the_work(
     assert not list(tmp_path.glob("out*"))
 
 
+@pytest.mark.parametrize(
+    ("typed", "missing"),
+    [
+        ("campaign nope.toml", "nope.toml: "),
+        ("campaign mine.toml", "nope.swf"),
+        ("replay nope.swf --results out.parquet", "nope.swf: "),
+        ("convert nope.swf out.parquet", "nope.swf: "),
+    ],
+)
+def test_a_missing_file_is_told_before_a_missing_extra(
+    installed: Path, tmp_path: Path, typed: str, missing: str
+) -> None:
+    (tmp_path / "mine.toml").write_text('name = "mine"\ntitle = "Mine"\nlogs = ["nope.swf"]\npolicies = ["easy"]\n')
+    done = called(installed, tmp_path, *typed.split())
+    assert (done.returncode, done.stderr.count("\n")) == (2, 1)
+    assert missing in done.stderr
+    assert "pip install" not in done.stderr
+
+
+def test_a_campaign_names_the_extra_that_is_called_so(installed: Path, tmp_path: Path) -> None:
+    (tmp_path / "mine.toml").write_text('name = "mine"\ntitle = "Mine"\nlogs = ["log.swf"]\npolicies = ["easy"]\n')
+    write_swf(tmp_path / "log.swf", *generate(jobs=20, processors=8, seed=1))
+    done = called(installed, tmp_path, "campaign", "mine.toml")
+    told = "error: this takes pyarrow, which is not installed: pip install 'shadowtime[campaign]'\n"
+    assert (done.returncode, done.stderr) == (2, told)
+
+
 def test_a_missing_extra_is_named_to_whoever_has_ctrl_c_ignored(installed: Path, tmp_path: Path) -> None:
     before = signal.signal(signal.SIGINT, signal.SIG_IGN)
     try:
@@ -142,12 +179,28 @@ def test_help_names_every_command_at_once() -> None:
     assert not imported & {"numpy", "numba", "pydantic", "typer"}
 
 
-@pytest.mark.parametrize("name", sorted(COMMANDS))
-def test_every_command_has_help_under_its_own_name(name: str) -> None:
-    done = subprocess.run(
-        [sys.executable, "-m", "shadowtime", name, "--help"], cwd=ROOT, capture_output=True, text=True, check=True
-    )
+WITHIN = ("stack up", "stack down", "stack status", "serve scheduler", "serve metrics", "dashboards push")
+HEAVY = {"asyncio", "numba", "numpy", "pydantic", "scipy", "ssl"}
+"""What help need not: with them it takes up to 3 s of processor time, without some 0.2."""
+
+
+@pytest.mark.parametrize("name", [*sorted(COMMANDS), *WITHIN])
+def test_every_command_of_a_plain_installation_has_help_at_once(installed: Path, tmp_path: Path, name: str) -> None:
+    done = called(installed, tmp_path, *name.split(), "--help", interpreter=("-X", "importtime"))
+    assert done.returncode == 0, done.stderr
     assert f"shadowtime {name}" in done.stdout
+    assert "<bool>" not in done.stdout
+    assert not HEAVY & {line.rpartition("|")[2].strip() for line in done.stderr.splitlines()}
+
+
+def test_the_doctor_of_a_plain_installation_tells_what_to_type_for_each_extra(installed: Path, tmp_path: Path) -> None:
+    done = called(installed, tmp_path, "doctor")
+    assert not done.stderr
+    assert done.stdout.startswith("shadowtime ")
+    for section in ("installed", "servers of the settings", "programs for", "ports of"):
+        assert f"\n{section}" in done.stdout
+    assert "cannot be asked without " in done.stdout
+    assert "pip install 'shadowtime[stream]'" in done.stdout
 
 
 def test_an_unknown_command_is_one_line() -> None:

@@ -6,23 +6,46 @@ report on a phone, on paper or with a screen reader has the same of it.
 
 import math
 from collections.abc import Iterable, Sequence
+from itertools import count
 
-from shadowtime.dashboards.report.axes import Axis, linear, logarithmic, logarithmic_marks, round_marks
+from shadowtime.dashboards.report.axes import Axis, linear, round_marks
 from shadowtime.dashboards.report.markup import escape
+from shadowtime.shared.colours import OTHER_COLOURS, POLICY_COLOURS
 
-COLOURS = 8
-"""Series that differ in colour and dashes, as `style.css` has them; a ninth line or bar looks like the first."""
+COLOURS = (*POLICY_COLOURS.values(), *OTHER_COLOURS)
+DASHES = ("none", "7 3", "3 2", "9 3 2 3", "12 4", "5 2 2 2 2 2", "5 2 1 2", "2 5")
 
 SYMBOLS = ("M-4.5 0a4.5 4.5 0 1 0 9 0a4.5 4.5 0 1 0-9 0z", "M-4-4h8v8h-8z", "M0-6L6 0L0 6L-6 0z", "M0-5L5 4H-5z")
-"""A disc, a square, a diamond, a triangle around the origin: dots of the first eight series, of the next eight, …"""
+"""A disc, a square, a diamond, a triangle around the origin."""
+
+PANEL = 270, 180
+"""Width and height of one of several small charts."""
 
 LETTER = 6.8
 """Width of a letter in the units of a chart, on a phone."""
 
 
+STYLE = "".join(
+    f".s{number} {{ --c: {colour}; }} .line.s{number} {{ stroke-dasharray: {DASHES[number % len(DASHES)]}; }}\n"
+    for number, colour in enumerate(COLOURS)
+)
+"""Colour and dashes of each series."""
+
+
+def numbered(names: Iterable[str]) -> list[int]:
+    """Return the number of each series, which says how it looks: policies have their own, others come behind.
+
+    >>> numbered(["best", "R/L-NG", "easy", "shaped"])
+    [1, 9, 0, 10]
+    """
+    own = list(POLICY_COLOURS)
+    others = count(len(own))
+    return [own.index(name) if name in own else next(others) for name in names]
+
+
 def series(number: int) -> str:
-    """Return the class of the style that a series has."""
-    return f"s{number % COLOURS + 1}"
+    """Return the class of the style that a series has; a seventeenth line or bar looks like the first."""
+    return f"s{number % len(COLOURS)}"
 
 
 class Chart:
@@ -39,7 +62,12 @@ class Chart:
     def __init__(self, label: str, width: int = 440, height: int = 300) -> None:
         self._label = label
         self.width, self.height = width, height
-        self.left, self.right, self.top, self.bottom = 60, width - 20, 28, height - 48
+        self.left, self.right, self.top, self.bottom = (
+            min(60, width // 5),
+            width - min(20, width // 20),
+            28,
+            height - 48,
+        )
         self._parts: list[str] = []
 
     def axes(self, x: Axis, y: Axis, *, upright: bool = True) -> None:
@@ -58,7 +86,7 @@ class Chart:
             )
         self._parts.append(
             f'<text x="{(self.left + self.right) / 2:.1f}" y="{self.height - 8}" text-anchor="middle">{escape(x.name)}'
-            f'</text><text x="4" y="14">{escape(y.name)}</text>'
+            f'</text><text x="4" y="{self.top - 14}">{escape(y.name)}</text>'
         )
 
     def line(self, points: Iterable[tuple[float, float]], style: str, steps: bool = False) -> None:
@@ -67,6 +95,21 @@ class Chart:
         rest = "".join(f"H{x:.1f}V{y:.1f}" if steps else f"L{x:.1f} {y:.1f}" for x, y in found[1:])
         if found:
             self._parts.append(f'<path class="line {style}" d="M{found[0][0]:.1f} {found[0][1]:.1f}{rest}"/>')
+
+    def steps(self, edges: Sequence[float], values: Sequence[float | None], style: str) -> None:
+        """Draw a value from each edge to the next, each a place on the chart; nothing where there is none."""
+        drawn = ""
+        for place, y in enumerate(values):
+            if y is not None:
+                joint = "V" if place and values[place - 1] is not None else f"M{edges[place]:.1f} "
+                drawn += f"{joint}{y:.1f}H{edges[place + 1]:.1f}"
+        self._parts.append(f'<path class="line {style}" d="{drawn}"/>')
+
+    def area(self, edges: Sequence[float], low: Sequence[float], high: Sequence[float], style: str) -> None:
+        """Fill what is between two values from each edge to the next, all places on the chart."""
+        there = "".join(f"V{y:.1f}H{x:.1f}" for x, y in zip(edges[1:], high, strict=True))
+        back = "".join(f"V{y:.1f}H{x:.1f}" for x, y in zip(edges[-2::-1], low[::-1], strict=True))
+        self._parts.append(f'<path class="{style}" d="M{edges[0]:.1f} {low[0]:.1f}{there}{back}z"/>')
 
     def cloud(self, points: Iterable[tuple[float, float]], style: str) -> None:
         """Draw many small dots as one path."""
@@ -95,48 +138,49 @@ class Chart:
         )
 
 
-def grouped_bars(
+def histogram(
     label: str,
     groups: Sequence[str],
-    values: Sequence[Sequence[float | None]],
-    names: Sequence[str],
-    y_name: str,
-    x_name: str = "",
-    floor: float = 0,
+    shares: Sequence[float],
+    high: float,
+    axes: tuple[str, str],
+    size: Sequence[int] = PANEL,
 ) -> str:
-    """Return a chart of bars side by side, one for each series in each group.
-
-    Parameters
-    ----------
-    groups
-        Names of the groups.
-    values
-        For each series one value for each group; no bar where there is none.
-    names
-        Names of the series.
-    floor
-        Where bars begin; if not at 0, the axis is logarithmic.
-    """
-    chart = Chart(label)
-    high = 1.05 * max((value for row in values for value in row if value is not None), default=0.0) or 1.0
-    high = max(high, 2 * floor)
-    scale, marks = (logarithmic, logarithmic_marks(floor, high)) if floor else (linear, round_marks(0, high, 5))
-    y = scale(floor, high, chart.bottom, chart.top)
+    """Return a chart of shares of groups, up to `high`; `axes` names its axes, that of groups first."""
+    chart = Chart(label, *size)
+    y = linear(0, high, chart.bottom, chart.top)
     room = (chart.right - chart.left) / len(groups)
-    gap = min(room * 0.25, 16)
-    width = (room - gap) / len(values)
-    every = math.ceil(
-        len(groups) * LETTER * (max(map(len, groups)) + 1) / (chart.right - chart.left)
-    )  # so that no names touch
-    centres = [(chart.left + (place + 0.5) * room, group) for place, group in enumerate(groups) if place % every == 0]
-    chart.axes(Axis(lambda value: value, centres, x_name), Axis(y, marks, y_name), upright=False)
-    for number, (row, name) in enumerate(zip(values, names, strict=True)):
-        for place, value in enumerate(row):
-            if value is not None:
-                x = chart.left + place * room + gap / 2 + number * width
-                said = f"{name}, {groups[place]}: {value:,.2f}"
-                chart.bar(x, y(value), max(width - 0.6, 0.4), chart.bottom - y(value), f"fill {series(number)}", said)
+    centres = [(chart.left + (place + 0.5) * room, group) for place, group in enumerate(groups)]
+    every = sparse(groups, chart.right - chart.left)
+    chart.axes(Axis(lambda at: at, centres[::every], axes[0]), Axis(y, round_marks(0, high, 4), axes[1]), upright=False)
+    for (centre, group), share in zip(centres, shares, strict=True):
+        left, width = centre - 0.4 * room, 0.8 * room
+        chart.bar(left, y(share), width, chart.bottom - y(share), "fill plain", f"{group}: {share:.3f}")
     return chart.svg()
+
+
+def sparse(names: Sequence[str], room: float) -> int:
+    """Return of how many names at equal distances one is to be written, so that none touch.
+
+    >>> sparse(["Sep 1996"] * 12, 360)
+    3
+    """
+    return math.ceil(len(names) * LETTER * (max(map(len, names)) + 1) / room)
+
+
+def panels(drawn: Iterable[tuple[str, str]]) -> str:
+    """Return small charts beside each other, each under its name."""
+    return f'<div class="panels">{"".join(f"<div><h5>{escape(name)}</h5>{svg}</div>" for name, svg in drawn)}</div>'
+
+
+def others(base: int, count: int) -> list[int]:
+    """Return the places of policies but for that with which they are compared; of one, its own."""
+    return [place for place in range(count) if place != base] or [base]
+
+
+def beside(base: str) -> str:
+    """Return what such panels show."""
+    return f"Each policy has a panel, and in all of them is the line of {base}."
 
 
 def legend(names: Sequence[tuple[str, str]]) -> str:
@@ -148,19 +192,24 @@ def legend(names: Sequence[tuple[str, str]]) -> str:
     return _legend((_swatch(style), name) for style, name in names)
 
 
+def _numbered(names: Iterable[str]) -> Iterable[tuple[str, int]]:
+    found = list(names)
+    return zip(found, numbered(found), strict=True)
+
+
 def lines(names: Iterable[str]) -> str:
     """Return the legend of lines."""
-    return legend([(f"line {series(number)}", name) for number, name in enumerate(names)])
+    return legend([(f"line {series(number)}", name) for name, number in _numbered(names)])
 
 
 def fills(names: Iterable[str]) -> str:
     """Return the legend of areas."""
-    return legend([(f"fill {series(number)}", name) for number, name in enumerate(names)])
+    return legend([(f"fill {series(number)}", name) for name, number in _numbered(names)])
 
 
 def dots(names: Iterable[str]) -> str:
     """Return the legend of dots."""
-    return _legend((_dot(13, 6, number), name) for number, name in enumerate(names))
+    return _legend((_dot(13, 6, number), name) for name, number in _numbered(names))
 
 
 def _legend(names: Iterable[tuple[str, str]]) -> str:
@@ -171,7 +220,7 @@ def _legend(names: Iterable[tuple[str, str]]) -> str:
 
 
 def _dot(x: float, y: float, number: int, said: str = "") -> str:
-    symbol = SYMBOLS[number // COLOURS % len(SYMBOLS)]
+    symbol = SYMBOLS[number // len(DASHES) % len(SYMBOLS)]
     return f'<path class="dot {series(number)}" transform="translate({x:.1f} {y:.1f})" d="{symbol}">{said}</path>'
 
 
@@ -181,44 +230,3 @@ def _swatch(style: str) -> str:
     if style.startswith("cloud"):
         return f'<path class="{style}" d="M6 6h0M13 6h0M20 6h0"/>'
     return f'<path class="{style}" d="M1 6H25"/>'
-
-
-def table(head: Sequence[str], rows: Sequence[Sequence[str]], label: str, note: str = "") -> str:
-    """Return a table that scrolls in itself where it is wider than the page.
-
-    Parameters
-    ----------
-    head
-        The names of the columns.
-    rows
-        Cells, as HTML; the first names its row.
-    label, note
-        What it is, for whoever does not see it, and what is to be said before it.
-    """
-    heads = "".join(f'<th scope="col">{escape(name)}</th>' for name in head)
-    body = "".join(
-        f'<tr><th scope="row">{row[0]}</th>{"".join(f"<td>{each}</td>" for each in row[1:])}</tr>' for row in rows
-    )
-    return (
-        f"{f'<p class=note>{escape(note)}</p>' if note else ''}"
-        f'<div class="wide" tabindex="0" role="group" aria-label="{escape(label)}"><table>'
-        f"<thead><tr>{heads}</tr></thead><tbody>{body}</tbody></table></div>"
-    )
-
-
-def figure(title: str, caption: str, picture: str, numbers: str, *, wide: bool = False) -> str:
-    """Return a chart with its title, what it tells, and the numbers behind it as a table to unfold."""
-    return (
-        f"<figure{' class=full' if wide else ''}>"
-        f"<figcaption><h4>{escape(title)}</h4><p>{escape(caption)}</p></figcaption>{picture}"
-        f"<details><summary>Numbers<span class=hidden>: {escape(title)}</span></summary>{numbers}</details></figure>"
-    )
-
-
-def cell(value: float | None, shown: str) -> str:
-    """Return a value as a person reads it; the exact one is in the markup.
-
-    >>> cell(6834.6, "1.9 h")
-    '<data value="6834.6">1.9 h</data>'
-    """
-    return escape(shown) if value is None else f'<data value="{value!r}">{escape(shown)}</data>'

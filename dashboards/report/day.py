@@ -1,4 +1,4 @@
-"""One day of a machine, processor by processor: the day on which jobs waited most under the first policy."""
+"""One day of a machine: which it is, on which processors its jobs are drawn, and how many wait."""
 
 from bisect import insort
 from collections.abc import Sequence
@@ -6,19 +6,9 @@ from typing import NamedTuple
 
 import numpy as np
 
-from shadowtime.dashboards.report.axes import Axis, linear, round_marks
-from shadowtime.dashboards.report.charts import Chart, cell, figure, legend, table
-from shadowtime.dashboards.report.markup import escape
 from shadowtime.dashboards.report.statistics import DAY, clock_of
 from shadowtime.replayer.run_record import Jobs, RunRecord
-from shadowtime.shared.arrays import Integers
-from shadowtime.shared.formatting import duration
-
-MAX_BARS = 2_000
-"""Bars of a chart; of a day with more, the jobs with most work on that day are drawn, the others counted only."""
-
-WAITED = ((0, "at once"), (3_600, "waited up to 1 h"), (86_400, "up to 1 d"), (2**62, "longer"))
-"""The longest wait of each shade of the chart."""
+from shadowtime.shared.arrays import Floats, Integers
 
 
 class Day(NamedTuple):
@@ -106,63 +96,22 @@ def choose(run: RunRecord) -> Day:
     return Day(start, clock_of(unix)(start), "hour of the log's day" if unix is None else "hour (UTC)")
 
 
-def gantt(run: RunRecord, day: Day) -> str:
-    """Return when each job of that day ran, and on how many processors."""
-    jobs, machine = run.jobs, run.plan.workload.processors
-    begin, end = np.maximum(jobs.start_time, day.start), np.minimum(jobs.end_time, day.start + DAY)
-    rows = np.flatnonzero(begin < end)
-    bars = processor_bars(begin[rows], end[rows], jobs.processors[rows])
-    most_work_first = np.argsort(-((end - begin) * jobs.processors)[rows], kind="stable")
-    bars_of = np.bincount(np.array([bar.job for bar in bars], dtype=np.int64), minlength=len(rows))
-    drawn = np.sort(most_work_first[np.cumsum(bars_of[most_work_first]) <= MAX_BARS])
-    shown = set(drawn.tolist())
-    top = max([machine, *(bar.high for bar in bars)])
-    label = f"When the jobs of {day.name} ran under {run.plan.label}, and how wide; they follow as a table"
-    chart = Chart(label, width=960, height=380)
-    x, y = linear(0, DAY, chart.left, chart.right), linear(0, top, chart.bottom, chart.top)
-    hours = [(hour * 3600, f"{hour}:00") for hour in range(0, 25, 3)]
-    chart.axes(
-        Axis(x, hours, f"{day.name}, {day.hours}"),
-        Axis(y, round_marks(0, top), "processors"),
-    )
-    waits = jobs.wait[rows]
-    for bar in bars:
-        if bar.job in shown:
-            row = rows[bar.job]
-            from_, to = (x(float(edge[row] - day.start)) for edge in (begin, end))
-            waited = duration(float(waits[bar.job]))
-            said = f"job {jobs.job_number[row]}: {jobs.processors[row]} processors, waited {waited}"
-            chart.bar(
-                from_, y(bar.high), to - from_, y(bar.low) - y(bar.high), f"job {_shade(int(waits[bar.job]))}", said
-            )
-    left = len(rows) - len(shown)
-    caption = f"{len(rows):,} jobs ran." + (f" The {left:,} with least work are not drawn." if left else "")
-    if top > machine:
-        caption += f" As logged, jobs held more processors than the {machine:,} of the machine."
-    shades = legend([(f"fill {_shade(longest)}", name) for longest, name in WAITED])
-    picture = f'{shades}<div class="wide" tabindex="0" role="group" aria-label="{escape(label)}">{chart.svg()}</div>'
-    return figure(f"{day.name} under {run.plan.label}", caption, picture, _jobs(run, rows[drawn], day), wide=True)
+def means(from_: Integers, to: Integers, weights: Integers, edges: Integers) -> Floats:
+    """Return the mean between each edge and the next of the weights of what is there from one second to another.
 
-
-def _shade(wait: int) -> str:
-    return next(f"w{place}" for place, (longest, _) in enumerate(WAITED) if wait <= longest)
-
-
-def _jobs(run: RunRecord, rows: Integers, day: Day) -> str:
-    jobs = run.jobs
-    columns = (jobs.job_number, jobs.processors, jobs.wait, jobs.start_time - day.start, jobs.end_time - day.start)
-    body: list[Sequence[str]] = [
-        [str(number), str(processors), cell(wait, duration(wait)), _hour(start), _hour(end)]
-        for number, processors, wait, start, end in zip(*(each[rows].tolist() for each in columns), strict=True)
-    ]
-    return table(["job", "processors", "waited", "started", "ended"], body, f"Jobs of {day.name}")
-
-
-def _hour(second: int) -> str:
-    """Return a time of day; of a day before or after, by how many days.
-
-    >>> _hour(3660), _hour(-60), _hour(90_000)
-    ('01:01', '23:59 -1 d', '01:00 +1 d')
+    >>> means(np.array([0, 5]), np.array([10, 10]), np.array([2, 4]), np.array([0, 10, 20]))
+    array([4., 0.])
     """
-    days, rest = divmod(second, DAY)
-    return f"{rest // 3600:02}:{rest % 3600 // 60:02}" + (f" {'+' if days > 0 else '-'}{abs(days)} d" if days else "")
+    area = _area_up_to(from_, weights, edges) - _area_up_to(to, weights, edges)
+    found: Floats = np.diff(area) / np.diff(edges)
+    return found
+
+
+def _area_up_to(begins: Integers, weights: Integers, edges: Integers) -> Integers:
+    """Return for each edge the area under weights that begin at such seconds and never end."""
+    order = np.argsort(begins, kind="stable")
+    begins, weights = begins[order], weights[order]
+    before = np.searchsorted(begins, edges)
+    sums, moments = (np.concatenate(([0], np.cumsum(each))) for each in (weights, weights * begins))
+    area: Integers = edges * sums[before] - moments[before]
+    return area

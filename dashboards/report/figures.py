@@ -1,56 +1,62 @@
 """The figures of the report, each with the numbers behind it as a table."""
 
+import math
 from collections.abc import Mapping, Sequence
 from typing import Any
 
 import numpy as np
 
 from shadowtime.dashboards.report.axes import SHARES, Axis, linear, logarithmic, logarithmic_marks, time_marks
-from shadowtime.dashboards.report.charts import Chart, cell, dots, figure, fills, grouped_bars, lines, series, table
-from shadowtime.dashboards.report.markup import escape
+from shadowtime.dashboards.report.charts import PANEL, Chart, beside, dots, lines, numbered, others, panels, series
+from shadowtime.dashboards.report.markup import bars, cell, escape, figure, table
 from shadowtime.dashboards.report.statistics import (
-    SHAPES,
-    Medians,
     by_class,
-    month_of,
-    months,
-    shape_of,
+    medians_of,
     slowdowns,
     undominated,
 )
 from shadowtime.replayer.run_record import RunRecord
 from shadowtime.shared.arrays import Integers
 from shadowtime.shared.formatting import duration
+from shadowtime.shared.shapes import SHAPES, shape_of
 
 QUANTILES = (0.05, 0.25, 0.5, 0.75, 0.9, 0.95, 0.99, 1.0)
-FAR_APART = 10
-"""Times that a mean wait is longer than another where a linear axis shows the longer one only."""
+MAX_IN_ONE = 6
+"""Lines that are told apart in one chart."""
 
 
-def wait_distribution(runs: Sequence[RunRecord]) -> str:
-    """Return how many jobs wait no longer than so long (Nissimov 2007, Figure 2)."""
+def wait_distribution(runs: Sequence[RunRecord], base: int) -> str:
+    """Return how many jobs wait no longer than so long (Nissimov 2007, Figure 2); of many policies, each beside one."""
     waits = [np.sort(run.jobs.wait) for run in runs]
+    names = [run.plan.label for run in runs]
+    styles = list(map(series, numbered(names)))
     longest = max(10, max(int(each[-1]) for each in waits))
-    chart = Chart("Share of jobs that wait no longer than so long, for each policy; the numbers follow as a table")
-    x, y = logarithmic(1, longest, chart.left, chart.right), linear(0, 1, chart.bottom, chart.top)
-    chart.axes(Axis(x, time_marks(1, longest), "wait"), Axis(y, SHARES, "jobs that wait no longer"))
     at = np.unique(np.geomspace(1, longest, 200).astype(np.int64))
-    for number, each in enumerate(waits):
-        shares = np.searchsorted(each, at, side="right") / len(each)
-        points = [(x(wait), y(share)) for wait, share in zip(at.tolist(), shares.tolist(), strict=True)]
-        chart.line(points, series(number), steps=True)
+    shares = [(np.searchsorted(each, at, side="right") / len(each)).tolist() for each in waits]
+
+    def drawn(shown: Sequence[int], size: Sequence[int] = ()) -> str:
+        told = ", ".join(names[place] for place in shown)
+        chart = Chart(
+            f"Share of jobs that wait no longer than so long, under {told}; the numbers follow as a table", *size
+        )
+        x, y = logarithmic(1, longest, chart.left, chart.right), linear(0, 1, chart.bottom, chart.top)
+        marks = time_marks(1, longest)
+        chart.axes(Axis(x, marks[:: 2 if size else 1], "wait"), Axis(y, SHARES, "jobs that wait no longer"))
+        for place in shown:
+            points = [(x(wait), y(share)) for wait, share in zip(at.tolist(), shares[place], strict=True)]
+            chart.line(points, styles[place] if place == shown[-1] else f"{styles[place]} beside", steps=True)
+        return chart.svg()
+
     rows = [
-        [escape(run.plan.label), *(cell(wait, duration(wait)) for wait in _quantiles(each))]
-        for run, each in zip(runs, waits, strict=True)
+        [escape(name), *(cell(wait, duration(wait)) for wait in _quantiles(each))]
+        for name, each in zip(names, waits, strict=True)
     ]
-    head = ["policy", *(f"{share:.0%} within" for share in QUANTILES)]
+    numbers = table(["policy", *(f"{share:.0%} within" for share in QUANTILES)], rows, "Quantiles of the waits")
     caption = "Share of jobs that wait no longer than so long, on a logarithmic axis. Higher and to the left is better."
-    return figure(
-        "Waits",
-        caption,
-        lines(run.plan.label for run in runs) + chart.svg(),
-        table(head, rows, "Quantiles of the waits"),
-    )
+    if len(runs) <= MAX_IN_ONE:
+        return figure("Waits", caption, lines(names) + drawn(range(len(runs))), numbers)
+    picture = panels((names[place], drawn([base, place], PANEL)) for place in others(base, len(runs)))
+    return figure("Waits", f"{caption} {beside(names[base])}", picture, numbers, wide=True)
 
 
 def _quantiles(waits: Integers) -> list[int]:
@@ -73,7 +79,8 @@ def frontier(rows: Sequence[Mapping[str, Any]]) -> str:
     )
     front = sorted(point for point, flag in zip(points, best, strict=True) if flag)
     chart.line([(x(a), y(b)) for a, b in front], "front", steps=True)
-    for number, (row, (a, b)) in enumerate(zip(rows, points, strict=True)):
+    numbers = numbered(row["policy"] for row in rows)
+    for number, row, (a, b) in zip(numbers, rows, points, strict=True):
         chart.dot(x(a), y(b), number, f"{row['policy']}: slowdown {b:.2f}, longest wait {a:.1f} h")
     body = [
         [
@@ -105,66 +112,41 @@ def _around(values: Sequence[float]) -> tuple[float, float]:
 def by_shape(runs: Sequence[RunRecord]) -> str:
     """Return the slowdown of the four shape groups (Perković 2000, Figure 4)."""
     values, counts = [], np.zeros(len(SHAPES), dtype=np.int64)
-    columns = runs[0].plan.workload.columns
-    medians = Medians(int(np.median(columns["requested_time"])), int(np.median(columns["processors"])))
+    medians = medians_of(runs[0].plan.workload.columns)
     for run in runs:
         jobs = run.jobs
         group = shape_of(jobs.requested_time, jobs.requested_processors, medians)
         counts = np.bincount(group, minlength=len(SHAPES))
         values.append(by_class(slowdowns(jobs), group, len(SHAPES)))
     names = [run.plan.label for run in runs]
-    picture = grouped_bars(
-        "Mean bounded slowdown of jobs by shape, for each policy; the numbers follow as a table",
-        SHAPES, values, names, "mean bounded slowdown", floor=1,
-    )  # fmt: skip
+    styles = list(map(series, numbered(names)))
+    lengths = [[None if value is None else math.log(value) for value in row] for row in values]
+    longest = max(length or 0 for row in lengths for length in row)
+    groups = [
+        (
+            shape,
+            [
+                (name, length[place], slowdown_told(row[place]))
+                for name, length, row in zip(names, lengths, values, strict=True)
+            ],
+        )
+        for place, shape in enumerate(SHAPES)
+    ]
+    if len(runs) == 1:
+        groups, styles = [(names[0], [(shape, *bar[1:]) for shape, (bar,) in groups])], styles * len(SHAPES)
+    drawn = "".join(bars(title, shown, styles, longest) for title, shown in groups)
     head = ["policy", *(f"{shape} ({count:,} jobs)" for shape, count in zip(SHAPES, counts.tolist(), strict=True))]
     rows = [
-        [escape(name), *(cell(each, "-" if each is None else f"{each:,.2f}") for each in row)]
+        [escape(name), *(cell(each, slowdown_told(each)) for each in row)]
         for name, row in zip(names, values, strict=True)
     ]
-    caption = (
-        f"Divided at the medians: long jobs request more than {duration(medians.requested_time)}, wide ones more than "
-        f"{medians.processors:,} processor{'s' * (medians.processors != 1)}. The axis is logarithmic."
+    caption = f"Mean bounded slowdown. {medians}: the medians. Bars begin at 1 and are logarithmic."
+    numbers = table(head, rows, "Slowdown by shape")
+    return figure(
+        "Slowdown by shape of job", caption, f'<div class="at-a-glance">{drawn}</div>', numbers, wide=len(runs) > 1
     )
-    return figure("Slowdown by shape of job", caption, fills(names) + picture, table(head, rows, "Slowdown by shape"))
 
 
-def by_month(runs: Sequence[RunRecord]) -> str:
-    """Return mean wait and mean slowdown of each month (Tang 2013, Figures 14 to 17)."""
-    workload = runs[0].plan.workload
-    submit_times = workload.columns["submit_time"]
-    every = months(int(submit_times[0]), int(submit_times[-1]), workload.unix_start_time)
-    names = [run.plan.label for run in runs]
-    waits, slows = [], []
-    for run in runs:
-        month = month_of(run.jobs.submit_time, every)
-        waits.append(by_class(run.jobs.wait, month, len(every)))
-        slows.append(by_class(slowdowns(run.jobs), month, len(every)))
-    counts = np.bincount(month_of(submit_times, every), minlength=len(every)).tolist()
-    means = [float(run.jobs.wait.mean()) for run in runs]
-    apart = max(means) > FAR_APART * min(means)
-    hours = [[None if each is None else each / 3600 for each in row] for row in waits]
-    short = [month.name.removeprefix("days ").partition(" to ")[0] for month in every]
-    x_name = (
-        "first day of each part, by submission" if every[0].name.startswith("days") else "month of submission (UTC)"
-    )
-    found = []
-    for what, values, drawn, unit, floor in (
-        ("wait", waits, hours, "mean wait in hours", 1 / 60 if apart else 0),
-        ("slowdown", slows, slows, "mean bounded slowdown", 1),
-    ):
-        label = f"Mean {what} of the jobs of each month, for each policy; the numbers follow as a table"
-        picture = grouped_bars(label, short, drawn, names, unit, x_name, floor)
-        show = duration if what == "wait" else _slowdown
-        rows = [
-            [month.name, f"{count:,}", *(cell(row[place], show(row[place])) for row in values)]
-            for place, (month, count) in enumerate(zip(every, counts, strict=True))
-        ]
-        title = f"Mean {what} by month"
-        caption = "By the month in which jobs were submitted" + ("; the axis is logarithmic." if floor else ".")
-        found.append(figure(title, caption, fills(names) + picture, table(["month", "jobs", *names], rows, title)))
-    return "".join(found)
-
-
-def _slowdown(value: float | None) -> str:
+def slowdown_told(value: float | None) -> str:
+    """Return a slowdown as a person reads it."""
     return "-" if value is None else f"{value:,.2f}"

@@ -2,7 +2,6 @@
 
 import platform
 import shlex
-from collections import Counter
 from collections.abc import Mapping, Sequence
 from importlib.metadata import version
 from itertools import combinations
@@ -10,18 +9,21 @@ from pathlib import Path
 from typing import Any
 
 from shadowtime import __version__
-from shadowtime.dashboards.report import day, figures, prediction_figures, tables
-from shadowtime.dashboards.report.charts import table
-from shadowtime.dashboards.report.markup import escape
+from shadowtime.dashboards.report import charts, day, figures, prediction_figures, tables
+from shadowtime.dashboards.report.machine_and_queue import machine_and_queue
+from shadowtime.dashboards.report.markup import escape, table
+from shadowtime.dashboards.report.month_figures import by_month
+from shadowtime.dashboards.report.names import named, spelled_out
 from shadowtime.dashboards.report.statistics import DAY, paired
-from shadowtime.dashboards.report.verdict import limits, verdict
+from shadowtime.dashboards.report.verdict import baseline, contenders, limits, verdict
+from shadowtime.dashboards.report.whom import whom_table
 from shadowtime.replayer.block_bootstrap import block_length
 from shadowtime.replayer.run_record import RunRecord
 from shadowtime.shared.chance import key_of
 
-STYLE = Path(__file__).with_name("style.css").read_text()
+STYLE = Path(__file__).with_name("style.css").read_text() + charts.STYLE
 MAX_IN_PAIRS = 5
-"""Policies of which each is compared with each; of more, all are compared with the first."""
+"""Policies of which each is compared with each; of more, all are compared with the baseline."""
 
 LIBRARIES = ("numpy", "scipy", "numba", "pydantic", "orjson")
 
@@ -41,18 +43,23 @@ def page(
         For each document the record of each of its runs, in order; without them there are tables only.
     """
     recorded = not any(document["settings"]["obeyed"] for document in documents)
-    title = "Predictions scored against what happened" if recorded else "Policies compared on the same work"
+    compared = any(len(document["policies"]) > 1 for document in documents)
+    replayed = "Policies compared on the same work" if compared else "One policy, replayed"
+    title = "Predictions scored against what happened" if recorded else replayed
     per_document = list(runs) or [()] * len(documents)
+    typed = list(map(_with_told, documents))
+    told = [named(document, records) for document, records in zip(typed, per_document, strict=True)]
     sections = [
-        _cluster(place, document, records)
-        for place, (document, records) in enumerate(zip(documents, per_document, strict=True))
+        _cluster(place, document, records, spelled_out(typed[place])) for place, (document, records) in enumerate(told)
     ]
     links = "".join(
         f'<li><a href="#cluster-{place}">{escape(document["cluster"])}</a></li>'
         for place, document in enumerate(documents)
     )
     contents = f'{links}<li><a href="#repeat">To repeat this</a></li>'
-    return whole(title, contents, f"{''.join(sections)}{_repeat(documents, arguments, per_document)}")
+    return whole(
+        title, contents, f"{''.join(sections)}{_repeat(documents, arguments, [records for _, records in told])}"
+    )
 
 
 def whole(title: str, contents: str, main: str) -> str:
@@ -67,41 +74,48 @@ def whole(title: str, contents: str, main: str) -> str:
     )
 
 
-def _cluster(place: int, document: Mapping[str, Any], runs: Sequence[RunRecord]) -> str:
+def _cluster(place: int, document: Mapping[str, Any], runs: Sequence[RunRecord], names: str) -> str:
     rows, recorded = document["policies"], not document["settings"]["obeyed"]
     schedules = runs[:1] if recorded else runs  # the recorded one is the same in every pass
-    compared = len(rows) > 1
-    told = verdict(document, _short([row["policy"] for row in rows]), schedules)
-    predicted = _with_told(document)
+    ended = bool(schedules) and all(len(run.jobs) for run in schedules)
+    compared, base = len(rows) > 1, baseline(document)
+    told = verdict(document, runs if ended else [])
+    predictions = [
+        _part("Predicted run times", tables.run_times(document) + _grid(prediction_figures.transforms(document))),
+        _part("Adjusted requests", tables.adjustments(document)),
+        _part("Forecasts of waits", tables.forecasts(document)),
+        _bounds(document, schedules),
+    ]
+    drawn = _figures(rows, schedules, base) if ended else []
     parts = [
         f'<section aria-labelledby="cluster-{place}"><h2 id="cluster-{place}">{escape(document["cluster"])}</h2>'
         f"<p>{document['jobs']:,} jobs on {document['processors']:,} processors"
         f"{', as they ran' if recorded else ''}. {_left_out(document)}</p>",
         f'<p class="verdict">{escape(told)} <small>{escape(limits(document))}</small></p>' if told else "",
-        _part("The schedule as logged" if recorded else "Scores", tables.comparison(rows, predicting=not recorded)),
-        tables.bars(rows) if compared else "",
-        _part("What the names stand for", "" if recorded else tables.configurations(rows)),
-        _part("Each job against itself", _differences(runs)) if compared and runs else "",
-        _part("Predicted run times", tables.run_times(predicted) + _grid(prediction_figures.transforms(predicted))),
-        _part("Adjusted requests", tables.adjustments(document)),
-        _part("Forecasts of waits", tables.forecasts(predicted)),
-        _bounds(predicted, schedules),
+        _part("The schedule as logged" if recorded else "Scores", tables.comparison(rows)),
+        tables.at_a_glance(rows) if compared else "",
+        _part("What the names stand for", names),
+        _part("For whom", whom_table(runs, base)) if compared and ended else "",
+        _part("Each job against itself", _differences(runs, base)) if compared and ended else "",
+        *(predictions + drawn if recorded else drawn + predictions),
     ]
-    if schedules and all(len(run.jobs) for run in schedules):
-        parts += _figures(rows, schedules)
     return "".join([*parts, "</section>"])
 
 
 def _with_told(document: Mapping[str, Any]) -> Mapping[str, Any]:
-    """Return a document whose predictions are those of the policies, and after them those of the replay beside them."""
+    """Return a document whose predictions are those of the replay beside the policies, and others that these made.
+
+    What was learned depends on when jobs end, so a predictor has other scores under each policy: shown are those that
+    the terminal shows.
+    """
     told = document["told_at_submission"]
     if told is None:
         return document
-    known = {row["predictor"] for row in document["run_time_predictions"]}
-    more = [row for row in told["run_time_predictions"] if row["predictor"] not in known]
+    known = {row["predictor"] for row in told["run_time_predictions"]}
+    more = [row for row in document["run_time_predictions"] if row["predictor"] not in known]
     return {
         **document,
-        "run_time_predictions": [*document["run_time_predictions"], *more],
+        "run_time_predictions": [*told["run_time_predictions"], *more],
         "wait_forecasts": [*document["wait_forecasts"], *told["wait_forecasts"]],
         "wait_bounds": [row for row in told["wait_bounds"] if row["queue"] == "all"],
     }
@@ -121,60 +135,40 @@ def _left_out(document: Mapping[str, Any]) -> str:
     return escape(f"Jobs of the log left out: {skipped}.{cut}")
 
 
-def _differences(runs: Sequence[RunRecord]) -> str:
-    first = runs[0]
-    if not len(first.jobs):
-        return ""
+def _differences(runs: Sequence[RunRecord], base: int) -> str:
+    first, others = runs[base], [run for place, run in enumerate(runs) if place != base]
     key = key_of(first.plan.seed, first.plan.cluster)
-    pairs = combinations(runs, 2) if len(runs) <= MAX_IN_PAIRS else ((first, run) for run in runs[1:])
+    pairs = combinations([first, *others], 2) if len(runs) <= MAX_IN_PAIRS else ((first, run) for run in others)
     found = [(f"{b.plan.label} against {a.plan.label}", paired(a.jobs, b.jobs, key)) for a, b in pairs]
-    return tables.differences(found, block_length(first.jobs.submit_time) / DAY)
+    return tables.differences(found, first.plan.label, block_length(first.jobs.submit_time) / DAY)
 
 
 def _bounds(document: Mapping[str, Any], runs: Sequence[RunRecord]) -> str:
     rows = document["wait_bounds"]
     if not rows:
         return ""
-    names = _short([run.plan.label for run in runs]) if len(runs) > 1 else [""] * len(runs)
-    drawn = "".join(map(prediction_figures.bounds_over_time, runs, names))
-    return _part("Bounds on waits", tables.wait_bounds(rows)) + _grid(drawn)
+    runs = [run for run in runs if run.bounded_waits.by_grouping()]
+    charts = sum(len(run.bounded_waits.by_grouping()) for run in runs)
+    names = [run.plan.label if len(runs) > 1 else "" for run in runs]
+    drawn = [prediction_figures.bounds_over_time(run, name, charts) for run, name in zip(runs, names, strict=True)]
+    return _part("Bounds on waits", tables.wait_bounds(rows)) + _grid("".join(drawn))
 
 
-def _figures(rows: Sequence[Mapping[str, Any]], runs: Sequence[RunRecord]) -> list[str]:
-    chosen = day.choose(runs[0])
-    names = _short([row["policy"] for row in rows])
+def _figures(rows: Sequence[Mapping[str, Any]], runs: Sequence[RunRecord], base: int) -> list[str]:
+    compared = len(runs) > 1
+    shown = [runs[place] for place in contenders(rows, base)] if compared else runs
+    chosen = day.choose(runs[base])
     drawn = [
-        figures.wait_distribution(runs),
-        figures.frontier(rows) if len(rows) > 1 else "",
+        figures.wait_distribution(runs, base),
+        figures.frontier(rows) if compared else "",
         figures.by_shape(runs),
-        figures.by_month(runs),
-        *(
-            prediction_figures.calibration(row, name)
-            for row, name in zip(rows, names, strict=True)
-            if row["calibration"]
-        ),
+        by_month(runs, base),
+        *(prediction_figures.calibration(row) for row in rows if row["calibration"]),
     ]
-    days = "".join(day.gantt(run, chosen) for run in runs)
-    under = f" under {runs[0].plan.label}" if len(runs) > 1 else ""
-    told = f"The day on which jobs waited most{under}, the waits of all taken together."
-    title = "Where the differences are" if len(rows) > 1 else "Waits in detail"
     return [
-        _part(title, _grid("".join(drawn))),
-        _part("One day", f"<p>{escape(told)}</p>{_grid(days)}"),
+        _part("Where the differences are" if compared else "Waits in detail", _grid("".join(drawn))),
+        _part("One day", _grid(machine_and_queue(shown, chosen))),
     ]
-
-
-def _short(labels: Sequence[str]) -> list[str]:
-    """Return what each SPEC begins with, for where there is little room; the whole where another begins so, too.
-
-    >>> _short(["easy", "probabilistic:criterion=exact,tau=0.05", "conservative:order=fcfs,shape=half,widen=yes"])
-    ['easy', 'probabilistic:criterion=exa…', 'conservative:order=fcfs,sha…']
-    >>> _short(["probabilistic:criterion=exact,tau=0.05", "probabilistic:criterion=exact,tau=0.5"])
-    ['probabilistic:criterion=exact,tau=0.05', 'probabilistic:criterion=exact,tau=0.5']
-    """
-    cut = [label if len(label) <= 28 else f"{label[:27]}…" for label in labels]
-    alike = Counter(cut)
-    return [label if alike[each] > 1 else each for label, each in zip(labels, cut, strict=True)]
 
 
 def _repeat(

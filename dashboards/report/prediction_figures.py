@@ -6,8 +6,8 @@ from typing import Any
 import numpy as np
 
 from shadowtime.dashboards.report.axes import SHARES, Axis, linear, logarithmic, time_marks
-from shadowtime.dashboards.report.charts import Chart, cell, figure, fills, grouped_bars, legend, series, table
-from shadowtime.dashboards.report.markup import escape
+from shadowtime.dashboards.report.charts import PANEL, Chart, histogram, legend, lines, numbered, panels, series
+from shadowtime.dashboards.report.markup import cell, escape, figure, table
 from shadowtime.dashboards.report.statistics import (
     clock_of,
     month_of,
@@ -20,11 +20,14 @@ from shadowtime.shared.formatting import duration
 MAX_DOTS = 1_500
 """Jobs of which a cloud of dots is made; of more, every second, third and so on is shown."""
 
+MAX_DOTS_IN_ALL = 15_000
+"""Such jobs of all charts of a log: where there are many charts, each has fewer."""
 
-def calibration(row: Mapping[str, Any], policy: str) -> str:
-    """Return whether the probabilities of delaying the head came true under a policy, called so in the title."""
-    scores = row["calibration"]
-    chart = Chart(f"Share of candidates that would have delayed the head, by stated probability, under {row['policy']}")
+
+def calibration(row: Mapping[str, Any]) -> str:
+    """Return whether the probabilities of delaying the head came true under a policy."""
+    policy, scores = row["policy"], row["calibration"]
+    chart = Chart(f"Share of candidates that would have delayed the head, by stated probability, under {policy}")
     x, y = linear(0, 1, chart.left, chart.right), linear(0, 1, chart.bottom, chart.top)
     chart.axes(Axis(x, SHARES, "stated probability of delaying the head"), Axis(y, SHARES, "share that would have"))
     chart.line([(x(0), y(0)), (x(1), y(1))], "front")
@@ -32,7 +35,8 @@ def calibration(row: Mapping[str, Any], policy: str) -> str:
     kinds = [("exact probability", "exact"), ("the paper's bound", "bound")]
     if scores["recalibrated"]:
         kinds.insert(0, ("recalibrated probability", "recalibrated"))
-    for number, (name, key) in enumerate(kinds):
+    numbers = numbered(name for name, _ in kinds)
+    for number, (name, key) in zip(numbers, kinds, strict=True):
         bins = scores[key]["bins"]
         chart.line([(x(each["mean_probability"]), y(each["delayed"])) for each in bins], series(number))
         for each in bins:
@@ -54,7 +58,7 @@ def calibration(row: Mapping[str, Any], policy: str) -> str:
         + (f" Calibration error, the mean distance from it: {told}." if told else "")
     )
     head = ["probability", "candidates", "stated", "happened"]
-    picture = legend([(f"line {series(number)}", name) for number, (name, _) in enumerate(kinds)]) + chart.svg()
+    picture = lines(name for name, _ in kinds) + chart.svg()
     title = f"Calibration of {policy}"
     return figure(title, caption, picture, table(head, rows, title))
 
@@ -64,37 +68,48 @@ def transforms(document: Mapping[str, Any]) -> str:
     known = [row for row in document["run_time_predictions"] if row["pit"]]
     if not known:
         return ""
-    heads = [row["predictor"].partition("(")[0] for row in known]
-    names = heads if len(set(heads)) == len(heads) else [row["predictor"] for row in known]
+    several = len({row["predictor"] for row in known}) < len(known)
+    names = [row["predictor"] + (f" under {row['policy']}" if several and "policy" in row else "") for row in known]
     count = len(known[0]["pit"])
     groups = [f"{place / count:.1f}" for place in range(count)]
-    picture = grouped_bars(
-        "Share of run times in each tenth of their predicted distribution; the numbers follow as a table",
-        groups, [row["pit"] for row in known], names, "share of jobs", "tenth of the predicted distribution",
-    )  # fmt: skip
-    body = [[escape(row["predictor"]), *(cell(each, f"{each:.3f}") for each in row["pit"])] for row in known]
+    high = 1.05 * max(max(row["pit"]) for row in known)
+    label = "Share of run times in each tenth of the distribution predicted by {}; the numbers follow as a table"
+    axes = ("tenth of the predicted distribution", "share of jobs")
+    size = PANEL if len(known) > 1 else ()
+    drawn = [
+        (name, histogram(label.format(name), groups, row["pit"], high, axes, size))
+        for name, row in zip(names, known, strict=True)
+    ]
+    picture = panels(drawn) if len(drawn) > 1 else legend([("fill plain", names[0])]) + drawn[0][1]
+    body = [
+        [escape(name), *(cell(each, f"{each:.3f}") for each in row["pit"])]
+        for name, row in zip(names, known, strict=True)
+    ]
     caption = (
         "In which tenth of its predicted distribution each run time fell: all tenths alike where it can be taken at "
         "its word."
     )
     title = "Calibration of run times"
-    return figure(title, caption, fills(names) + picture, table(["predictor", *groups], body, title))
+    return figure(title, caption, picture, table(["predictor", *groups], body, title), wide=len(drawn) > 1)
 
 
-def bounds_over_time(run: RunRecord, policy: str) -> str:
+def bounds_over_time(run: RunRecord, policy: str, charts: int) -> str:
     """Return waits and their bounds over time, a figure for each grouping (Brevik 2006, Figures 1 and 2).
 
     Parameters
     ----------
     policy
         What it is called in the titles; empty where there is one only.
+    charts
+        How many such figures the page has in all.
     """
+    most = max(1, min(MAX_DOTS, MAX_DOTS_IN_ALL // charts))
     clock = clock_of(run.plan.workload.unix_start_time)
     found = []
     for grouping, rows in run.bounded_waits.by_grouping().items():
         if not len(rows):
             continue
-        shown = rows[:: -(-len(rows) // MAX_DOTS)]
+        shown = rows[:: -(-len(rows) // most)]
         first, last, longest = int(rows[0, 0]), int(rows[-1, 0]), max(10, int(rows[:, 1:].max()))
         title = f"{grouping} under {policy}" if policy else grouping
         chart = Chart(f"Waits and their bounds over time, grouping {title}; the numbers follow as a table")

@@ -1,6 +1,6 @@
 """What the report works out from when the jobs of its runs ran; times in seconds."""
 
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from datetime import UTC, datetime
 from typing import NamedTuple
 
@@ -10,6 +10,7 @@ from numpy.typing import NDArray
 from shadowtime.replayer.block_bootstrap import Interval, mean_of_blocks
 from shadowtime.replayer.run_record import JobTimes
 from shadowtime.shared.arrays import Floats, Integers
+from shadowtime.shared.shapes import Borders
 from shadowtime.shared.slowdown import bounded_slowdown
 
 DAY = 86_400
@@ -18,8 +19,6 @@ MAX_MONTHS = 600
 
 CALENDAR_ENDS = 253_370_764_800
 """Unix time of the last year whose dates can be told, 9999."""
-
-SHAPES = ("short narrow", "short wide", "long narrow", "long wide")
 
 
 def slowdowns(jobs: JobTimes) -> Floats:
@@ -53,24 +52,9 @@ def paired(first: JobTimes, other: JobTimes, key: int) -> Paired:
     )
 
 
-class Medians(NamedTuple):
-    """What divides short jobs from long ones, in seconds requested, and narrow from wide ones, in processors."""
-
-    requested_time: int
-    processors: int
-
-
-def shape_of(requested_time: Integers, processors: Integers, medians: Medians) -> Integers:
-    """Return the place of each job in `SHAPES`; up to the medians jobs are short, and narrow.
-
-    >>> shape_of(np.array([60, 600, 60, 600]), np.array([1, 1, 8, 8]), Medians(330, 4))
-    array([0, 2, 1, 3])
-
-    References
-    ----------
-    docs/algorithms.md#groups-of-shapes (Perković 2000, Table 2).
-    """
-    return 2 * (requested_time > medians.requested_time) + (processors > medians.processors)
+def medians_of(columns: Mapping[str, Integers]) -> Borders:
+    """Return the medians of the jobs of a workload, from its columns."""
+    return Borders(int(np.median(columns["requested_time"])), int(np.median(columns["processors"])))
 
 
 class Month(NamedTuple):

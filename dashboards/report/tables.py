@@ -4,8 +4,8 @@ from collections.abc import Callable, Mapping, Sequence
 from functools import partial
 from typing import Any
 
-from shadowtime.dashboards.report.charts import cell, table
-from shadowtime.dashboards.report.markup import escape
+from shadowtime.dashboards.report.charts import numbered, series
+from shadowtime.dashboards.report.markup import bars, cell, escape, table
 from shadowtime.dashboards.report.statistics import Paired
 from shadowtime.replayer.block_bootstrap import Interval
 from shadowtime.replayer.bounded_waits import coverage_told
@@ -31,13 +31,13 @@ BARS = {"mean_wait": "Mean wait", "mean_bounded_slowdown": "Mean bounded slowdow
 Row = Mapping[str, Any]
 
 
-def comparison(rows: Sequence[Row], *, predicting: bool) -> str:
-    """Return the scores of each policy, and what it predicts run times by if it does (`predicting`)."""
+def comparison(rows: Sequence[Row]) -> str:
+    """Return the scores of each policy."""
     wanted = {**COLUMNS, **(WASTE if any(row["killed"] for row in rows) else {})}
     columns = {key: column([row[key] for row in rows]) for key, column in wanted.items()}
     body = [
         [
-            escape(row["policy"]) + (f"<br><small>run times: {escape(row['runtime'])}</small>" if predicting else ""),
+            escape(row["policy"]),
             *(
                 _marked(cell(row[key], column.cells[number]), best=number in column.best)
                 for key, column in columns.items()
@@ -57,38 +57,26 @@ def _marked(shown: str, *, best: bool) -> str:
     return f"<strong>{shown}</strong>" if best else shown
 
 
-def configurations(rows: Sequence[Row]) -> str:
-    """Return what each policy was, every key spelled out."""
-    body = [[escape(row["policy"]), f"<code>{escape(row['configuration'].replace(',', ', '))}</code>"] for row in rows]
-    return table(["policy", "SPEC"], body, "Configurations", "What differs from the defaults comes first.")
-
-
-def bars(rows: Sequence[Row]) -> str:
+def at_a_glance(rows: Sequence[Row]) -> str:
     """Return the three figures to look at first, as bars."""
+    names = [row["policy"] for row in rows]
+    styles = list(map(series, numbered(names)))
     found = []
     for key, title in BARS.items():
-        column = COLUMNS[key]([row[key] for row in rows])
-        largest = max((row[key] or 0 for row in rows), default=0) or 1
-        found.append(
-            f'<div><h4>{title}</h4><div class="bars">'
-            + "".join(
-                f"<span>{escape(row['policy'])}</span>"
-                f'<span class="bar" aria-hidden="true" style="width: {100 * (row[key] or 0) / largest:.1f}%"></span>'
-                f"<span>{shown} {column.unit}</span>"
-                for row, shown in zip(rows, column.cells, strict=True)
-            )
-            + "</div></div>"
-        )
+        values = [row[key] for row in rows]
+        column = COLUMNS[key](values)
+        shown = [f"{each} {column.unit}".rstrip() for each in column.cells]
+        found.append(bars(title, list(zip(names, values, shown, strict=True)), styles))
     return f'<div class="at-a-glance">{"".join(found)}</div>'
 
 
-def differences(found: Sequence[tuple[str, Paired]], days: float) -> str:
-    """Return how jobs fared under a policy, compared with the same jobs under another."""
+def differences(found: Sequence[tuple[str, Paired]], baseline: str, days: float) -> str:
+    """Return how jobs fared under a policy, compared with the same jobs under another, first of all the baseline."""
     body = [
         [
             escape(name),
-            _interval(each.wait, _signed_duration),
-            _interval(each.slowdown, lambda value: f"{value:+,.2f}"),
+            interval_cell(each.wait, signed_duration),
+            interval_cell(each.slowdown, lambda value: f"{value:+,.2f}"),
             cell(each.sooner, f"{each.sooner:.1%}"),
             cell(each.later, f"{each.later:.1%}"),
         ]
@@ -96,8 +84,8 @@ def differences(found: Sequence[tuple[str, Paired]], days: float) -> str:
     ]
     length = "a week" if days == 7 else f"{days:.1f} days"
     caption = (
-        "Each job against itself under the other policy: mean difference, and in brackets where it lies with 95 % "
-        "confidence. "
+        f"The baseline is {baseline}. Each job against itself under the other policy: mean difference, and in brackets "
+        "where it lies with 95 % confidence. "
         "Jobs that come after one another wait alike, so the intervals are of a bootstrap of whole blocks of "
         f"{length}, not of single jobs. An interval that spans 0 shows no difference."
     )
@@ -105,14 +93,16 @@ def differences(found: Sequence[tuple[str, Paired]], days: float) -> str:
     return table(head, body, "Differences, job by job", caption)
 
 
-def _interval(value: Interval, show: Any) -> str:
+def interval_cell(value: Interval, show: Callable[[float], str]) -> str:
+    """Return a mean, and under it in brackets where it lies."""
     mean = cell(value.mean, show(value.mean))
     if value.low is None or value.high is None:
         return f"{mean}<br><small>too few blocks for an interval</small>"
     return f"{mean}<br><small>[{show(value.low)}, {show(value.high)}]</small>"
 
 
-def _signed_duration(seconds: float) -> str:
+def signed_duration(seconds: float) -> str:
+    """Return a difference of times with its sign."""
     return f"{'-' if seconds < 0 else '+'}{duration(abs(seconds))}"
 
 
@@ -121,9 +111,11 @@ def run_times(document: Row) -> str:
     rows = [row for row in document["run_time_predictions"] if row["predictions"]]
     if not rows:
         return ""
+    obeyed = document["settings"]["obeyed"]
     body = [
         [
             escape(row["predictor"]),
+            *([escape(row["policy"])] if obeyed else []),
             f"{row['predictions']:,} of {row['jobs']:,}",
             cell(row["mean_absolute_error"], duration(row["mean_absolute_error"])),
             cell(row["mean_run_time"], duration(row["mean_run_time"])),
@@ -134,12 +126,14 @@ def run_times(document: Row) -> str:
     ]
     requests = document["requests_as_run_times"]
     errors = [cell(requests[key], duration(requests[key])) for key in ("mean_absolute_error", "mean_run_time")]
-    body.append(["requests", "-", *errors, "-", "-"])
+    body.append(["requests", *(["-"] if obeyed else []), "-", *errors, "-", "-"])
+    learned = "Scored under the policy named: what a predictor has learned depends on when jobs end. " if obeyed else ""
     caption = (
-        "The request stands in where nothing was predicted; the last row is of requests alone. Log score in nats and "
-        "continuous ranked probability score (CRPS) are of predicted distributions; less is better."
+        f"{learned}The request stands in where nothing was predicted; the last row is of requests alone. Log score in "
+        "nats and continuous ranked probability score (CRPS) are of predicted distributions; less is better."
     )
-    head = ["run times", "jobs predicted", "mean absolute error", "mean run time", "log score", "CRPS"]
+    scores = ["jobs predicted", "mean absolute error", "mean run time", "log score", "CRPS"]
+    head = ["run times", *(["under"] if obeyed else []), *scores]
     return table(head, body, "Run-time predictions", caption)
 
 
@@ -149,7 +143,8 @@ def adjustments(document: Row) -> str:
     if not rows:
         return ""
     keys = ("mean_accuracy_requested", "mean_accuracy", "none", "over", "under", "bad")
-    body = [[escape(row["scheme"]), *(cell(row[key], _share(row[key])) for key in keys)] for row in rows]
+    told = ((escape(row["scheme"]), *(cell(row[key], _share(row[key])) for key in keys)) for row in rows)
+    body = list(dict.fromkeys(told))  # a recorded log has the same in every pass
     caption = (
         "Accuracy: run time over request, or the other way round where that is less. What adjustments turned out to "
         "be: none, too long, too short, or bad: too short by half an hour."

@@ -3,7 +3,8 @@
 from collections.abc import Callable, Mapping, Sequence
 from typing import Any
 
-from shadowtime.dashboards.report.statistics import paired
+from shadowtime.dashboards.report.statistics import Paired, paired
+from shadowtime.dashboards.report.whom import groups
 from shadowtime.replayer.block_bootstrap import Interval
 from shadowtime.replayer.run_record import RunRecord
 from shadowtime.shared.chance import key_of
@@ -12,17 +13,15 @@ from shadowtime.shared.formatting import duration
 Row = Mapping[str, Any]
 
 
-def verdict(document: Row, names: Sequence[str], runs: Sequence[RunRecord]) -> str:
+def verdict(document: Row, runs: Sequence[RunRecord]) -> str:
     """Return two sentences on what came out; nothing where there is nothing to compare.
 
     Parameters
     ----------
     document
         What `--json` gives of one log.
-    names
-        What its policies are called.
     runs
-        The records of its runs, in the same order; without them nothing is said of how sure it is.
+        The records of its runs, in the same order; without them nothing is said of how sure it is, nor of shapes.
     """
     rows = document["policies"]
     if not document["settings"]["obeyed"]:
@@ -32,11 +31,32 @@ def verdict(document: Row, names: Sequence[str], runs: Sequence[RunRecord]) -> s
     if len(rows) == 1:
         (row,) = rows
         return (
-            f"Under {names[0]} jobs waited {duration(row['mean_wait'])} on average and {duration(row['max_wait'])} at "
-            f"most, with a mean bounded slowdown of {_slowdown(row['mean_bounded_slowdown'])}. No other policy was "
-            "replayed, so nothing says whether one would do better."
+            f"Under {row['policy']} jobs waited {duration(row['mean_wait'])} on average and "
+            f"{duration(row['max_wait'])} at most, with a mean bounded slowdown of "
+            f"{_slowdown(row['mean_bounded_slowdown'])}. No other policy was replayed, so nothing says whether one "
+            "would do better."
         )
-    return f"{_of_slowdowns(rows, names, runs)} {_of_waits(rows, names, runs)}"
+    base, lowest = contenders(rows, baseline(document))
+    return f"{_what_is_best(rows, runs, base, lowest)} {_at_what_price(rows, runs, base, lowest)}"
+
+
+def baseline(document: Row) -> int:
+    """Return the place of the policy with which others are compared."""
+    return [row["policy"] for row in document["policies"]].index(document["settings"]["baseline"])
+
+
+def contenders(rows: Sequence[Row], base: int) -> tuple[int, int]:
+    """Return the places of two policies to look at closely: what is compared with, and the lowest mean slowdown.
+
+    Where the baseline, that at `base`, itself has the lowest, it is compared with the next.
+
+    >>> means = {"fcfs": 9, "easy": 4, "lwf": 3}
+    >>> rows = [{"policy": name, "mean_bounded_slowdown": mean} for name, mean in means.items()]
+    >>> contenders(rows, 1), contenders(rows[:2], 1)
+    ((1, 2), (0, 1))
+    """
+    lowest, following = _in_order(rows)[:2]
+    return (following if base == lowest else base), lowest
 
 
 def limits(document: Row) -> str:
@@ -55,50 +75,75 @@ def limits(document: Row) -> str:
     )
 
 
-def _of_slowdowns(rows: Sequence[Row], names: Sequence[str], runs: Sequence[RunRecord]) -> str:
-    lowest, following = _in_order(rows, "mean_bounded_slowdown")[:2]
+def _what_is_best(rows: Sequence[Row], runs: Sequence[RunRecord], base: int, lowest: int) -> str:
+    following = _in_order(rows)[1]
     least = rows[lowest]["mean_bounded_slowdown"]
-    more = rows[following]["mean_bounded_slowdown"] - least
-    sure = _sure(runs, lowest, following, "slowdown", _slowdown)
-    behind = f"{_slowdown(more)} more{sure}" if more else "the same"
-    return (
-        f"{names[lowest]} had the lowest mean bounded slowdown, {_slowdown(least)}; the next, {names[following]}, had "
-        f"{behind}."
-    )
+
+    def less_than(place: int) -> str:
+        name, less = rows[place]["policy"], rows[place]["mean_bounded_slowdown"] - least
+        return f"{_slowdown(less)} less than {name}{_sure(runs, place, lowest)}" if less else f"the same as {name}"
+
+    next_one = "" if base == following else f", and {less_than(following)}, which was next"
+    best = f"{rows[lowest]['policy']} had the lowest mean bounded slowdown, {_slowdown(least)}"
+    return f"{best}: {less_than(base)}{next_one}."
 
 
-def _of_waits(rows: Sequence[Row], names: Sequence[str], runs: Sequence[RunRecord]) -> str:
-    lowest = _in_order(rows, "mean_bounded_slowdown")[0]
-    shortest, least = (_in_order(rows, key)[0] for key in ("mean_wait", "max_wait"))
-    gap = rows[lowest]["mean_wait"] - rows[shortest]["mean_wait"]
-    mean = (
-        f"Under {names[shortest]} jobs waited {duration(gap)} less on average"
-        f"{_sure(runs, shortest, lowest, 'wait', duration)}"
-        if gap
-        else f"Its mean wait, {duration(rows[lowest]['mean_wait'])}, was the shortest too"
-    )
-    longest = duration(rows[lowest]["max_wait"])
-    if rows[lowest]["max_wait"] == rows[least]["max_wait"]:
-        return f"{mean}; no policy had a shorter longest wait than {names[lowest]}, {longest}."
-    shorter = duration(rows[least]["max_wait"])
-    return f"{mean}; the longest wait was {longest} under {names[lowest]}, but {shorter} under {names[least]}."
+def _at_what_price(rows: Sequence[Row], runs: Sequence[RunRecord], base: int, lowest: int) -> str:
+    a, b = rows[base], rows[lowest]
+    found = _paired(runs, base, lowest)
+    longer = b["mean_wait"] - a["mean_wait"]
+    mean = f"{_longer(longer)}{_bounds(found.wait, duration) if found else ''}" if longer else "as long"
+    told = [
+        f"{each.shape} jobs, which waited {_longer(each.longer.mean)}{_bounds(each.longer, duration)}"
+        for each in (groups(runs[base], runs[lowest]) if found else [])
+        if each.surely_worse
+    ]
+    whom = f"; it is worse for {_and(told)}" if told else "; no shape of job surely waited longer" if found else ""
+    if found and found.later:
+        whom += f", and {found.later:.0%} of all jobs started later"
+    longest, shorter = duration(b["max_wait"]), duration(a["max_wait"])
+    most = f"was {longest}, as under {a['policy']}" if longest == shorter else f"was {longest}, not {shorter}"
+    return f"Compared with {a['policy']}, jobs waited {mean} on average{whom}; the longest wait {most}."
 
 
-def _in_order(rows: Sequence[Row], key: str) -> list[int]:
-    return sorted(range(len(rows)), key=lambda place: rows[place][key])
+def _in_order(rows: Sequence[Row]) -> list[int]:
+    return sorted(range(len(rows)), key=lambda place: float(rows[place]["mean_bounded_slowdown"]))
 
 
-def _sure(runs: Sequence[RunRecord], low: int, high: int, what: str, show: Callable[[float], str]) -> str:
-    """Return in brackets between which bounds the difference lies; nothing without records."""
-    if not runs or not all(len(runs[place].jobs) for place in (low, high)):
-        return ""
+def _paired(runs: Sequence[RunRecord], base: int, other: int) -> Paired | None:
+    """Return how jobs fared differently under the other policy; None without records."""
+    if not runs or not all(len(runs[place].jobs) for place in (base, other)):
+        return None
     plan = runs[0].plan
-    interval: Interval = getattr(paired(runs[low].jobs, runs[high].jobs, key_of(plan.seed, plan.cluster)), what)
-    if interval.low is None or interval.high is None:
+    return paired(runs[base].jobs, runs[other].jobs, key_of(plan.seed, plan.cluster))
+
+
+def _sure(runs: Sequence[RunRecord], base: int, lowest: int) -> str:
+    """Return in brackets how much less the slowdown is at least and at most; nothing without records."""
+    found = _paired(runs, base, lowest)
+    return _bounds(found.slowdown, _slowdown) if found else ""
+
+
+def _bounds(more: Interval, show: Callable[[float], str]) -> str:
+    """Return in brackets between which bounds the size of a difference lies, and whether it may be chance."""
+    if more.low is None or more.high is None:
         return " (the log is too short to say how sure that is)"
-    if interval.low <= 0:
-        return f" (which may be chance: 95 % interval -{show(-interval.low)} to {show(interval.high)})"
-    return f" (95 % interval {show(interval.low)} to {show(interval.high)})"
+    low, high = (more.low, more.high) if more.mean > 0 else (-more.high, -more.low)
+    chance = "which may be chance: " if low <= 0 else ""
+    return f" ({chance}95 % interval {'-' if low < 0 else ''}{show(abs(low))} to {show(high)})"
+
+
+def _longer(seconds: float) -> str:
+    return f"{duration(abs(seconds))} {'longer' if seconds > 0 else 'less'}"
+
+
+def _and(told: Sequence[str]) -> str:
+    """Return parts of a sentence as one.
+
+    >>> _and(["a", "b", "c"])
+    'a, b and c'
+    """
+    return " and ".join(filter(None, [", ".join(told[:-1]), told[-1]]))
 
 
 def _slowdown(value: float) -> str:

@@ -10,7 +10,7 @@ from shadowtime.replayer.campaign.perturbed import perturbed
 from shadowtime.replayer.comparison import Plan, Result, carry_out
 from shadowtime.replayer.comparison_json import wait_bound_rows
 from shadowtime.replayer.run_record import JobTimes, RunRecord
-from shadowtime.shared.errors import ShadowtimeError
+from shadowtime.shared.errors import ReplayError, ShadowtimeError
 
 Figures = dict[str, Any]
 
@@ -28,9 +28,11 @@ def carry_out_cell(cell: Cell) -> Outcome:
     Raises
     ------
     ShadowtimeError
-        If its log is missing there, or another, or the replay cannot go on; names the cell.
+        If its log is missing there, or another, or so is what replays it, or the replay cannot go on; names the cell.
     """
     try:
+        if not cell.is_the_same_here:
+            raise ReplayError("this worker has another version of Shadowtime, or of a plug-in, than the campaign")
         workload = perturbed(workload_of(cell.log), cell.copy)
         chosen, log = cell.configuration, cell.log
         plan = Plan(

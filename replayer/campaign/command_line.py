@@ -42,9 +42,11 @@ def campaign(
     """Replay every log under every policy and setting, for every seed; what was done before is not done again."""
     with lasting_imports():
         from shadowtime.replayer.campaign.file import read_campaign
+    chosen = read_campaign(file)
+    with lasting_imports():
         from shadowtime.replayer.campaign.run import How, run_campaign
-    how = How(logs=logs or file.parent, out=out, jobs=jobs, on=on, first=first, report=report, csv=csv, latex=latex)
-    run_campaign(read_campaign(file), how)
+    how = How(file, logs or file.parent, out=out, jobs=jobs, on=on, first=first, report=report, csv=csv, latex=latex)
+    run_campaign(chosen, how)
 
 
 def main() -> None:

@@ -12,6 +12,7 @@ from shadowtime.replayer.campaign.columns import DEFAULT_COLUMNS, Column
 from shadowtime.replayer.options import Oversized, Requests
 from shadowtime.replayer.sources import SOURCES
 from shadowtime.services.catalogue import canonical, configure
+from shadowtime.shared.bounds import MAX_LINES
 from shadowtime.shared.errors import SettingsError, ShadowtimeError
 from shadowtime.shared.message import MAX_INTEGER
 from shadowtime.shared.wording import quoted
@@ -50,7 +51,7 @@ class LogEntry(_Table):
 
     log: str
     label: str | None = None
-    jobs: Annotated[int, Field(ge=1)] | None = None
+    jobs: Annotated[int, Field(ge=1, le=MAX_LINES)] | None = None
     filter: Oversized | None = None
     requests: Requests | None = None
 
@@ -96,7 +97,7 @@ class Campaign(_Table):
     mode: Annotated[str, AfterValidator(_known_mode)] = "closed"
     seeds: Annotated[tuple[Annotated[int, Field(ge=0, le=MAX_INTEGER)], ...], Field(min_length=1)] = (0,)
     copies: Annotated[int, Field(ge=0, le=1_000)] = 0
-    jobs: Annotated[int, Field(ge=1)] | None = None
+    jobs: Annotated[int, Field(ge=1, le=MAX_LINES)] | None = None
     filter: Oversized = "drop"
     requests: Requests = "as-logged"
     restartable: bool = True
@@ -138,7 +139,7 @@ def read_campaign(path: Path) -> Campaign:
         document = tomllib.loads(path.read_text(encoding="utf-8"))
     except OSError as error:
         raise SettingsError(f"{path}: cannot be read: {error.strerror}") from None
-    except (tomllib.TOMLDecodeError, UnicodeDecodeError) as error:
+    except (ValueError, RecursionError) as error:  # also of a number of thousands of digits, or a thousand brackets
         raise SettingsError(f"{path}: {error}") from None
     try:
         return Campaign.model_validate(document)

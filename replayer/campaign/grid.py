@@ -1,10 +1,11 @@
 """The cells of a campaign: each is one replay, named by the digest of everything that its result depends on."""
 
 from collections.abc import Iterator, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from functools import cached_property
 from hashlib import sha256
 from itertools import product
+from typing import Any
 
 import orjson
 
@@ -12,9 +13,13 @@ from shadowtime import __version__
 from shadowtime.replayer.arguments import parse_speedup, require_different
 from shadowtime.replayer.campaign.file import Campaign, PolicyEntry
 from shadowtime.replayer.campaign.logs import Log
+from shadowtime.replayer.campaign.plug_in_code import code_of
 from shadowtime.replayer.source import JobTraits
 from shadowtime.replayer.sources import SOURCES
-from shadowtime.services.catalogue import DEFAULTS, Configuration, canonical, configure
+from shadowtime.services.catalogue import DEFAULTS, REGISTRIES, Configuration, canonical, configure
+from shadowtime.shared.errors import SettingsError
+from shadowtime.shared.spec import parse
+from shadowtime.shared.wording import quoted
 
 
 @dataclass(frozen=True)
@@ -58,7 +63,20 @@ class Cell:
             "speedup": None if traits.speedup is None else traits.speedup.model_dump(),
             "seed": self.seed,
         }
+        if plug_ins := [code for each in self._classes() if (code := code_of(each)) is not None]:
+            settings["plug_ins"] = plug_ins
         return sha256(orjson.dumps(settings, option=orjson.OPT_SORT_KEYS)).hexdigest()
+
+    def _classes(self) -> Iterator[type[Any]]:
+        """Yield what the replay is made of."""
+        specs = {**self.configuration._asdict(), "wait-bound": self.wait_bound}
+        yield from (REGISTRIES[option].classes[parse(spec).name] for option, spec in specs.items())
+        yield SOURCES[self.mode]
+
+    @property
+    def is_the_same_here(self) -> bool:
+        """Whether its result depends on the same here as where its digest was taken: versions, and code of plug-ins."""
+        return replace(self).digest == self.digest
 
 
 def grid_of(campaign: Campaign, logs: Sequence[Log]) -> list[Cell]:
@@ -67,8 +85,13 @@ def grid_of(campaign: Campaign, logs: Sequence[Log]) -> list[Cell]:
     Raises
     ------
     SettingsError
-        If two of them are the same.
+        If two of them are the same, or a column is to be the share of a row that there is not.
     """
+    labels = [label for label, *_ in _rows(campaign)]
+    for column in campaign.columns:
+        if column.of is not None and column.of not in labels:
+            known = ", ".join(labels)
+            raise SettingsError(f"column {quoted(column.heading)}: of: no row {quoted(column.of)}; there are {known}")
     traits = JobTraits(campaign.restartable, campaign.moldable, parse_speedup(campaign.speedup))
     cells = [
         Cell(label, log, configuration, wait_bound, campaign.mode, traits, seed, copy, campaign.keep_jobs and first)

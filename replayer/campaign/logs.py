@@ -1,5 +1,6 @@
 """The logs of a campaign: found by name in a folder, known by the digest of their bytes."""
 
+import os
 from dataclasses import dataclass
 from functools import lru_cache
 from hashlib import file_digest
@@ -77,7 +78,7 @@ def _path_of(name: str, folder: Path) -> Path:
     archived = ARCHIVE.get(name)
     names = [name] if archived is None else [f"{archived.file}.swf.gz", f"{archived.file}.swf"]
     for each in names:
-        if (path := (folder / each).absolute()).is_file():
+        if (path := (folder / each).absolute()) and os.path.isfile(path):  # which no name makes raise
             return path
     if archived is None:
         known = f"neither a file in {folder} nor one of {', '.join(ARCHIVE)}"

@@ -6,11 +6,11 @@ from typing import Any
 
 from shadowtime import __version__
 from shadowtime.dashboards.report import figures, tables
-from shadowtime.dashboards.report.charts import cell as shown
-from shadowtime.dashboards.report.charts import table
-from shadowtime.dashboards.report.markup import escape
+from shadowtime.dashboards.report.markup import cell as shown
+from shadowtime.dashboards.report.markup import escape, table
 from shadowtime.dashboards.report.page import whole
 from shadowtime.dashboards.report.statistics import DAY, paired
+from shadowtime.replayer.baseline import baseline_of
 from shadowtime.replayer.block_bootstrap import block_length
 from shadowtime.replayer.campaign.cell_run import Figures
 from shadowtime.replayer.campaign.columns import Column
@@ -82,13 +82,17 @@ def _frontier(found: Sequence[tuple[Cell, Figures]]) -> str:
 
 
 def _differences(found: Sequence[tuple[Cell, Figures]], store: Store) -> str:
-    """Return how the jobs of the log itself fared in each row against the first one."""
-    first, *others = [cell for cell, _ in found if cell.keeps_jobs]
-    if not others:
+    """Return how the jobs of the log itself fared in each row against the baseline."""
+    kept = [cell for cell, _ in found if cell.keeps_jobs]
+    if len(kept) < 2:
         return ""
+    baseline = baseline_of([each.label for each in kept])
+    first, *others = sorted(kept, key=lambda cell: cell.label != baseline)
     jobs, key = store.jobs(first), key_of(first.seed, first.log.cluster)
     pairs = [(f"{each.label} against {first.label}", paired(jobs, store.jobs(each), key)) for each in others]
-    return f"<h3>Each job against itself</h3>{tables.differences(pairs, block_length(jobs.submit_time) / DAY)}"
+    return (
+        f"<h3>Each job against itself</h3>{tables.differences(pairs, baseline, block_length(jobs.submit_time) / DAY)}"
+    )
 
 
 def _repeat(campaign: Campaign, cells: Sequence[Cell], rows: Sequence[Figures]) -> str:

@@ -39,7 +39,7 @@ def reproduce(
     chosen = read_campaign(known[name])
     with lasting_imports():
         from shadowtime.replayer.campaign.run import How, run_campaign
-    how = How(logs=logs, out=out, jobs=jobs, on=on, first=first, report=report, csv=csv, latex=latex)
+    how = How(known[name], logs, out=out, jobs=jobs, on=on, first=first, report=report, csv=csv, latex=latex)
     run_campaign(chosen, how)
 
 

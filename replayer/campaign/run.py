@@ -5,9 +5,7 @@ from collections.abc import Callable, Generator, Sequence
 from contextlib import closing
 from dataclasses import dataclass
 from pathlib import Path
-
-import pyarrow.csv
-import pyarrow.parquet
+from typing import TYPE_CHECKING
 
 from shadowtime.replayer.campaign.cell_run import Figures, Outcome
 from shadowtime.replayer.campaign.file import Campaign
@@ -16,21 +14,24 @@ from shadowtime.replayer.campaign.logs import find_logs
 from shadowtime.replayer.campaign.pool import on_cores
 from shadowtime.replayer.campaign.progress import with_progress
 from shadowtime.replayer.campaign.shown import as_latex, print_tables
-from shadowtime.replayer.campaign.store import MEASURED, Store
 from shadowtime.replayer.campaign.tables import tables_of
-from shadowtime.replayer.output import result_file
+from shadowtime.replayer.output import require_places, result_file
 from shadowtime.shared.command_line import say
 from shadowtime.shared.errors import SettingsError
 from shadowtime.shared.formatting import duration
 from shadowtime.shared.wording import quoted
+
+if TYPE_CHECKING:
+    from shadowtime.replayer.campaign.store import Store
 
 CarryOut = Callable[[Sequence[Cell]], Generator[tuple[Cell, Outcome], None, None]]
 
 
 @dataclass(frozen=True)
 class How:
-    """Where a campaign finds its logs, on what it is carried out, and where its results go."""
+    """Where a campaign is told and finds its logs, on what it is carried out, and where its results go."""
 
+    file: Path
     logs: Path
     out: Path | None
     jobs: int | None
@@ -51,7 +52,11 @@ def run_campaign(campaign: Campaign, how: How) -> None:
     """
     if how.first is not None:  # the paper's figures are of whole logs
         campaign = campaign.model_copy(update={"paper": {}})
-    cells = grid_of(campaign, find_logs(campaign, how.logs, how.first))
+    logs = find_logs(campaign, how.logs, how.first)
+    require_places((how.report, how.csv, how.latex), (how.file, *(log.path for log in logs)))
+    cells = grid_of(campaign, logs)
+    from shadowtime.replayer.campaign.store import MEASURED, Store  # behind it: a missing log is told before an extra
+
     carry_out_all = _place(how)
     store = Store(how.out or Path(f"{campaign.name}-results"))
     rows = {cell: row for cell in cells if (row := store.row(cell)) is not None}
@@ -82,9 +87,12 @@ def _place(how: How) -> CarryOut:
     return lambda cells: on_dask(cells, processes, address or None)
 
 
-def _tell(campaign: Campaign, cells: Sequence[Cell], rows: Sequence[Figures], store: Store, how: How) -> None:
+def _tell(campaign: Campaign, cells: Sequence[Cell], rows: Sequence[Figures], store: "Store", how: How) -> None:
     tables = tables_of(campaign, cells, rows)
     if how.csv is not None:
+        import pyarrow.csv
+        import pyarrow.parquet
+
         with result_file(how.csv) as file:
             pyarrow.csv.write_csv(pyarrow.parquet.read_table(store.folder / "table.parquet"), file)
     if how.latex is not None:

@@ -8,6 +8,7 @@ from rich.table import Table
 
 from shadowtime.replayer.campaign.file import Campaign
 from shadowtime.replayer.campaign.tables import LogTable
+from shadowtime.shared.command_line import one_line
 
 
 def heading(name: str, unit: str) -> str:
@@ -37,23 +38,30 @@ def labels_of(campaign: Campaign) -> list[tuple[str, str]]:
 def print_tables(campaign: Campaign, tables: Sequence[LogTable]) -> None:
     """Print a table for each log, and beneath them what their words stand for."""
     console = Console(highlight=False)
-    console.print(escape(campaign.title))
+    console.print(escape(one_line(campaign.title)))
     for each in tables:
-        table = Table(title=escape(each.title), title_justify="left")
+        table = Table(title=escape(one_line(each.title)), title_justify="left")
         table.add_column("", overflow="fold", min_width=9)
         for column in campaign.columns:
-            table.add_column(escape(heading(column.heading, column.shown_unit)), justify="right", overflow="fold")
+            table.add_column(
+                escape(one_line(heading(column.heading, column.shown_unit))), justify="right", overflow="fold"
+            )
         for row in each.rows:
             cells = (figure.text(column.digits) for figure, column in zip(row.figures, campaign.columns, strict=True))
-            table.add_row(escape(row.label), *cells)
+            table.add_row(escape(one_line(row.label)), *cells)
         console.print(table)
     for remark in remarks_of(campaign):
         console.print(remark)
     for label, spec in labels_of(campaign):
-        console.print(f"{label}: {spec}", markup=False)
+        console.print(one_line(f"{label}: {spec}"), markup=False)
 
 
-_SPECIAL = str.maketrans({each: f"\\{each}" for each in "&%$#_{}"} | {"~": r"\textasciitilde{}", "±": r"$\pm$"})
+_SPECIAL = str.maketrans(
+    {each: f"\\{each}" for each in "&%$#_{}"}
+    | {each: rf"\text{name}{{}}" for each, name in {"~": "asciitilde", "^": "asciicircum", "\\": "backslash"}.items()}
+    | {each: rf"\text{name}{{}}" for each, name in {"<": "less", ">": "greater", "|": "bar"}.items()}
+    | {"±": r"$\pm$"}
+)
 
 
 def as_latex(campaign: Campaign, tables: Sequence[LogTable]) -> str:
@@ -66,7 +74,7 @@ def as_latex(campaign: Campaign, tables: Sequence[LogTable]) -> str:
             for row in each.rows
         ]
         lines += [
-            f"% {campaign.name}: {each.title}",
+            f"% {campaign.name}: {one_line(each.title)}",
             rf"\begin{{tabular}}{{l{'r' * len(columns)}}}",
             r"\toprule",
             _line(head),
@@ -80,4 +88,4 @@ def as_latex(campaign: Campaign, tables: Sequence[LogTable]) -> str:
 
 
 def _line(cells: Sequence[str]) -> str:
-    return " & ".join(cell.replace("\\", r"\textbackslash ").translate(_SPECIAL) for cell in cells) + r" \\"
+    return " & ".join(one_line(cell).translate(_SPECIAL) for cell in cells) + r" \\"

@@ -1,6 +1,7 @@
 """What a campaign leaves in its folder: a Parquet file of each cell that is done, and the table of all."""
 
 from collections.abc import Mapping, Sequence
+from hashlib import sha256
 from pathlib import Path
 from typing import Any
 
@@ -16,6 +17,9 @@ from shadowtime.shared.errors import OutputError
 
 MEASURED = ("elapsed_seconds", "cpu_seconds")
 """Figures of a clock: each cell has its own, the table of all has none, so that it is the same whoever makes it."""
+
+PROOF = b"sha256"
+"""Key of the file's metadata under which it says what is in it, and of which cell."""
 
 
 class Store:
@@ -43,21 +47,28 @@ class Store:
     def keep(self, cell: Cell, outcome: Outcome) -> None:
         """Write what came of a cell; the row last, which says that the cell is done."""
         if outcome.jobs is not None:
-            self._write(self._jobs(cell), {name: getattr(outcome.jobs, name) for name in JobTimes.FIELDS})
-        self._write(self._row(cell), {key: [value] for key, value in outcome.row.items()})
+            self._write_of(cell, self._jobs(cell), {name: getattr(outcome.jobs, name) for name in JobTimes.FIELDS})
+        self._write_of(cell, self._row(cell), {key: [value] for key, value in outcome.row.items()})
 
     def row(self, cell: Cell) -> Figures | None:
-        """Return the row of a cell that is done; None of one that is not, or whose file is damaged."""
-        try:
-            (row,) = pq.read_table(self._row(cell)).to_pylist()
-        except (FileNotFoundError, pa.ArrowInvalid, ValueError):
+        """Return the row of a cell that is done; None of one that is not, or of which a file is damaged."""
+        table = self._read_of(cell, self._row(cell))
+        if table is None or (cell.keeps_jobs and self._read_of(cell, self._jobs(cell)) is None):
             return None
+        (row,) = table.to_pylist()
         found: Figures = row
-        return None if cell.keeps_jobs and not self._jobs(cell).is_file() else found
+        return found
 
     def jobs(self, cell: Cell) -> JobTimes:
-        """Return when the jobs of a cell ran that keeps them."""
-        table = pq.read_table(self._jobs(cell))
+        """Return when the jobs of a cell ran that keeps them.
+
+        Raises
+        ------
+        OutputError
+            If their file was damaged since the row was read.
+        """
+        if (table := self._read_of(cell, self._jobs(cell))) is None:
+            raise OutputError(f"{self._jobs(cell)}: is damaged; the same command makes it again")
         return JobTimes(*(np.asarray(table[name], dtype=np.int64) for name in JobTimes.FIELDS))
 
     def write_table(self, cells: Sequence[Cell], rows: Sequence[Figures]) -> Path:
@@ -69,7 +80,7 @@ class Store:
         ]
         path = self.folder / "table.parquet"
         keys = dict.fromkeys(key for row in whole for key in row)
-        self._write(path, {key: [row.get(key) for row in whole] for key in keys})
+        self._write(path, pa.table({key: [row.get(key) for row in whole] for key in keys}))
         return path
 
     def _row(self, cell: Cell) -> Path:
@@ -78,7 +89,26 @@ class Store:
     def _jobs(self, cell: Cell) -> Path:
         return self.folder / "jobs" / f"{cell.digest}.parquet"
 
+    def _write_of(self, cell: Cell, path: Path, columns: Mapping[str, Any]) -> None:
+        table = pa.table(dict(columns))
+        self._write(path, table.replace_schema_metadata({PROOF: _proof(cell, table)}))
+
     @staticmethod
-    def _write(path: Path, columns: Mapping[str, Any]) -> None:
+    def _write(path: Path, table: pa.Table) -> None:
         with result_file(path) as file:
-            pq.write_table(pa.table(dict(columns)), file)
+            pq.write_table(table, file)
+
+    @staticmethod
+    def _read_of(cell: Cell, path: Path) -> pa.Table | None:
+        """Return what a file has of a cell; None if it is not there, damaged, or another cell's."""
+        try:
+            with path.open("rb") as file:  # by its path it would be read as one of a data set
+                table = pq.read_table(file)
+            return table if (table.schema.metadata or {}).get(PROOF) == _proof(cell, table) else None
+        except (OSError, MemoryError, ValueError, pa.ArrowException):  # a flipped bit may ask for any size
+            return None
+
+
+def _proof(cell: Cell, table: pa.Table) -> bytes:
+    """Return the SHA-256 of a cell and of all that a table says of it: Parquet alone does not see a flipped bit."""
+    return sha256(f"{cell.digest} {table.to_pydict()!r}".encode()).hexdigest().encode()

@@ -69,7 +69,10 @@ def _rows(
     for label, draws in by_label.items():
         # What a `*` stands for, in the order in which the cells have it; the columns without one have it once.
         stars = dict.fromkeys(
-            star for column in campaign.columns for key in draws[0] if (star := column.matches(key)) is not None
+            star
+            for column in campaign.columns
+            for key in dict.fromkeys(key for row in draws for key in row)
+            if (star := column.matches(key)) is not None
         )
         for star in stars or [""]:
             name = " ".join(part for part in (label if len(by_label) > 1 or not star else "", star) if part)
@@ -86,7 +89,9 @@ def _rows(
 def figure_of(column: Column, draws: Sequence[Figures], star: str, by_label: Mapping[str, Sequence[Figures]]) -> Figure:
     """Return the mean of a column over draws, with half of its 95 % interval where there are several.
 
-    >>> figure_of(Column(key="mean_wait"), [{"mean_wait": 1.0}, {"mean_wait": 3.0}], "", {})
+    Seeds of one copy share its submissions: where there are copies, one draw is the mean of one copy.
+
+    >>> figure_of(Column(key="mean_wait"), [{"mean_wait": 1.0, "copy": 0}, {"mean_wait": 3.0, "copy": 1}], "", {})
     Figure(mean=2.0, half=12.706204736174694, paper=None)
     """
     key = column.key.replace("*", star)
@@ -94,10 +99,13 @@ def figure_of(column: Column, draws: Sequence[Figures], star: str, by_label: Map
     if column.of is not None:
         others = [value for row in by_label.get(column.of, ()) if (value := row.get(key)) is not None]
         base = fmean(others) if others else 0.0
-    values = [value * column.factor for row in draws if (value := row.get(key)) is not None]
-    if not values or not base:
+    told = [(row["copy"], value * column.factor) for row in draws if (value := row.get(key)) is not None]
+    if not told or not base:
         return Figure(None)
+    values = [value for _, value in told]
     mean = fmean(values) / base
+    if len(copies := dict.fromkeys(copy for copy, _ in told)) > 1:
+        values = [fmean(value for copy, value in told if copy == each) for each in copies]
     if len(values) < 2:
         return Figure(mean)
     spread = stdev(values) / base / len(values) ** 0.5

@@ -1,7 +1,7 @@
 """The live page: a run as it goes, in a browser, over server-sent events; a reader of the stream like any other.
 
-What a visitor gets is always the newest state there is, at most twice a second: there is no queue of things to be sent,
-so a slow visitor misses states, and neither holds anything up nor takes memory.
+What a visitor gets leads from the state that he has seen to the newest that there is, at most twice a second: there is
+no queue of things to be sent, so a slow visitor misses states, and neither holds anything up nor takes memory.
 """
 
 import asyncio
@@ -9,10 +9,15 @@ import logging
 from collections.abc import Awaitable, Callable, Sequence
 from contextlib import aclosing, suppress
 from pathlib import Path
+from typing import Any
 
 import orjson
 from aiohttp import web
 
+from shadowtime.services.live.changes import changes
+from shadowtime.services.live.job_page import job_page
+from shadowtime.services.live.run_view import LiveView
+from shadowtime.services.live.shown import found, queue
 from shadowtime.services.live.view import LiveRuns
 from shadowtime.shared.events import Envelope
 from shadowtime.shared.streaming.bus import prepare_topics
@@ -24,11 +29,9 @@ from shadowtime.shared.topics import SCORES
 log = logging.getLogger("shadowtime.live")
 
 PAGE = Path(__file__).with_name("assets")
+KINDS = {".css": "text/css", ".html": "text/html", ".js": "text/javascript", ".svg": "image/svg+xml"}
 FILES = {
-    "/": ("page.html", "text/html"),
-    "/page.css": ("page.css", "text/css"),
-    "/page.js": ("page.js", "text/javascript"),
-    "/icon.svg": ("icon.svg", "image/svg+xml"),
+    f"/{each.name}".replace("/page.html", "/"): each.name for each in sorted(PAGE.iterdir()) if each.suffix in KINDS
 }
 
 MAX_VISITORS = 32
@@ -111,7 +114,7 @@ class LivePage:
         self._visitors: dict[asyncio.Transport, float] = {}
         self._news = asyncio.Event()
         self._ended = False
-        self._encoded: dict[str | None, tuple[int, bytes]] = {}
+        self._states: dict[str | None, tuple[int, dict[str, Any]]] = {}
 
     @property
     def visitors(self) -> int:
@@ -131,8 +134,9 @@ class LivePage:
     def application(self) -> web.Application:
         """Return what answers over HTTP."""
         made = web.Application(middlewares=[self._guarded])
-        made.add_routes([web.get(path, _file(*file)) for path, file in FILES.items()])
+        made.add_routes([web.get(path, _file(file)) for path, file in FILES.items()])
         made.add_routes([web.get("/events", self._events), web.get("/health", self._health)])
+        made.add_routes([web.get("/queue", self._queue), web.get("/job", self._job), web.get("/find", self._find)])
         return made
 
     @web.middleware
@@ -146,6 +150,24 @@ class LivePage:
 
     async def _health(self, request: web.Request) -> web.Response:
         return web.json_response({"healthy": True, "visitors": self.visitors}, headers=SAFE)
+
+    async def _queue(self, request: web.Request) -> web.Response:
+        view, start = self._asked(request), _number(request, "from")
+        if view is None:
+            return _told(None)
+        return _told({"from": start, "rows": list(queue(view, start).items())})
+
+    async def _job(self, request: web.Request) -> web.Response:
+        view, number = self._asked(request), _number(request, "job")
+        return _told(None if view is None else job_page(view, number))
+
+    async def _find(self, request: web.Request) -> web.Response:
+        view, number = self._asked(request), _number(request, "number")
+        return _told(None if view is None else found(view, number))
+
+    def _asked(self, request: web.Request) -> LiveView | None:
+        run = self.runs.chosen(request.query.get("run"))
+        return None if run is None else self.runs.view(run)
 
     async def _events(self, request: web.Request) -> web.StreamResponse:
         if request.method == "HEAD" or request.transport is None:
@@ -178,31 +200,49 @@ class LivePage:
         return False
 
     async def _send_states(self, response: web.StreamResponse, run: str | None) -> None:
-        sent = -1
+        seen: dict[str, Any] | None = None
         while not self._ended:
             news = self._news
-            version, data = self._state(run)
-            await response.write(ALIVE if version == sent else b"data: " + data + b"\n\n")
-            if sent == -1:
+            state = self._state(run)
+            same_run = seen is not None and seen["run"] == state["run"]
+            told = changes(seen if same_run else None, state)
+            if told is None:
+                await response.write(ALIVE)
+            else:
+                anew = {} if same_run else {"anew": True}
+                await response.write(b"data: " + orjson.dumps(told | anew) + b"\n\n")
+            if seen is None:
                 await response.write(GREETING)
-            sent = version
+            seen = state
             await asyncio.sleep(REST_SECONDS)
             with suppress(TimeoutError):
                 await asyncio.wait_for(news.wait(), ALIVE_SECONDS)
 
-    def _state(self, run: str | None) -> tuple[int, bytes]:
-        """Return the newest state of a run, made once for all visitors, and its version."""
+    def _state(self, run: str | None) -> dict[str, Any]:
+        """Return the newest state of a run, made once for all visitors."""
         version = self.runs.version
         if run is not None and run not in self.runs:  # visitors can think of any number of names
-            return version, orjson.dumps(self.runs.state(run))
-        if self._encoded.get(run, (-1,))[0] != version:
-            self._encoded = {each: found for each, found in self._encoded.items() if found[0] == version}
-            self._encoded[run] = version, orjson.dumps(self.runs.state(run))
-        return self._encoded[run]
+            return self.runs.state(run)
+        if self._states.get(run, (-1,))[0] != version:
+            self._states = {each: made for each, made in self._states.items() if made[0] == version}
+            self._states[run] = version, self.runs.state(run)
+        return self._states[run][1]
 
 
-def _file(name: str, kind: str) -> Callable[[web.Request], Awaitable[web.Response]]:
-    body = (PAGE / name).read_bytes()
+def _number(request: web.Request, name: str) -> int:
+    """Return a whole number that is asked for."""
+    text = request.query.get(name, "")
+    if not (text.isascii() and text.isdigit() and len(text) <= 16):
+        raise web.HTTPBadRequest
+    return int(text)
+
+
+def _told(answer: object) -> web.Response:
+    return web.Response(body=orjson.dumps(answer), content_type="application/json", headers=SAFE)
+
+
+def _file(name: str) -> Callable[[web.Request], Awaitable[web.Response]]:
+    body, kind = (PAGE / name).read_bytes(), KINDS[Path(name).suffix]
 
     async def answer(request: web.Request) -> web.Response:
         return web.Response(body=body, content_type=kind, charset="utf-8", headers=SAFE)

@@ -28,7 +28,8 @@ def import_lines(envelopes: Iterable[Envelope]) -> tuple[bytes, int]:
     count = 0
     for envelope in envelopes:
         for sample in envelope.samples or ():
-            source = sample.cluster, sample.policy, name_label(envelope.run)
+            run = name_label(envelope.run)
+            source = sample.cluster, sample.experiment or run, sample.policy, run
             for name, labels, value in sample.figures:
                 if len(LABELS.get(name, ())) != len(labels) or name not in LABELS:
                     continue

@@ -83,7 +83,7 @@ def delay_probability(
     Raises
     ------
     ValueError
-        If `needed` is below 1, or the probabilities of a job do not add up to 1.
+        If `needed` is below 1, a time is not a number, or the probabilities of a job do not add up to 1.
 
     Examples
     --------
@@ -116,8 +116,10 @@ def _delay(
     if needed < 1:
         raise ValueError(f"the head needs {needed} more processors: it is not blocked")
     for job, (size, ends) in enumerate([*running, candidate]):
+        name = "the candidate" if job == len(running) else f"running job {job}"
+        if any(time != time for time in ends):
+            raise ValueError(f"{name} ends at what is not a number")
         if size < 1 or not abs(sum(ends.values()) - 1) <= 1e-9 or min(ends.values()) < 0:
-            name = "the candidate" if job == len(running) else f"running job {job}"
             raise ValueError(f"{name} has {size} processors and ends with probability {sum(ends.values())}")
     size, ends = candidate
     walked = walk_over(needed, running, [size])

@@ -100,6 +100,8 @@ class Scheduler(StageHandler):
             kills = tuple(each for each in decisions if isinstance(each, Kill))
             evaluated = tuple(each for each in decisions if isinstance(each, Evaluated))
             cut = tuple(each for each in decisions if isinstance(each, CutShort)) or None
+            if len(starts) + len(kills) + len(evaluated) + len(cut or ()) < len(decisions):
+                raise TypeError("a policy decides starts and kills, and tells what it evaluated")
             decided = Decided(time=point.time, starts=starts, kills=kills, evaluated=evaluated, cut_short=cut)
         else:
             decided = Decided(time=point.time)

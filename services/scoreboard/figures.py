@@ -9,18 +9,20 @@ import numpy as np
 
 from shadowtime.services.scoreboard.reliability_table import BINS as TENTHS
 from shadowtime.services.scoreboard.reliability_table import ReliabilityTable
-from shadowtime.services.scoreboard.sampling import ALL, FREE, MAX_QUEUES, OTHERS, Sampling
+from shadowtime.services.scoreboard.sampling import ALL, MAX_QUEUES, OTHERS, Sampling
 from shadowtime.services.scoreboard.tally import Tally
 from shadowtime.shared import metric_names as names
 from shadowtime.shared.events import ClusterOpened
 from shadowtime.shared.metric_names import Metric
 from shadowtime.shared.run_time_bins import EDGES
 from shadowtime.shared.samples import Figure, label
+from shadowtime.shared.shapes import SHAPES
 from shadowtime.shared.stage_handler import StageHandler
 from shadowtime.shared.walltime_accuracy import AdjustmentClass
 
 QUANTILES = (0.05, 0.25, 0.5, 0.75, 0.95, 0.99)
 PREDICTED_QUANTILES = (0.1, 0.5, 0.9)
+NOBODY = -1
 
 
 def figures(run: StageHandler, tally: Tally, sampling: Sampling, time: int) -> Iterator[Figure]:
@@ -59,10 +61,7 @@ def _machine(run: StageHandler, sampling: Sampling, time: int) -> Told:
     yield names.QUEUED_PROCESSORS, (), sum(job.requested_processors for job in waiting)
     longest = min(waiting, key=lambda job: (job.time, job.job_number), default=None)
     yield names.LONGEST_WAIT, (), 0 if longest is None else time - longest.time
-    yield names.LONGEST_WAITING_JOB, (), FREE if longest is None else longest.job_number
-    for lane, job in enumerate(sampling.lanes, 1):
-        yield names.LANE_JOB, (f"{lane:02}",), job
-    yield names.LANES_LEFT_OUT, (), len(running) - sum(job != FREE for job in sampling.lanes)
+    yield names.LONGEST_WAITING_JOB, (), NOBODY if longest is None else longest.job_number
 
 
 def _outcomes(tally: Tally, sampling: Sampling) -> Told:
@@ -71,6 +70,10 @@ def _outcomes(tally: Tally, sampling: Sampling) -> Told:
     yield names.JOBS, (), waits.jobs
     yield names.WAIT_SUM, (), waits.wait
     yield names.SLOWDOWN_SUM, (), waits.slowdown
+    for shape, (ended, total) in zip(SHAPES, sampling.shapes, strict=True):
+        if ended:
+            yield names.SHAPE_JOBS, (shape,), ended
+            yield names.SHAPE_WAIT, (shape,), total
     for metric, field in (
         (names.MEAN_WAIT, "mean_wait"),
         (names.GEOMETRIC_MEAN_WAIT, "geometric_mean_wait"),

@@ -34,7 +34,7 @@ class Scoreboard(StageHandler):
         self.tally = Tally()
         self.predictions: dict[int, RunTimePrediction] = {}
         self.adjusted_times: dict[int, int] = {}
-        self.sampling = Sampling(opened.sample_every, label(parse(opened.policy).name)) if opened.sample_every else None
+        self.sampling = Sampling(opened.sample_every) if opened.sample_every else None
 
     def handle(self, envelope: Envelope) -> Envelope:
         """Answer the event; add the samples that were due before it, and those of the end."""
@@ -51,7 +51,8 @@ class Scoreboard(StageHandler):
         return Sample(
             time=self.opened.unix_start + time,
             cluster=name_label(self.opened.cluster),
-            policy=sampling.policy,
+            policy=label(self.opened.name or parse(self.opened.policy).name),
+            experiment=None if self.opened.experiment is None else name_label(self.opened.experiment),
             figures=tuple(islice(figures(self, self.tally, sampling, time), MAX_FIGURES)),
         )
 
@@ -71,8 +72,6 @@ class Scoreboard(StageHandler):
     def on_started(self, envelope: Envelope, started: JobStarted, job: JobSubmitted) -> Envelope:
         """Note that the job runs."""
         self.tally.calibration.start(started.job_number)
-        if self.sampling is not None:
-            self.sampling.start(started.job_number)
         return envelope
 
     def on_wait(self, envelope: Envelope, job: JobSubmitted, wait: int) -> Envelope:
@@ -91,8 +90,6 @@ class Scoreboard(StageHandler):
         if ended.outcome == "killed" or ended.requeued:
             self.tally.killed += 1
             self.tally.wasted_processor_seconds += started.processors * ended.run_time
-        if self.sampling is not None:
-            self.sampling.end(ended.job_number)
         if ended.requeued:
             return envelope
         self.tally.ended_at_limit += ended.outcome == "limit"
@@ -108,7 +105,7 @@ class Scoreboard(StageHandler):
         requested_time = submitted.requested_time or max(run_time, 1)
         self.tally.waits.add(submitted.time, started.time, ended.time, started.processors, requested_time, run_time)
         if self.sampling is not None:
-            self.sampling.waits.add(started.time - submitted.time)
+            self.sampling.end(submitted, started.time - submitted.time, requested_time)
         return envelope
 
     def on_capacity(self, envelope: Envelope, changed: CapacityChanged) -> Envelope:

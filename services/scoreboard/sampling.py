@@ -10,6 +10,7 @@ from shadowtime.services.scoreboard.wait_quantiles import WaitQuantiles
 from shadowtime.shared.events import Decided, Envelope, JobSubmitted
 from shadowtime.shared.reasons import ProbablyHarmless
 from shadowtime.shared.run_time_bins import BINS
+from shadowtime.shared.shapes import HOUR_AND_EIGHT, SHAPES, shape_of
 
 MAX_QUEUES = 20
 """Queues with figures of their own, those that came first; the others share a label."""
@@ -20,10 +21,6 @@ MAX_REASONS = 30
 MAX_SCOPES = 500
 """Groupings and queues with figures of their own."""
 
-LANES = 24
-"""Running jobs that the occupancy chart has room for."""
-
-FREE = -1
 ALL, NONE, OTHERS = "all", "none", "others"
 
 Scope = tuple[str, int | None, float]
@@ -40,16 +37,13 @@ class Sampling:
     ----------
     every
         Seconds between two samples.
-    policy
-        The policy's name, a label of every figure.
     """
 
-    def __init__(self, every: int, policy: str = "") -> None:
+    def __init__(self, every: int) -> None:
         self.every = every
-        self.policy = policy
         self.queues: dict[str, None] = {}
         self.waits = WaitQuantiles()
-        self.lanes = [FREE] * LANES
+        self.shapes = [[0, 0] for _ in SHAPES]
         self.decisions: Counter[tuple[str, str]] = Counter()
         self.start_probability = 0.0
         self.bounds: dict[Scope, int | None] = {}
@@ -86,11 +80,6 @@ class Sampling:
             self.predicted[: len(masses)] += masses
             self.state = envelope.run_time.state
 
-    def start(self, job_number: int) -> None:
-        """Give the job a lane, where one is free."""
-        if FREE in self.lanes:
-            self.lanes[self.lanes.index(FREE)] = job_number
-
     def reveal(self, envelope: Envelope, job: JobSubmitted, wait: int) -> None:
         """Take in a wait that is known now, and what it brought to light."""
         self._enter(envelope.event.time)
@@ -104,10 +93,12 @@ class Sampling:
             if self._has_room(self.change_points, (found.grouping, found.queue)):
                 self.change_points[found.grouping, found.queue] += 1
 
-    def end(self, job_number: int) -> None:
-        """Free the lane of a job."""
-        if job_number in self.lanes:
-            self.lanes[self.lanes.index(job_number)] = FREE
+    def end(self, job: JobSubmitted, wait: int, requested_time: int) -> None:
+        """Take in the wait of a job that has ended for good, and its shape; times in seconds."""
+        self.waits.add(wait)
+        sums = self.shapes[shape_of(requested_time, job.requested_processors, HOUR_AND_EIGHT)]
+        sums[0] += 1
+        sums[1] += wait
 
     def decide(self, decided: Decided) -> None:
         """Count decisions by reason."""
@@ -149,7 +140,7 @@ class Sampling:
         return {
             "queues": list(self.queues),
             "waits": self.waits.snapshot(),
-            "lanes": self.lanes.copy(),
+            "shapes": [list(each) for each in self.shapes],
             "decisions": [[*kind, count] for kind, count in self.decisions.items()],
             "start_probability": self.start_probability,
             "bounds": [[*scope, bound] for scope, bound in self.bounds.items()],
@@ -165,8 +156,9 @@ class Sampling:
         """Take on what `snapshot` returned."""
         self.queues = dict.fromkeys(state["queues"])
         self.waits.restore(state["waits"])
-        self.lanes, self.interval, self.start_probability, self.state = (
-            state[name] for name in ("lanes", "interval", "start_probability", "state")
+        self.shapes = [list(each) for each in state["shapes"]]
+        self.interval, self.start_probability, self.state = (
+            state[name] for name in ("interval", "start_probability", "state")
         )
         self.decisions = Counter({(kind, reason): count for kind, reason, count in state["decisions"]})
         self.bounds = {(name, queue, quantile): bound for name, queue, quantile, bound in state["bounds"]}

@@ -1,6 +1,6 @@
-"""Watch a topic: a table for people, JSON lines for programs."""
+"""Watch a topic: sentences for people, JSON lines for programs."""
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Iterator, Mapping, Sequence
 from contextlib import aclosing
 from typing import Any, BinaryIO, NamedTuple, Protocol, get_args
 
@@ -10,14 +10,31 @@ from rich.table import Table
 from rich.text import Text
 
 from shadowtime.shared.command_line import plain
-from shadowtime.shared.events import Envelope, Event, JobSubmitted
-from shadowtime.shared.formatting import clock, lines
+from shadowtime.shared.events import ClusterOpened, Envelope, Event
+from shadowtime.shared.formatting import clock
+from shadowtime.shared.sentences import UNKNOWN, Log, sentences
 from shadowtime.shared.streaming.settings import Settings
 from shadowtime.shared.streaming.subscribe import Message, subscribe
 from shadowtime.shared.topics import DEAD_LETTERS
 
 PREDICTIONS = ("run_time", "adjustment", "wait_bounds", "forecast", "coverage", "change_points")
 """Fields of an envelope that stages fill with what they predict, or with how earlier predictions fared."""
+
+STYLES = {
+    "opened": "bold",
+    "submitted": "cyan",
+    "start": "bold green",
+    "started": "green",
+    "kill": "bold red",
+    "cut short": "yellow",
+    "capacity": "yellow",
+    "rejected": "bold red",
+    "closed": "bold",
+}
+"""Colours of sentences, by kind; what is not here has none."""
+
+MAX_RUNS = 1_000
+"""Runs whose beginnings are remembered, and clusters."""
 
 KINDS: tuple[str, ...] = tuple(each.model_fields["kind"].default for each in get_args(Event))
 
@@ -96,6 +113,10 @@ def _jobs(event: Mapping[str, Any]) -> frozenset[int]:
 class Printer(Protocol):
     """Where wanted messages go, those that come together at once."""
 
+    def note(self, message: Message) -> None:
+        """Take in a message, wanted or not."""
+        ...
+
     def show(self, messages: Sequence[Chosen]) -> None:
         """Print messages."""
         ...
@@ -111,6 +132,9 @@ class JsonLines:
         self._output = output
         self._of = _dead_letter if topic == DEAD_LETTERS else _as_it_came
 
+    def note(self, message: Message) -> None:
+        """Nothing is to be known of other messages."""
+
     def show(self, messages: Sequence[Chosen]) -> None:
         """Write messages, and let them be seen at once."""
         for message, _ in messages:
@@ -118,48 +142,65 @@ class JsonLines:
         self._output.flush()
 
 
-class Rows:
-    """A table that grows; empty decisions and the like have no row, nor has what is about other jobs."""
+class Sentences:
+    """A line for whatever happened: when, where, and a sentence; none for empty decisions and other jobs.
+
+    Times are dates if the beginning of the run was seen, else days since then. A cluster is called by its name until
+    a second run of it is seen.
+    """
 
     def __init__(self, console: Console, topic: str) -> None:
         self._console = console
-        self._rows = self._dead if topic == DEAD_LETTERS else self._living
-        self._begun = False
+        self._of = self._dead if topic == DEAD_LETTERS else self._living
+        self._logs: dict[str, Log] = {}
+        self._only: dict[str, str | None] = {}
+
+    def note(self, message: Message) -> None:
+        """Remember when runs began."""
+        if b'"ClusterOpened"' not in message.value:
+            return
+        envelope = Envelope.read(message.value)
+        if envelope is not None and isinstance(envelope.event, ClusterOpened):
+            self._logs[envelope.run] = Log.of(envelope.event)
+            if len(self._logs) > MAX_RUNS:
+                del self._logs[next(iter(self._logs))]
 
     def show(self, messages: Sequence[Chosen]) -> None:
-        """Print the rows of messages, beneath the heads of the columns if they are the first."""
-        table = Table(box=None, show_header=not self._begun, pad_edge=False, expand=True)
-        for head, width in (("time", 14), ("cluster", 16), ("event", 9), ("job", 8), ("user", 6)):
-            table.add_column(head, width=width, no_wrap=True, justify="right" if head in ("job", "user") else "left")
-        table.add_column("", ratio=1, overflow="fold")
+        """Print the lines of messages."""
+        table = Table.grid(padding=(0, 1), expand=True)
+        table.add_column(width=15, no_wrap=True, justify="right", style="dim")
+        table.add_column(width=16, no_wrap=True, style="dim")
+        table.add_column(ratio=1, overflow="fold")
         for each in messages:
-            for row in self._rows(each):
-                table.add_row(*map(Text, row))
+            for when, where, told in self._of(each):
+                table.add_row(when, Text(where), told)
         if table.row_count:
-            self._begun = True
             self._console.print(table)
 
-    def _dead(self, chosen: Chosen) -> list[tuple[str, ...]]:
+    def _dead(self, chosen: Chosen) -> Iterator[tuple[str, str, Text]]:
         told = chosen.message.headers
         where = " ".join(told.get(name, "") for name in ("topic", "partition", "offset"))
-        return [("", "", "dead", "", "", plain(f"{told.get('stage', '')}, {where}: {told.get('reason', '')}"))]
+        yield "", plain(told.get("stage", "")), Text(plain(f"{where}: {told.get('reason', '')}"))
 
-    def _living(self, chosen: Chosen) -> list[tuple[str, ...]]:
+    def _living(self, chosen: Chosen) -> Iterator[tuple[str, str, Text]]:
         envelope = Envelope.read(chosen.message.value)
         if envelope is None:
-            return [("", "", "unknown", "", "", "not an envelope of this schema")]
-        event = envelope.event
-        user = event.user_id if isinstance(event, JobSubmitted) else None
-        cluster = plain(envelope.cluster or envelope.run)
-        return [
-            (clock(event.time), cluster, line.event, _text(line.job), _text(user), line.words)
-            for line in lines(envelope)
-            if chosen.jobs is None or line.job in chosen.jobs
-        ]
+            yield "", "", Text("not an envelope of this schema", STYLES["rejected"])
+            return
+        log = self._logs.get(envelope.run, UNKNOWN)
+        when, where = clock(envelope.event.time, log.unix_start), plain(self._place(envelope))
+        for each in sentences(envelope, log):
+            if chosen.jobs is None or each.job in chosen.jobs:
+                yield when, where, Text(str(each), STYLES.get(each.kind, ""))
 
-
-def _text(number: int | None) -> str:
-    return "" if number is None else str(number)
+    def _place(self, envelope: Envelope) -> str:
+        cluster = envelope.cluster or envelope.run
+        if len(self._only) > MAX_RUNS:
+            self._only.clear()
+        if self._only.setdefault(cluster, envelope.run) == envelope.run:
+            return cluster
+        self._only[cluster] = None
+        return envelope.run
 
 
 def _as_it_came(message: Message) -> bytes:
@@ -188,6 +229,8 @@ async def watch(
     shown = 0
     async with aclosing(subscribe(settings, topic, beginning=beginning)) as batches:
         async for batch in batches:
+            for each in batch:
+                printer.note(each)
             found = [chosen for each in batch if (chosen := choose(each)) is not None]
             if count is not None:
                 found = found[: count - shown]

@@ -51,7 +51,7 @@ function _shtab_shadowtime_using
 end
 
 set -g _shtab_shadowtime_commands replay compare campaign reproduce check-schedule convert generate search-templates list serve 'serve runtime_distribution' 'serve walltime_adjustment' 'serve wait_bound' 'serve scheduler' 'serve scoreboard' 'serve metrics' live ask watch rebuild topics settings asyncapi stack 'stack up' 'stack down' 'stack status' 'stack install' dashboards 'dashboards generate' 'dashboards push' doctor completion
-set -g _shtab_shadowtime_opts_with_value --adjustment --allow --capacity --cluster --confidence --count --csv --decisions --filter --first --folder --generations --host --job --jobs --json --kafka-port --kind --latex --live-port --load --logs --mode --moldable --on --out --output --policy --population --port --processors --quantile --queue --redis-port --report --requested-time --requests --restartable --results --run --runtime --schedule --seed --set --speed --speedup --token --transport --url --user --victoria-metrics --victoria-metrics-port --wait-bound --waits --web-port --workers -o
+set -g _shtab_shadowtime_opts_with_value --adjustment --allow --baseline --capacity --cluster --confidence --count --csv --decisions --filter --first --folder --generations --host --job --jobs --json --kafka-port --kind --latex --live-port --load --logs --mode --moldable --on --out --output --policy --population --port --processors --quantile --queue --redis-port --report --requested-time --requests --restartable --results --run --runtime --schedule --seed --set --speed --speedup --token --transport --url --user --victoria-metrics --victoria-metrics-port --wait-bound --waits --web-port --workers -o
 
 complete -c shadowtime -e
 complete -c shadowtime -f
@@ -60,6 +60,7 @@ complete -c shadowtime -n _shtab_shadowtime_using -s h -l help -d 'show this hel
 complete -c shadowtime -n '_shtab_shadowtime_using; and test $_shtab_shadowtime_npos -eq 0' -a replay -d 'replay logs under policies and compare them'
 complete -c shadowtime -n '_shtab_shadowtime_using replay' -s h -l help -d 'show this help message and exit'
 complete -c shadowtime -n '_shtab_shadowtime_using replay' -l policy -xka "all-reserve best conservative easy easy-sjbf fcfs lwf probabilistic wfp" -d 'Repeat to compare; see --list'
+complete -c shadowtime -n '_shtab_shadowtime_using replay' -l baseline -x -d 'The policy to compare the others with; easy if it is one, else the first'
 complete -c shadowtime -n '_shtab_shadowtime_using replay' -l runtime -xka "class-mean-sigma class-p90 downey-mean downey-median empirical empirical-request experts gibbons hmm last-two queue-maximum requested templates" -d 'Run-time predictor of policies that name none'
 complete -c shadowtime -n '_shtab_shadowtime_using replay' -l adjustment -xka "auto none percentile" -d 'Walltime adjustment of policies that name none'
 complete -c shadowtime -n '_shtab_shadowtime_using replay' -l wait-bound -xka "all conformal ensemble nodes none plain rnprod rtime static" -d 'Bounds on the wait; in recorded mode all, unless told otherwise'
@@ -89,6 +90,7 @@ complete -c shadowtime -n '_shtab_shadowtime_using replay; and test $_shtab_shad
 complete -c shadowtime -n '_shtab_shadowtime_using; and test $_shtab_shadowtime_npos -eq 0' -a compare -d 'replay logs under six policies, with a report'
 complete -c shadowtime -n '_shtab_shadowtime_using compare' -s h -l help -d 'show this help message and exit'
 complete -c shadowtime -n '_shtab_shadowtime_using compare' -l policy -xka "all-reserve best conservative easy easy-sjbf fcfs lwf probabilistic wfp" -d 'Repeat to compare; see --list'
+complete -c shadowtime -n '_shtab_shadowtime_using compare' -l baseline -x -d 'The policy to compare the others with; easy if it is one, else the first'
 complete -c shadowtime -n '_shtab_shadowtime_using compare' -l runtime -xka "class-mean-sigma class-p90 downey-mean downey-median empirical empirical-request experts gibbons hmm last-two queue-maximum requested templates" -d 'Run-time predictor of policies that name none'
 complete -c shadowtime -n '_shtab_shadowtime_using compare' -l adjustment -xka "auto none percentile" -d 'Walltime adjustment of policies that name none'
 complete -c shadowtime -n '_shtab_shadowtime_using compare' -l wait-bound -xka "all conformal ensemble nodes none plain rnprod rtime static" -d 'Bounds on the wait; in recorded mode all, unless told otherwise'
@@ -216,7 +218,7 @@ complete -c shadowtime -n '_shtab_shadowtime_using watch' -l kind -x -d 'Only ev
 complete -c shadowtime -n '_shtab_shadowtime_using watch' -l user -x -d 'Only jobs of this user that are submitted from here on'
 complete -c shadowtime -n '_shtab_shadowtime_using watch' -l job -x -d 'Only what is about this job'
 complete -c shadowtime -n '_shtab_shadowtime_using watch' -l predictions -d 'Only messages that carry predictions'
-complete -c shadowtime -n '_shtab_shadowtime_using watch' -l json -d 'JSON lines, as into a pipe; else a table'
+complete -c shadowtime -n '_shtab_shadowtime_using watch' -l json -d 'JSON lines, as into a pipe; else sentences'
 complete -c shadowtime -n '_shtab_shadowtime_using watch' -l beginning -d 'From the first message, not from now on'
 complete -c shadowtime -n '_shtab_shadowtime_using watch' -l count -x -d 'End after N messages'
 complete -c shadowtime -n '_shtab_shadowtime_using; and test $_shtab_shadowtime_npos -eq 0' -a rebuild -d 'make the state of a stage anew from its topic'

@@ -133,6 +133,7 @@ _shtab_shadowtime_check_schedule_defaults_added=0
 _shtab_shadowtime_compare_options=(
   "(- : *)"{-h,--help}"[show this help message and exit]"
   "--policy[Repeat to compare\; see --list]:policy:(all-reserve best conservative easy easy-sjbf fcfs lwf probabilistic wfp)"
+  "--baseline[The policy to compare the others with\; easy if it is one, else the first]:baseline:"
   "--runtime[Run-time predictor of policies that name none]:runtime:(class-mean-sigma class-p90 downey-mean downey-median empirical empirical-request experts gibbons hmm last-two queue-maximum requested templates)"
   "--adjustment[Walltime adjustment of policies that name none]:adjustment:(auto none percentile)"
   "--wait-bound[Bounds on the wait\; in recorded mode all, unless told otherwise]:wait_bound:(all conformal ensemble nodes none plain rnprod rtime static)"
@@ -260,6 +261,7 @@ _shtab_shadowtime_rebuild_defaults_added=0
 _shtab_shadowtime_replay_options=(
   "(- : *)"{-h,--help}"[show this help message and exit]"
   "--policy[Repeat to compare\; see --list]:policy:(all-reserve best conservative easy easy-sjbf fcfs lwf probabilistic wfp)"
+  "--baseline[The policy to compare the others with\; easy if it is one, else the first]:baseline:"
   "--runtime[Run-time predictor of policies that name none]:runtime:(class-mean-sigma class-p90 downey-mean downey-median empirical empirical-request experts gibbons hmm last-two queue-maximum requested templates)"
   "--adjustment[Walltime adjustment of policies that name none]:adjustment:(auto none percentile)"
   "--wait-bound[Bounds on the wait\; in recorded mode all, unless told otherwise]:wait_bound:(all conformal ensemble nodes none plain rnprod rtime static)"
@@ -438,7 +440,7 @@ _shtab_shadowtime_watch_options=(
   "--user[Only jobs of this user that are submitted from here on]:user:"
   "--job[Only what is about this job]:job:"
   "--predictions[Only messages that carry predictions]"
-  "--json[JSON lines, as into a pipe\; else a table]"
+  "--json[JSON lines, as into a pipe\; else sentences]"
   "--beginning[From the first message, not from now on]"
   "--count[End after N messages]:count:"
   "(*)::topic:"

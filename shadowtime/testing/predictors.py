@@ -13,7 +13,12 @@ from shadowtime.shared.events import JobEnded, JobSubmitted
 from shadowtime.shared.predictions import RunTimePrediction, WaitBound, WalltimeAdjustment
 from shadowtime.shared.predictor import Predictor
 from shadowtime.shared.spec import Registry, parse
+from shadowtime.testing.growth import bytes_of, what_grew
 from shadowtime.testing.pipeline import InPipeline
+
+SETTLED = 2_000
+"""Jobs after which a state has what it will have: all 20 users, 40 executables and 3 queues have come by then."""
+MOST_GROWTH = 1.25
 
 AnyPredictor = Predictor[JobSubmitted, Any, Any]
 Observation = tuple[JobSubmitted, Any]
@@ -66,10 +71,6 @@ def learn(predictor: Told, count: int, seed: int = 1) -> None:
 
 def answers(predictor: Told, count: int = 200, seed: int = 2) -> list[Any]:
     return [predictor.predict_one(job) for job, _ in islice(observations(seed), count)]
-
-
-def size(predictor: Told) -> int:
-    return len(orjson.dumps(predictor.snapshot(), option=orjson.OPT_SERIALIZE_NUMPY))
 
 
 def check_range(job: JobSubmitted, answer: object) -> None:
@@ -135,12 +136,16 @@ class Predictors(InPipeline):
             return  # it is asked to remember all
         predictor = maker(self.option, spec.replace("history=20000", "history=500"))()
         learning = observations(gap=86_400)
-        for job, outcome in islice(learning, 2_000):
+        for job, outcome in islice(learning, SETTLED):
             predictor.learn_one(job, outcome)
-        after_2_000 = size(predictor)
-        for job, outcome in islice(learning, 18_000):
+        early = orjson.loads(orjson.dumps(predictor.snapshot(), option=orjson.OPT_SERIALIZE_NUMPY))
+        for job, outcome in islice(learning, 9 * SETTLED):
             predictor.learn_one(job, outcome)
-        assert size(predictor) <= 1.25 * after_2_000
+        late = predictor.snapshot()
+        assert bytes_of(late) <= MOST_GROWTH * bytes_of(early), (
+            f"{spec}: what {SETTLED:,} jobs leave in the state, {bytes_of(early):,} bytes, {10 * SETTLED:,} make "
+            f"{bytes_of(late):,}, more than {MOST_GROWTH} times as many: {what_grew(early, late)}"
+        )
 
     def test_a_restored_predictor_goes_on_as_if_never_interrupted(self, spec: str) -> None:
         predictor, again = self.make(spec), self.make(spec)

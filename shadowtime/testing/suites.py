@@ -4,7 +4,7 @@ from collections.abc import Iterable
 
 import pytest
 
-from shadowtime.replayer.catalogue_table import KINDS
+from shadowtime.replayer.options import KINDS
 from shadowtime.replayer.sources import SOURCES
 from shadowtime.shared.errors import SettingsError
 from shadowtime.shared.wording import quoted

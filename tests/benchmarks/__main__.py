@@ -10,6 +10,7 @@ from shadowtime.shared.command_line import run_app, say
 from shadowtime.shared.errors import TraceError
 from tests.benchmarks.adjusted_requests import BENCHMARKS as ADJUSTMENTS
 from tests.benchmarks.large_machine import coarsening, large_machine
+from tests.benchmarks.live_page import live_page
 from tests.benchmarks.logs import SIZES
 from tests.benchmarks.memory import memory
 from tests.benchmarks.probabilistic_pass import probabilistic_pass
@@ -35,6 +36,7 @@ BENCHMARKS: dict[str, Callable[[], dict[str, Any] | list[dict[str, Any]]]] = {
     **ADJUSTMENTS,
     **SIMILAR_JOBS,
     **FORECASTS,
+    "live-page": live_page,
     "stream": stream,
     "access-stream": stream_with_access,
     "store-away": store_away,

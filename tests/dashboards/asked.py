@@ -6,21 +6,26 @@ from collections.abc import Iterator, Mapping
 from typing import Any, NamedTuple
 
 from shadowtime.dashboards.generate import ALERTING, PROVISIONING
+from shadowtime.dashboards.health import UNSCRAPED
+from shadowtime.dashboards.home import NOTHING
+from shadowtime.dashboards.panels import NO_RUN
 from shadowtime.shared.metric_names import ANSWERS, METRICS
 from shadowtime.stack.servers import VictoriaMetrics
 from tests.parity.store import ask
 
-MAY_BE_EMPTY = re.compile(r"\b([Ee]mpty|[Nn]othing|[Gg]aps?|No dot|zero unless)\b")
+NEVER_EMPTY = {NO_RUN, UNSCRAPED, NOTHING}
+"""What panels say that have data as soon as there is a run, or a worker."""
+
 NAMES = re.compile(r"\bshadowtime_\w+|\bup\b")
 
 
 class Asked(NamedTuple):
-    """A query; `about` is what its panel says, `instant` whether it is about the last moment only."""
+    """A query; `empty` is what its panel says without data, `instant` whether it is about the last moment only."""
 
     board: str
     panel: str
     expr: str
-    about: str
+    empty: str
     instant: bool
     legend: str = ""
 
@@ -30,7 +35,7 @@ class Asked(NamedTuple):
 
     @property
     def may_be_empty(self) -> bool:
-        return MAY_BE_EMPTY.search(self.about) is not None
+        return self.empty not in NEVER_EMPTY
 
     @property
     def variables(self) -> list[str]:
@@ -64,17 +69,17 @@ def asked() -> Iterator[Asked]:
     """Yield every query of every panel, of every annotation and of every alert."""
     for name, board in boards().items():
         for panel in panels(board):
-            for target in panel["targets"]:
+            for target in panel.get("targets", []):
                 if "expr" in target:
-                    about, legend = panel["description"], target["legendFormat"]
-                    yield Asked(name, panel["title"], target["expr"], about, target["instant"], legend)
+                    empty, legend = panel["fieldConfig"]["defaults"]["noValue"], target["legendFormat"]
+                    yield Asked(name, panel["title"], target["expr"], empty, target["instant"], legend)
         for each in board["annotations"]["list"]:
             if "expr" in each:
-                yield Asked(name, each["name"], each["expr"], "Nothing where none was found.", instant=False)
+                yield Asked(name, each["name"], each["expr"], "none was found", instant=False)
     for rule in alert_rules():
         for query in rule["data"]:
             if "expr" in query["model"]:
-                yield Asked("alerts", rule["title"], query["model"]["expr"], "", instant=True)
+                yield Asked("alerts", rule["title"], query["model"]["expr"], NO_RUN, instant=True)
 
 
 def variables(board: Mapping[str, Any]) -> dict[str, dict[str, Any]]:
@@ -93,6 +98,14 @@ def values(
     selector, label = asked_for.groups()
     found = ask(server, "series", **{"match[]": filled(selector, chosen, 0, 0)}, start=start, end=end)
     return sorted({row[label] for row in found})
+
+
+def at_first(variable: Mapping[str, Any], offered: list[str]) -> str:
+    """Return what Grafana has chosen when a dashboard is opened: what it says, if that is offered, or the first."""
+    if variable.get("includeAll"):
+        return ".+"
+    said: str = variable.get("current", {}).get("value", "")
+    return said if said in offered else offered[0]
 
 
 def regular(value: str) -> str:

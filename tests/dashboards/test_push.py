@@ -18,7 +18,8 @@ from tests.dashboards.asked import alert_rules, boards
 from tests.patience import PATIENCE
 
 TOKEN = "glsa_secret"
-THINGS = 2 + len(boards()) + len(alert_rules())
+PREFERENCES = "/api/org/preferences"
+THINGS = 3 + len(boards()) + len(alert_rules())
 
 
 class Grafana(ThreadingHTTPServer):
@@ -26,7 +27,7 @@ class Grafana(ThreadingHTTPServer):
 
     def __init__(self) -> None:
         super().__init__((HOST, free_port()), Answers)
-        self.kept: dict[str, Any] = {}
+        self.kept: dict[str, Any] = {PREFERENCES: {"theme": "light"}}
         self.calls: list[tuple[str, str]] = []
         self.status: int | None = None
         self.answer = b""
@@ -56,6 +57,9 @@ class Answers(BaseHTTPRequestHandler):
     def do_PUT(self) -> None:
         self.keep()
 
+    def do_PATCH(self) -> None:
+        self.keep()
+
     def keep(self) -> None:
         body = json.loads(self.rfile.read(int(self.headers["Content-Length"])))
         self.server.calls.append((self.command, self.path))
@@ -67,6 +71,8 @@ class Answers(BaseHTTPRequestHandler):
             self.server.kept[f"/api/dashboards/uid/{uid}"] = stored | {"meta": {"folderUid": body["folderUid"]}}
         elif self.path.startswith("/api/datasources"):
             self.server.kept[f"/api/datasources/uid/{body['uid']}"] = body | {"id": 1, "readOnly": False}
+        elif self.path == PREFERENCES:
+            self.server.kept[PREFERENCES] |= body
         elif self.path == "/api/folders":
             self.server.kept[f"/api/folders/{body['uid']}"] = body | {"id": 2}
         else:
@@ -143,6 +149,14 @@ def test_what_was_changed_by_hand_is_brought_back(grafana: Grafana) -> None:
     assert len(grafana.writes) == 3
 
 
+def test_our_home_is_the_first_page_unless_another_was_chosen(grafana: Grafana) -> None:
+    push(grafana)
+    assert grafana.kept[PREFERENCES] == {"theme": "light", "homeDashboardUID": "shadowtime-home"}
+    grafana.kept[PREFERENCES]["homeDashboardUID"] = "theirs"
+    assert Pushed("home of the organisation", "left at dashboard theirs") in push(grafana)
+    assert grafana.kept[PREFERENCES]["homeDashboardUID"] == "theirs"
+
+
 def test_a_refused_token_is_named_and_not_shown(grafana: Grafana) -> None:
     with pytest.raises(PushError, match="refuses the token") as caught:
         push(grafana, "wrong-token")
@@ -191,7 +205,7 @@ def command(*arguments: str) -> "subprocess.CompletedProcess[str]":
 def test_the_command_line_tells_what_was_done(grafana: Grafana) -> None:
     done = command("push", "--url", grafana.url, "--token", TOKEN)
     assert done.returncode == 0, done.stderr
-    assert "dashboard Wait bounds: created" in done.stderr
+    assert "dashboard Bounds on waits: created" in done.stderr
     assert len(done.stderr.splitlines()) == THINGS
 
 

@@ -6,6 +6,7 @@ import re
 import subprocess
 import sys
 import time
+from collections import Counter
 from collections.abc import Iterator
 from pathlib import Path
 from typing import Any, NamedTuple
@@ -13,22 +14,23 @@ from typing import Any, NamedTuple
 import pytest
 
 from shadowtime.dashboards.push import holds
+from shadowtime.dashboards.queries import MOST
 from shadowtime.replayer.swf import read_swf
 from shadowtime.services.pipeline import STAGES
 from shadowtime.shared.metric_names import METRICS, RESULTS, RUN_TIME_STATE
 from shadowtime.shared.paths import ROOT
 from shadowtime.stack.plan import Plan
 from shadowtime.stack.servers import SERVERS, VictoriaMetrics
-from tests.dashboards.asked import Asked, answered, asked, boards, known, panels, regular, values, variables
+from tests.dashboards.asked import Asked, answered, asked, at_first, boards, known, panels, regular, values, variables
 from tests.parity.store import ask
 from tests.real_servers import require
 from tests.stack.processes import wait_until
 from tests.stack.test_supervisor import new_plan, options, stack
 
-YEAR_1980 = 315_532_800
 SEEDS = {"north": 3, "south": 6}
 POLICY = "probabilistic:tau=0.3,recalibrate=stated,runtime={},adjustment=auto"
 FORECASTING = "easy:forecast=yes"
+RUNS = "What was run, newest first"
 LONG = 1_000
 """Jobs from which on a log lasts for the week after which there are hidden states."""
 
@@ -39,6 +41,7 @@ class Replayed(NamedTuple):
     plan: Plan
     store: VictoriaMetrics
     documents: list[dict[str, Any]]
+    policy: str
     start: int
     end: int
 
@@ -79,7 +82,7 @@ def replay(folder: Path, jobs: int, load: float) -> Iterator[Replayed]:
         store.reset_rollup_cache()
         start = read_swf(logs[0]).unix_start_time or 0
         (last,) = ask(store, "query", query="max(tlast_over_time(shadowtime_run_info[20y]))")["result"]
-        yield Replayed(plan, store, json.loads(told.read_text()), start, int(float(last["value"][1])) + 1_800)
+        yield Replayed(plan, store, json.loads(told.read_text()), policy, start, int(float(last["value"][1])) + 1_800)
     finally:
         stack("down", "--folder", plan.folder)
 
@@ -105,49 +108,53 @@ def replayed(request: pytest.FixtureRequest, tmp_path_factory: pytest.TempPathFa
     yield from replay(tmp_path_factory.mktemp("replayed"), *request.param)
 
 
-def choices(replayed: Replayed, name: str, start: int, end: int) -> Iterator[tuple[bool, dict[str, str]]]:
-    """Yield what can be chosen on a dashboard: everything of each cluster, and then each single value of a variable."""
+def choices(replayed: Replayed, name: str, start: int, end: int) -> Iterator[dict[str, str]]:
+    """Yield what can be chosen on a dashboard: what Grafana has at first, and each other value of a variable."""
     made = variables(boards()[name]) if name in boards() else {}
-    clusters = values(replayed.store, made["cluster"], {}, start, end) if "cluster" in made else [""]
-    for cluster in clusters:
-        chosen = {"cluster": cluster}
-        chosen |= {other: ".+" for other, each in made.items() if each.get("includeAll")}
-        if "window" in made:
-            chosen["window"] = "1d"
-        yield True, chosen
-        for other, each in made.items():
-            if other != "cluster":
-                offered = values(replayed.store, each, chosen, start, end)
-                assert offered, f"{name}: nothing to choose from for {other}"
-                for value in offered:
-                    yield False, chosen | {other: regular(value)}
+    chosen: dict[str, str] = {}
+    for variable, each in made.items():
+        offered = values(replayed.store, each, chosen, start, end)
+        assert offered, f"{name}: nothing to choose from for {variable}"
+        chosen[variable] = at_first(each, offered)
+    yield chosen
+    for cluster in values(replayed.store, made["cluster"], chosen, start, end) if "cluster" in made else ():
+        there = chosen | {"cluster": cluster}
+        for variable in made.keys() - {"cluster", "experiment"}:
+            for value in values(replayed.store, made[variable], there, start, end):
+                yield there | {variable: regular(value) if made[variable].get("multi") else value}
 
 
 @pytest.mark.parametrize("board", [*boards(), "alerts"])
 def test_every_query_returns_data(replayed: Replayed, board: str) -> None:
     now = int(time.time()) + 2
-    start, end = {"health": (now - 600, now), "alerts": (now - 600, now), "policies": (YEAR_1980, now)}.get(
-        board, (replayed.start, replayed.end)
-    )
+    real = board in ("home", "health", "alerts")
+    start, end = (now - 600, now) if real else (replayed.start, replayed.end)
     queries = [query for query in asked() if query.board == board]
     assert queries
     if board == "health":  # it takes the store a while to let queries of rates see what was scraped last
         wait_until(lambda: all(answered(replayed.store, each, {}, start, now) for each in queries), "no health")
     empty, full = set[str](), set[Asked]()
-    for everything, chosen in choices(replayed, board, start, end):
+    for chosen in choices(replayed, board, start, end):
+        drawn = Counter[str]()
         for query in queries:
             at = (replayed.start, replayed.end) if "band" in query.expr and board == "alerts" else (start, end)
-            if answered(replayed.store, query, chosen, *at):
+            if found := answered(replayed.store, query, chosen, *at):
                 full.add(query)
-            elif everything or not query.may_be_empty:
+                drawn[query.panel] += len(found)
+            elif not query.may_be_empty:
                 empty.add(f"{query.panel}: {query.expr} with {chosen}")
-    excused = {"Change points", "Hidden state"} if replayed.documents[0]["jobs"] < LONG else set()
-    missing = {each for each in empty if each.partition(":")[0] not in excused}
+        if board != "alerts":
+            of_one_moment = ("table", "barchart", "xychart")
+            tables = {each["title"] for each in panels(boards()[board]) if each["type"] in of_one_moment}
+            assert not {title: count for title, count in drawn.items() if count > MOST + 1 and title not in tables}
+    excused = {"Change points", "Hidden state", "Capacity"} if replayed.documents[0]["jobs"] < LONG else {"Capacity"}
+    never = {f"{query.panel}: {query.expr}, whatever is chosen" for query in queries if query not in full}
+    missing = {each for each in empty | never if each.partition(":")[0] not in excused}
     assert not missing, "\n".join(sorted(missing))
 
 
 def test_numbers_are_those_of_the_replay(replayed: Replayed) -> None:
-    def last(metric: str, cluster: str, policy: str = "probabilistic", **labels: str) -> float:
+    def last(metric: str, cluster: str, policy: str = replayed.policy, **labels: str) -> float:
         labels |= {"cluster": cluster, "policy": policy}
         chosen = ",".join(f'{name}="{value}"' for name, value in labels.items())
         query = f"last_over_time(shadowtime_{metric}{{{chosen}}}[20y])"
@@ -166,7 +173,7 @@ def test_numbers_are_those_of_the_replay(replayed: Replayed) -> None:
             "wait_forecast_mean_seconds": forecast["mean_forecast"],
             "wait_forecast_mean_wait_seconds": forecast["mean_wait"],
         }.items():
-            assert last(metric, cluster, "easy") == pytest.approx(value, rel=1e-9), metric
+            assert last(metric, cluster, FORECASTING) == pytest.approx(value, rel=1e-9), metric
         for metric, value in {
             "mean_wait_seconds": policy["mean_wait"],
             "geometric_mean_wait_seconds": policy["geometric_mean_wait"],
@@ -203,8 +210,7 @@ def test_numbers_are_those_of_the_replay(replayed: Replayed) -> None:
             assert last("delay_brier_score", cluster, measure=measure) == pytest.approx(told["brier_score"])
             assert last("delay_calibration_error", cluster, measure=measure) == pytest.approx(told["calibration_error"])
         for row in document["wait_bounds"]:
-            named = row["policy"].partition(":")[0]
-            scope = {"policy": named, "queue": str(row["queue"]), "grouping": row["grouping"]}
+            scope = {"policy": row["policy"], "queue": str(row["queue"]), "grouping": row["grouping"]}
             assert last("wait_bound_predictions_total", cluster, **scope) == row["predictions"]
             for metric, field in (("wait_bound_coverage", "coverage"), ("wait_bound_over_rms_seconds", "over_rms")):
                 if row[field] is not None:
@@ -212,83 +218,90 @@ def test_numbers_are_those_of_the_replay(replayed: Replayed) -> None:
 
 
 def opened(replayed: Replayed, cluster: str, policy: str) -> tuple[dict[str, str], int, int]:
-    """Return what is chosen by "Open in its time" on a run of the first dashboard: the variables and the time range."""
+    """Return what is chosen by a link of the home dashboard, and a policy: the variables and the time range."""
     now = int(time.time())
     found = {}
     for query in asked():
-        if (query.board, query.panel) == ("policies", "Runs"):
-            series = answered(replayed.store, query, {}, YEAR_1980, now)
+        if (query.board, query.panel) == ("home", RUNS):
+            series = answered(replayed.store, query, {}, now - 3_600, now)
             (row,) = [each for each in series if holds(each["metric"], {"cluster": cluster, "policy": policy})]
             found[query.legend] = int(float(row["value"][1])) // 1_000
-            chosen = {name: regular(row["metric"][name]) for name in ("cluster", "run")}
-    board = boards()["policies"]
-    (panel,) = [each for each in panels(board) if each["title"] == "Runs"]
-    link = json.dumps(panel["fieldConfig"]["overrides"])
-    begin, end = re.findall(r"(?:from|to)=\$\{__data\.fields\.(\w+)\.numeric\}", link)
-    return {"policy": ".+", "queue": ".+", "grouping": ".+", **chosen}, found[begin], found[end]
+            chosen = {name: row["metric"][name] for name in ("experiment", "cluster")}
+    (panel,) = [each for each in panels(boards()["home"]) if each["title"] == RUNS]
+    links = json.dumps(panel["fieldConfig"]["overrides"])
+    ((begin, end),) = set(
+        re.findall(r"from=\$\{__data\.fields\.(\w+)\.numeric\}&to=\$\{__data\.fields\.(\w+)\.numeric", links)
+    )
+    assert set(re.findall(r"var-(\w+)=\$\{__data\.fields\.(\w+):percentencode", links)) == {
+        (name, name) for name in chosen
+    }
+    return {"policy": policy, "queue": "all", "window": "1d", **chosen}, found[begin], found[end]
 
 
 def test_panels_of_a_run_opened_in_its_time_show_what_the_replay_said(replayed: Replayed) -> None:
     for document in replayed.documents:
-        chosen, start, end = opened(replayed, document["cluster"], "probabilistic")
+        chosen, start, end = opened(replayed, document["cluster"], replayed.policy)
         (policy, _), (run_time, _), (adjustment, _) = (
             document[name] for name in ("policies", "run_time_predictions", "walltime_adjustments")
         )
+        raw = policy["calibration"]["exact"]
         told = {
-            ("scoreboard", "Running jobs"): 0,
-            ("scoreboard", "Waiting jobs"): 0,
-            ("scoreboard", "Ended jobs"): document["jobs"],
+            ("scoreboard", "Busy"): 0,
+            ("scoreboard", "Jobs waiting"): 0,
+            ("scoreboard", "Waiting longest"): 0,
             ("scoreboard", "Mean wait"): policy["mean_wait"],
-            ("scoreboard", "Mean bounded slowdown"): policy["mean_bounded_slowdown"],
+            ("scoreboard", "Mean slowdown"): policy["mean_bounded_slowdown"],
             ("scoreboard", "Utilization"): policy["utilization"],
-            ("scheduler", "Longest waiting job"): -1,
-            ("scheduler", "Scheduling passes"): policy["scheduling_points"],
-            ("scheduler", "Running jobs without a lane"): 0,
+            ("scheduler", "Job waiting longest"): -1,
+            ("scheduler", "Passes"): policy["scheduling_points"],
+            ("scheduler", "Stated less happened"): raw["calibration_error"],
+            ("scheduler", "Brier score"): raw["brier_score"],
             ("runtime_distribution", "Jobs predicted"): run_time["predictions"],
-            ("runtime_distribution", "Log score"): run_time["log_score"],
+            ("runtime_distribution", "Mean error"): run_time["mean_absolute_error"],
+            ("runtime_distribution", "Mean run time"): run_time["mean_run_time"],
             ("runtime_distribution", "CRPS"): run_time["crps"],
             ("walltime_adjustment", "As requested"): adjustment["mean_accuracy_requested"],
             ("walltime_adjustment", "As adjusted"): adjustment["mean_accuracy"],
-            ("walltime_adjustment", "Median"): adjustment["median_accuracy"],
+            ("walltime_adjustment", "As adjusted, median"): adjustment["median_accuracy"],
         }
-        bounds = {"Bounded starts": "predictions", "Without a bound": "without", "Coverage": "coverage"}
-        rows = {
-            (row["grouping"], str(row["queue"])): row
+        coverage = {
+            row["grouping"]: row["coverage"]
             for row in document["wait_bounds"]
-            if row["policy"] == policy["policy"]
+            if (row["policy"], row["queue"]) == (policy["policy"], "all")
         }
         stats = {
             (name, each["title"])
             for name, board in boards().items()
             for each in panels(board)
-            if each["type"] == "stat"
+            if each["type"] == "stat" and name != "home"
         }
-        assert stats == {*told, *(("wait_bound", title) for title in bounds)}
+        assert stats == {*told, ("wait_bound", "Coverage")}
         for query in asked():
-            series = answered(replayed.store, query, chosen, start, end) if (query.board, query.panel) in stats else []
+            if (query.board, query.panel) not in stats or not query.instant:
+                continue
+            of_board = chosen | {"policy": regular(policy["policy"])} if query.board == "scoreboard" else chosen
+            series = answered(replayed.store, query, of_board, start, end)
             if query.board == "wait_bound":
-                for each in series:
-                    row = rows[each["metric"]["grouping"], each["metric"]["queue"]]
-                    assert float(each["value"][1]) == pytest.approx(row[bounds[query.panel]]), query.panel
-            elif series:
-                (value,) = [float(each["value"][1]) for each in series]
-                assert value == pytest.approx(told.pop((query.board, query.panel)), rel=1e-9), query.panel
+                found = {each["metric"]["grouping"]: float(each["value"][1]) for each in series}
+                assert found == pytest.approx(coverage)
+            else:
+                said = told.pop((query.board, query.panel))
+                values = [float(each["value"][1]) for each in series]
+                assert values == ([] if said is None else [pytest.approx(said, rel=1e-9)]), query.panel
         assert not told
 
 
 def test_charts_of_a_run_opened_in_its_time_end_with_what_the_replay_said(replayed: Replayed) -> None:
     for document in replayed.documents:
-        chosen, start, end = opened(replayed, document["cluster"], "easy")
+        chosen, start, end = opened(replayed, document["cluster"], FORECASTING)
         (_, policy) = document["policies"]
-        for panel, legend, value in (
-            ("Waits so far", "longest {{run}}", policy["max_wait"]),
-            ("Waits so far", "geometric mean {{run}}", policy["geometric_mean_wait"]),
-            ("Bounded slowdown", "so far {{run}}", policy["mean_bounded_slowdown"]),
-            ("Cut short", "ended at their limit {{run}}", policy["ended_at_limit"]),
+        for panel, value in (
+            ("Longest wait so far", policy["max_wait"]),
+            ("Jobs cut at their limit", policy["ended_at_limit"]),
         ):
-            (query,) = [each for each in asked() if (each.panel, each.legend) == (panel, legend)]
-            (series,) = answered(replayed.store, query, chosen | {"window": "1d"}, start, end)
-            assert float(series["values"][-1][1]) == pytest.approx(value, rel=1e-9), (panel, legend)
+            (query,) = [each for each in asked() if each.panel == panel]
+            (series,) = answered(replayed.store, query, chosen | {"policy": regular(FORECASTING)}, start, end)
+            assert float(series["values"][-1][1]) == pytest.approx(value, rel=1e-9), panel
 
 
 def test_what_is_emitted_is_what_is_asked_for(replayed: Replayed) -> None:

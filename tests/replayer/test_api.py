@@ -1,6 +1,7 @@
 """The Python interface: the same replays as the command line, as objects and frames."""
 
 import doctest
+import pickle
 import subprocess
 import sys
 from pathlib import Path
@@ -9,9 +10,10 @@ import pytest
 
 import shadowtime
 from shadowtime.replayer import api
-from shadowtime.shared.errors import SettingsError
+from shadowtime.shared.errors import OutputError, SettingsError
 from shadowtime.shared.paths import ROOT
 from shadowtime.shared.slowdown import bounded_slowdown
+from tests.replayer.small_logs import generated
 
 JOBS = 400
 
@@ -118,11 +120,41 @@ def test_what_was_done_to_the_log_is_done(log: shadowtime.Workload) -> None:
         ({"mode": "shut"}, "mode 'shut' is not one of closed, recorded"),
         ({"seed": -1}, "--seed -1"),
         ({"speedup": "amdahl"}, "--speedup 'amdahl'"),
+        ({"seed": 1.5}, "ClusterOpened.seed: Input should be a valid integer"),
+        ({"capacity": {0: 10**30}}, "CapacityChanged.processors: Input should be less than or equal to 2147483647"),
     ],
 )
 def test_errors_name_the_culprit(log: shadowtime.Workload, arguments: dict[str, str], reason: str) -> None:
     with pytest.raises(SettingsError, match=reason):
         shadowtime.replay(log, **arguments)  # type: ignore[arg-type]
+
+
+def test_a_wait_that_is_not_a_number_bounds_nothing() -> None:
+    with pytest.raises(ValueError, match="a wait is not a number"):
+        shadowtime.wait_bound([5, float("nan"), 3, 1] * 25, 0.5)  # type: ignore[list-item]
+
+
+def test_different_jobs_of_the_same_numbers_are_not_compared(easy: shadowtime.Result, tmp_path: Path) -> None:
+    other = shadowtime.replay(generated(100), "easy")
+    for compare in (easy.compare, lambda other: easy.report(tmp_path / "page.html", other)):
+        with pytest.raises(SettingsError, match="bundled and generated are not of the same jobs: job 1 is submitted"):
+            compare(other)
+
+
+def test_a_report_that_cannot_be_written_is_one_line(easy: shadowtime.Result, tmp_path: Path) -> None:
+    with pytest.raises(OutputError, match=r"page\.html: cannot be written: No such file or directory"):
+        easy.report(tmp_path / "nowhere" / "page.html")
+
+
+def test_logs_and_results_go_to_other_processes(log: shadowtime.Workload, best: shadowtime.Result) -> None:
+    there, again = pickle.loads(pickle.dumps((log, best)))
+    assert list(there) == list(log)
+    assert shadowtime.replay(there, "best").decisions_sha256 == best.decisions_sha256 == again.decisions_sha256
+    assert again.jobs.equals(best.jobs)
+    assert again.decisions.equals(best.decisions)
+    assert again.compare(best) == best.compare(again)
+    with pytest.raises(ValueError, match="read-only"):
+        there.columns["wait_time"][0] = 0
 
 
 def test_what_cannot_be_made_or_compared_is_told(log: shadowtime.Workload) -> None:

@@ -6,7 +6,8 @@ import sys
 
 import pytest
 
-from shadowtime.replayer.catalogue_table import KINDS, everything
+from shadowtime.replayer.catalogue_table import everything
+from shadowtime.replayer.options import KINDS
 from shadowtime.services.catalogue import REGISTRIES
 from tests.patience import PATIENCE
 

@@ -4,6 +4,8 @@ from pathlib import Path
 
 import numpy as np
 import orjson
+import pyarrow as pa
+import pyarrow.parquet as pq
 import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
@@ -149,6 +151,9 @@ def test_schedules_as_replay_writes_them_are_read(tmp_path: Path, ending: str) -
         ("", "3 of 3 jobs of the log are missing, the first is job 1"),
         ("1,0,0", "expected columns job_number, submit_time, start_time, processors of whole numbers"),
         ("1,0,zero,4", "expected columns job_number, submit_time, start_time, processors of whole numbers"),
+        ("1,0,0,4\n2,1,1,000,8\n3,2,2,4", "line 3 has more values than there are columns"),
+        (f"1,0,0,4\n2,1,{2**63 - 1},8\n3,2,2,4", f"whole numbers: .*{2**63 - 1} is none"),
+        ("1,0,0,4\n2,1,1000,0\n3,2,2,4", "job 2 takes 0 processors"),
     ],
 )
 def test_what_cannot_be_compared_is_named(tmp_path: Path, rows: str, message: str) -> None:
@@ -157,6 +162,25 @@ def test_what_cannot_be_compared_is_named(tmp_path: Path, rows: str, message: st
     path.write_text(f"job_number,submit_time,start_time,processors\n{rows}\n")
     with pytest.raises(TraceError, match=message):
         read_starts(path, jobs)
+
+
+def test_a_column_that_is_there_twice_is_none(tmp_path: Path) -> None:
+    path = tmp_path / "theirs.csv"
+    path.write_text("job_number,submit_time,start_time,processors,start_time\n1,0,0,4,7\n")
+    with pytest.raises(TraceError, match="a column is there twice"):
+        read_starts(path, workload(8, [BLOCKER]))
+
+
+def test_fractions_are_no_starts_in_whatever_format(tmp_path: Path) -> None:
+    """A start at 1000.9 is not the one at 1000."""
+    jobs, path = workload(8, [BLOCKER, HEAD]), tmp_path / "theirs.parquet"
+    columns = {"job_number": [1, 2], "submit_time": [0, 1], "processors": [4, 8]}
+    for starts, wrong in (([0.0, 1000.9], "1000.9 is none"), ([0.0, float("nan")], "NaN"), ([0, None], "NoneType")):
+        pq.write_table(pa.table({**columns, "start_time": starts}), path)
+        with pytest.raises(TraceError, match=f"of whole numbers: .*{wrong}"):
+            read_starts(path, jobs)
+    pq.write_table(pa.table({**columns, "start_time": [0.0, 1000.0]}), path)
+    assert read_starts(path, jobs).tolist() == [0, 1000]
 
 
 @pytest.mark.parametrize("name", ["theirs.csv", "theirs.parquet", "theirs.swf"])

@@ -4,6 +4,7 @@ import io
 import math
 import re
 from collections.abc import Callable, Sequence
+from functools import partial
 
 import orjson
 import pytest
@@ -57,7 +58,17 @@ POLICY = [
     "calibration",
     "configuration",
 ]
-RUN_TIME = ["predictor", "jobs", "predictions", "mean_absolute_error", "mean_run_time", "log_score", "crps", "pit"]
+RUN_TIME = [
+    "policy",
+    "predictor",
+    "jobs",
+    "predictions",
+    "mean_absolute_error",
+    "mean_run_time",
+    "log_score",
+    "crps",
+    "pit",
+]
 ADJUSTMENT = [
     "scheme",
     "mean_accuracy",
@@ -261,7 +272,7 @@ def test_tables_fit_and_keep_the_names(width: int) -> None:
     for table in (comparison_table, prediction_table):
         text = rendered(results, width, table)
         assert max(map(len, text.splitlines())) <= width
-    assert ("no room for: at once, cpu" in rendered(results, width)) == (width == 60)
+    assert ("no room for: to best, at once, cpu" in rendered(results, width)) == (width == 60)
     rows = rendered(results, width).partition("─\n")[2].splitlines()
     names = [row.split()[0] for row in rows[:4]]
     assert sorted(names) == ["best", "easy…1", "easy…2", "fcfs"]
@@ -290,6 +301,19 @@ def test_the_best_of_each_column_is_marked() -> None:
     assert re.search(rf"\x1b\[1;32m *{re.escape(f'{slowdown:,.2f}')}", coloured)
     assert "*" not in coloured
     assert "*" not in rendered(results[:1])
+
+
+def test_slowdowns_are_compared_with_easy_unless_another_is_wanted() -> None:
+    results = results_of("fcfs", "easy", "lwf")
+    slowdowns = {each.plan.label: each.scores.policy.mean_bounded_slowdown or 0 for each in results}
+    assert as_json(results)["settings"]["baseline"] == "easy"
+    assert as_json(results[::2])["settings"]["baseline"] == "fcfs"
+    shown = rendered(results, 120)
+    assert "to easy: slowdown as a share of that of the baseline" in " ".join(shown.split())
+    (fcfs,) = [line for line in shown.splitlines() if line.startswith("fcfs ")]
+    assert f" {slowdowns['fcfs'] / slowdowns['easy']:.1%}".rstrip("%") in fcfs.replace(",", "")
+    assert "to lwf" in rendered(results, 120, partial(comparison_table, baseline="lwf"))
+    assert "to easy" not in rendered(results[1:2], 120)
 
 
 def test_figures_that_differ_look_different() -> None:

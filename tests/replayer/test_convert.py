@@ -65,7 +65,7 @@ def test_a_mistake_is_one_line_and_leaves_no_file(tmp_path: Path) -> None:
     for arguments, culprit in [
         ((BUNDLED, tmp_path / "out.xls"), "out.xls: the name ends in none of .swf, .swf.gz, .csv, .parquet"),
         ((tmp_path / "no.swf", tmp_path / "out.swf"), "no.swf"),
-        ((log, log), "log.swf is the log itself"),
+        ((log, log), "log.swf is what is read"),
         ((log, tmp_path / "none" / "out.swf"), "cannot be written"),
     ]:
         status, told = convert(*arguments)

@@ -145,3 +145,43 @@ def test_a_run_restored_near_its_end_closes_with_the_same_scores(left: int) -> N
     again.restore(cut.snapshot())
     last = again.run_to_end()
     assert last == whole.last
+
+
+class Failing(Told):
+    """A source as a plug-in may have it: what it is asked for it does not have."""
+
+    name = "failing"
+
+    def next_instant(self) -> Sequence[Event]:
+        raise KeyError(5)
+
+
+class Silent(Told):
+    """A source that goes on, and tells nothing of it."""
+
+    name = "silent"
+
+    def next_instant(self) -> Sequence[Event]:
+        return ()
+
+
+@pytest.mark.parametrize(
+    ("source", "reason"),
+    [
+        (Failing([POINT]), "source 'failing' failed: KeyError: 5"),
+        (Silent([POINT]), "source 'silent' tells nothing of its next instant, 5"),
+        (Told([POINT], caused=None), "source 'told' failed: TypeError"),  # type: ignore[arg-type]
+    ],
+    ids=lambda each: getattr(each, "name", ""),
+)
+def test_whatever_a_source_raises_is_one_line_that_names_it(source: Source, reason: str) -> None:
+    with pytest.raises(ReplayError, match=reason):
+        EmbeddedReplay(OPENED, source).run_to_end()
+
+
+@pytest.mark.parametrize("decisions", [["rubbish"], iter(())])
+def test_decisions_that_are_none_are_rejected(monkeypatch: pytest.MonkeyPatch, decisions: Any) -> None:
+    """An iterator would be used up by the starts, and its kills be lost."""
+    monkeypatch.setattr("shadowtime.services.scheduler.fcfs.Fcfs.schedule", lambda *_: decisions)
+    with pytest.raises(ReplayError, match="was rejected: scheduler failed: TypeError"):
+        plan_of(workload_of(job(1)), "fcfs").replay().run_to_end()

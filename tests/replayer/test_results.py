@@ -25,11 +25,19 @@ SOMEWHERE = Path("a")
 )
 def test_what_cannot_be_told_apart_is_refused(targets: Targets, one_run: bool, side_by_side: bool, reason: str) -> None:
     with pytest.raises(SettingsError, match=reason):
-        targets.require_usable(one_run=one_run, side_by_side=side_by_side)
+        targets.require_usable([], one_run=one_run, side_by_side=side_by_side)
 
 
 def test_decisions_of_runs_one_after_another_are_one_log() -> None:
-    Targets(decisions=SOMEWHERE).require_usable(one_run=False, side_by_side=False)
+    Targets(decisions=SOMEWHERE).require_usable([], one_run=False, side_by_side=False)
+
+
+def test_no_result_is_written_over_a_log(tmp_path: Path) -> None:
+    (log := tmp_path / "log.swf").write_text("; MaxProcs: 4\n")
+    (tmp_path / "link").symlink_to(log)
+    for place in (log, tmp_path / "link"):
+        with pytest.raises(SettingsError, match="is what is read: no result is written over it"):
+            Targets(schedule=place).require_usable([f"{log}@4"], one_run=True, side_by_side=False)
 
 
 def test_every_file_is_there_in_the_end_and_none_before(tmp_path: Path) -> None:

@@ -124,6 +124,12 @@ def test_further_fields_are_ignored_with_a_note(tmp_path: Path) -> None:
         ({"MaxNodes": "240"}, 240),
         ({"MaxProcs": "-1", "MaxNodes": "240"}, 240),
         ({"MaxProcs": "0"}, None),
+        ({"MaxProcs": "1,024", "MaxNodes": "64"}, None),
+        ({"MaxProcs": "1e3"}, None),
+        ({"MaxProcs": "0x80"}, None),
+        ({"MaxProcs": "12.5"}, None),
+        ({"MaxProcs": "1234567890123456"}, None),
+        ({"MaxProcs": "128, of which 4 for tests."}, 128),
         ({"MaxProcs": "unknown"}, None),
     ],
 )

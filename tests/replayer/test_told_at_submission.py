@@ -28,6 +28,28 @@ def test_run_times_forecasts_and_bounds_are_shown_by_default() -> None:
     assert "95 % interval" in shown
 
 
+def test_the_page_has_the_figures_of_the_terminal_and_says_under_which_policy(tmp_path: Path) -> None:
+    page = tmp_path / "page.html"
+    policies = ["--policy", "lwf", "--policy", "lwf:runtime=empirical"]
+    shown = replayed(*policies, "--report", str(page)).stdout
+    assert "run times as predicted at submission under easy" in shown
+    assert "bounds on the wait under easy: all" in shown
+    found = page.read_text().partition('aria-label="Run-time predictions"')[2].partition("</table>")[0]
+    (row,) = [each for each in found.split("<tr>") if "empirical" in each]
+    (line,) = [each for each in shown.splitlines() if each.startswith("empirical ")]
+    assert f">{line.split()[2]}</data>" in row
+    assert "easy:<wbr>forecast=yes" in row
+
+
+def test_the_baseline_is_one_of_the_policies(tmp_path: Path) -> None:
+    page, json = tmp_path / "page.html", tmp_path / "scores.json"
+    options = ["--policy", "easy", "--policy", "lwf", "--report", str(page), "--json", str(json), "--no-predictions"]
+    assert "to lwf" in replayed(*options, "--baseline", "lwf").stdout
+    assert orjson.loads(json.read_bytes())["settings"]["baseline"] == "lwf"
+    assert "The baseline is lwf." in page.read_text()
+    assert '<th scope="row">easy against lwf</th>' in page.read_text()
+
+
 @pytest.mark.parametrize(
     "options", [["--no-predictions"], ["--runtime", "last-two"], ["--adjustment", "auto"], ["--wait-bound", "plain"]]
 )

@@ -112,6 +112,40 @@ def command(folder: Path, *arguments: str) -> "subprocess.CompletedProcess[str]"
     return ran(folder, "-m", "shadowtime", *arguments)
 
 
+LEAVING = """
+import sys
+from pydantic import field_validator
+from shadowtime.services.scheduler.fcfs import Fcfs
+class Leaves(Fcfs):
+    "Leave as it likes."
+    name = "leaves"
+    def schedule(self, *state):
+        sys.exit(0)
+class Settings(Fcfs.Settings):
+    @field_validator("forecast")
+    @classmethod
+    def fails(cls, value):
+        raise RuntimeError("out of order")
+class Fails(Fcfs):
+    "Fail as it likes."
+    name = "fails"
+    Settings = Settings
+"""
+
+
+@pytest.mark.parametrize(
+    ("policy", "why"),
+    [("leaves", "SystemExit: 0"), ("fails:forecast=yes", "its settings failed: RuntimeError: out of order")],
+)
+def test_a_policy_that_leaves_or_whose_settings_fail_is_named(tmp_path: Path, policy: str, why: str) -> None:
+    (tmp_path / "acme.py").write_text(LEAVING)
+    install(tmp_path, "acme", "leaves = acme:Leaves\nfails = acme:Fails")
+    done = command(tmp_path, *SMALL, policy)
+    assert done.returncode == 2
+    assert why in done.stderr
+    assert "Traceback" not in done.stderr
+
+
 def test_an_installed_policy_is_replayed_listed_and_run_by_a_stage(folder: Path) -> None:
     done = command(folder, *SMALL, "mine")
     assert done.returncode == 0, done.stderr
@@ -150,7 +184,8 @@ def test_two_plug_ins_of_one_name_are_an_error_that_names_both(folder: Path) -> 
 def test_what_nobody_names_is_neither_read_nor_imported(every_kind: Path) -> None:
     script = (
         "import sys; sys.argv = ['shadowtime', 'replay', '--jobs', '20', '--policy', 'easy']; "
-        "from shadowtime.__main__ import main; from shadowtime.replayer.catalogue_table import KINDS, classes_of\n"
+        "from shadowtime.__main__ import main; from shadowtime.replayer.options import KINDS\n"
+        "from shadowtime.replayer.catalogue_table import classes_of\n"
         "try: main()\nexcept SystemExit: pass\n"
         "print([classes_of(each)._points for each in KINDS], 'acme' in sys.modules, 'acme_others' in sys.modules)"
     )

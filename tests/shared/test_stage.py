@@ -249,6 +249,8 @@ def test_the_fingerprint_tells_every_setting() -> None:
         "seed": 1,
         "unix_start": 1,
         "sample_every": 900,
+        "name": "best",
+        "experiment": "mine",
     }
     assert set(changes) == set(ClusterOpened.model_fields) - {"kind"}
     prints = {fingerprint(OPENED.model_copy(update={key: value})) for key, value in changes.items()}

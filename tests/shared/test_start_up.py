@@ -100,20 +100,6 @@ def test_interrupted_while_a_kernel_is_loaded() -> None:
     assert (ended.returncode, ended.stdout, ended.stderr) == (INTERRUPTED, "", "interrupted\n")
 
 
-def test_help_of_a_replay_needs_nothing_heavy() -> None:
-    """Some 0.2 s of processor time, where numpy, numba and all stages took 1.4."""
-    told = subprocess.run(
-        [sys.executable, "-X", "importtime", "-m", "shadowtime", "replay", "--help"],
-        cwd=ROOT,
-        capture_output=True,
-        text=True,
-        check=True,
-    )
-    imported = {line.rpartition("|")[2].strip() for line in told.stderr.splitlines()}
-    assert "typer" in imported
-    assert not imported & {"numpy", "scipy", "numba", "aiokafka", "shadowtime.services.pipeline"}
-
-
 @pytest.mark.parametrize("package", ["replayer", "services", "stack", "dashboards"])
 def test_the_forms_of_before_work_and_say_that_they_go(package: str) -> None:
     told = subprocess.run(

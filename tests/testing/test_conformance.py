@@ -69,6 +69,24 @@ class Hoarding(LastTwo):
         self._last[-x.job_number] = (y,)
 
 
+class ByExecutable(LastTwo):
+    """Remembers a run time of every executable of every user, of whom there are soon no more."""
+
+    name = "by-executable"
+
+    def learn_one(self, x: JobSubmitted, y: int) -> None:
+        self._last[1_000 * (x.user_id or 0) + (x.executable_number or 0)] = (y,)
+
+
+class BySize(LastTwo):
+    """Remembers a run time of every size of every user, of which there are more for long."""
+
+    name = "by-size"
+
+    def learn_one(self, x: JobSubmitted, y: int) -> None:
+        self._last[1_000 * (x.user_id or 0) + x.requested_processors] = (y,)
+
+
 class Foreseeing(Machine):
     """Gives the number of all jobs away: each seems to come from a user of that number."""
 
@@ -112,6 +130,19 @@ def test_a_fault_fails_the_property_that_names_it(
     monkeypatch.setitem(classes.data, faulty.name, faulty)
     with pytest.raises((AssertionError, Exception)):
         tried(kind, faulty.name, test)()
+
+
+@pytest.mark.parametrize("faulty", [Hoarding, BySize])
+def test_what_grew_is_named(faulty: type[LastTwo], monkeypatch: pytest.MonkeyPatch) -> None:
+    test = "test_memory_does_not_grow_with_the_jobs"
+    monkeypatch.setitem(PREDICTORS.classes.data, ByExecutable.name, ByExecutable)
+    tried("predictors", ByExecutable.name, test)()
+    monkeypatch.setitem(PREDICTORS.classes.data, faulty.name, faulty)
+    told = (
+        rf"^{faulty.name}: what 2,000 jobs leave in the state, [\d,]+ bytes, 20,000 make [\d,]+, more than 1.25 times "
+    )
+    with pytest.raises(AssertionError, match=told + r"as many: .* grew from [\d,]+ to [\d,]+ entries"):
+        tried("predictors", faulty.name, test)()
 
 
 @pytest.mark.parametrize("kind", SUITES)

@@ -1,159 +1,174 @@
-// Draws what /events sends. Whatever comes from outside is put in as text, never as markup.
-"use strict";
+// Which page is shown, by its address: /?run=R a run, &job=N one job, &find=N the jobs of a user; and what brings it up to date.
+import {address, element, find, keyed, link, say, show, style} from "./dom.js";
+import {Clock, count, duration} from "./format.js";
+import {drawFound, drawJob} from "./job.js";
+import {ask, Stream} from "./stream.js";
+import {drawStrip, whenChosen} from "./strip.js";
+import {drawBounds, drawDecisions, drawRunning, drawWaiting} from "./tables.js";
 
-const AGAIN_MS = 2000;
-const SILENT_MS = 30000;
-const find = (id) => document.getElementById(id);
-const chosen = () => new URLSearchParams(location.hash.slice(1)).get("run") ?? "";
+const REST_MS = 1000;  // between two questions for what /events does not tell
+const FRAME_MS = 100;  // between two drawings: nobody reads figures that change more often
+const ROWS = 25;
 
-let source = null;
-let heard = 0;
+let route = readRoute();
+let from = 0;
+let asked = {at: 0, for: "", answer: undefined, busy: false};
+let due = false;
+let drawn = false;
+let last = -FRAME_MS;
 
-function span(seconds) {
-  if (seconds === null || seconds === undefined) return "–";
-  if (seconds >= 3600) return `${(seconds / 3600).toFixed(1)} h`;
-  return seconds >= 60 ? `${(seconds / 60).toFixed(1)} min` : `${Math.round(seconds)} s`;
+function readRoute() {
+  const told = new URLSearchParams(location.search);
+  const number = (name) => (/^\d{1,16}$/.test(told.get(name) ?? "") ? Number(told.get(name)) : null);
+  return {run: told.get("run") ?? "", job: number("job"), find: number("find")};
 }
 
-const share = (value) => (value === null || value === undefined ? "–" : `${(100 * value).toFixed(1)} %`);
-const count = (value) => (value === null || value === undefined ? "–" : value.toLocaleString("en"));
-
-function element(name, text, style) {
-  const made = document.createElement(name);
-  made.textContent = text;
-  if (style) made.className = style;
-  return made;
+function go(href, {replace = false, focus = true} = {}) {
+  history[replace ? "replaceState" : "pushState"](null, "", href || location.pathname);
+  arrive(focus);
 }
 
-function rows(body, lines) {
-  body.replaceChildren(...lines.map((cells) => {
-    const row = document.createElement("tr");
-    row.append(...cells.map(([text, style]) => element("td", text, style)));
-    return row;
-  }));
+function arrive(focus) {
+  const before = route;
+  route = readRoute();
+  asked = {at: 0, for: "", answer: undefined, busy: false};
+  if (before.run !== route.run) { from = 0; stream.open(route.run); }
+  draw();
+  if (!focus) return;
+  scrollTo(0, 0);
+  const title = document.querySelector("main section:not([hidden]) > h2, main article:not([hidden]) h2");
+  title?.focus({preventScroll: true});
 }
 
-function figures(all) {
-  find("figures").replaceChildren(...all.map(([name, value]) => {
-    const box = document.createElement("div");
-    box.append(element("dt", name), element("dd", value));
-    return box;
-  }));
-}
-
-function shape(name, attributes, text) {
-  const made = document.createElementNS("http://www.w3.org/2000/svg", name);
-  for (const [key, value] of Object.entries(attributes)) made.setAttribute(key, value);
-  if (text !== undefined) made.textContent = text;
-  return made;
-}
-
-function chart(history) {
-  const width = find("chart").clientWidth || 900;  // one unit is a pixel, on a phone too
-  const [left, right, top, bottom] = [48, width - 40, 14, 190];
-  find("chart").setAttribute("viewBox", `0 0 ${width} 220`);
-  const first = history[0][0], last = history[history.length - 1][0];
-  const most = Math.max(1, ...history.map((each) => Math.max(each[1], each[3])));
-  const longest = Math.max(1, ...history.map((each) => each[2]));
-  const x = (time) => left + (right - left) * (last > first ? (time - first) / (last - first) : 1);
-  const y = (value, of) => bottom - (bottom - top) * value / of;
-  const steps = (place, of) => history.map((each, at) =>
-    at === 0 ? `M${x(each[0]).toFixed(1)} ${y(each[place], of).toFixed(1)}`
-             : `H${x(each[0]).toFixed(1)}V${y(each[place], of).toFixed(1)}`).join("");
-  const hours = ((last - first) / 3600).toFixed(1);
-  find("chart").replaceChildren(
-    shape("path", {d: steps(3, most), class: "line-all"}),
-    shape("path", {d: steps(1, most), class: "line-busy"}),
-    shape("path", {d: steps(2, longest), class: "line-queued"}),
-    shape("text", {x: left - 6, y: top + 6, "text-anchor": "end"}, count(most)),
-    shape("text", {x: left - 6, y: bottom, "text-anchor": "end"}, "0"),
-    shape("text", {x: right + 6, y: top + 6}, count(longest)),
-    shape("text", {x: left, y: 212}, `last ${hours} hours of the log`),
-  );
-}
-
-function choices(runs) {
-  const select = find("runs");
-  const wanted = chosen();
-  const known = runs.map((each) => each.run);
-  const names = wanted && !known.includes(wanted) ? [wanted, ...known] : known;
-  const told = JSON.stringify([names, runs.map((each) => each.closed)]);
-  if (select.dataset.told === told || document.activeElement === select) return;
-  select.dataset.told = told;
-  const latest = element("option", "latest");
-  latest.value = "";
-  select.replaceChildren(latest, ...names.map((name) => {
-    const run = runs.find((each) => each.run === name);
-    const option = element("option", run ? `${run.cluster}: ${name}${run.closed ? " (over)" : ""}` : `${name} (not known)`);
-    option.value = name;
-    return option;
-  }));
-  select.value = wanted;
-}
-
-function draw(state) {
-  choices(state.runs);
-  const run = state.shown;
-  find("run").hidden = run === null;
-  find("nothing").hidden = run !== null;
-  if (run === null) {
-    find("nothing").textContent = chosen() ? "There is no such run, or not yet." : "No run yet: start a replay over Kafka, and it appears here.";
-    return;
-  }
-  find("title").textContent = run.cluster;
-  const over = run.quarantined ? ` It stopped: ${run.quarantined}.` : run.closed ? " The run is over." : "";
-  const late = state.behind > 1000 ? ` Catching up: ${count(state.behind)} events to go.` : "";
-  find("about").textContent = `${run.run}: ${run.mode} replay under ${run.policy}.${over}${late}`;
-  const scores = run.scores;
-  figures([
-    ["time of the log", run.clock],
-    ["processors busy", `${count(run.busy)} of ${count(run.processors)}`],
-    ["jobs waiting", count(run.waiting)],
-    ["jobs running", count(run.running)],
-    ["jobs ended", count(run.ended)],
-    ["mean wait", span(scores ? scores.mean_wait : run.mean_wait)],
-    ["longest wait", span(scores ? scores.max_wait : run.longest_wait)],
-    ...(scores && scores.mean_bounded_slowdown !== null ? [["bounded slowdown", scores.mean_bounded_slowdown.toFixed(2)]] : []),
-  ]);
-  chart(run.history);
-  rows(find("decisions"), run.decisions.map((each) =>
-    [[each.time, "time"], [each.job === null ? "–" : String(each.job), "number"], [each.what], [each.why]]));
-  rows(find("queue"), run.queue.map((job) => [
-    [String(job.job), "number"], [job.user === null ? "–" : String(job.user), "number"], [count(job.processors), "number"],
-    [span(job.requested_time), "number"], [span(job.waited), "number"], [span(job.bound), "number"]]));
-  const more = run.waiting - run.queue.length;
-  find("more").textContent = run.waiting === 0 ? "No job waits." : more > 0 ? `and ${count(more)} more` : "";
-  find("bounds-section").hidden = run.bounds.length === 0;
-  rows(find("bounds"), run.bounds.map((each) => [
-    [each.grouping], [each.bound === null ? `none: ${each.reason ?? "unknown"}` : span(each.bound)], [share(each.quantile), "number"],
-    [each.covered === null ? "–" : `${share(each.covered)} of ${count(each.revealed)}`]]));
-}
-
-function say(text, style) {
-  const place = find("connection");
-  if (place.textContent !== text) place.textContent = text;
-  place.className = style;
-}
-
-function connect() {
-  if (source) source.close();
-  const run = chosen();
-  source = new EventSource(run ? `events?run=${encodeURIComponent(run)}` : "events");
-  heard = Date.now();
-  source.onopen = () => { heard = Date.now(); say("live", "live"); };
-  source.onmessage = (event) => { heard = Date.now(); say("live", "live"); draw(JSON.parse(event.data)); };
-  source.addEventListener("alive", () => { heard = Date.now(); say("live", "live"); });
-  source.onerror = () => {
-    say("connection lost, trying again", "lost");
-    if (source.readyState === EventSource.CLOSED) setTimeout(connect, AGAIN_MS);  // refused: the browser gave up
-  };
-}
-
-find("runs").addEventListener("change", (event) => {
-  history.replaceState(null, "", event.target.value ? `#${new URLSearchParams({run: event.target.value})}` : location.pathname);
-  event.target.blur();
-  connect();
+const stream = new Stream(() => {
+  if (due) return;
+  due = true;
+  setTimeout(() => requestAnimationFrame(() => { due = false; last = performance.now(); draw(); }), last + FRAME_MS - performance.now());
+}, (connected) => {
+  say(find("connection"), connected ? "live" : "connection lost, trying again");
+  style(find("connection"), connected ? "live" : "lost");
 });
-addEventListener("hashchange", connect);
-setInterval(() => { if (Date.now() - heard > SILENT_MS) { say("connection lost, trying again", "lost"); connect(); } }, AGAIN_MS);
-connect();
+
+// What only a question tells: a page of the queue, a job, the jobs of a user. Asked anew as the run goes on.
+function also(path, parameters, use) {
+  const key = JSON.stringify([path, parameters]);
+  if (asked.for !== key) asked = {at: 0, for: key, answer: undefined, busy: false};
+  if (asked.answer !== undefined) use(asked.answer);
+  const mine = asked, state = stream.state;
+  if (mine.busy || mine.seen === state.time + ":" + state.ended || performance.now() - mine.at < REST_MS) return;
+  mine.busy = true;
+  mine.at = performance.now();
+  mine.seen = state.time + ":" + state.ended;
+  ask(path, parameters).then((answer) => { mine.answer = answer; if (mine === asked) draw(); }, () => {}).finally(() => { mine.busy = false; });
+}
+
+function draw() {
+  const state = stream.state;
+  if (state === null) return;
+  drawRuns(state);
+  const known = state.run !== undefined;
+  const page = !known ? "nothing" : route.job !== null ? "job" : route.find !== null ? "finding" : "run";
+  for (const name of ["nothing", "job", "finding", "run"]) show(find(name), name === page);
+  show(find("search"), known);
+  if (!known) return drawNothing();
+  const clock = new Clock(state.unix_start, state.time);
+  const told = {title: state.cluster, nothing: "", run: state.cluster, job: `Job ${route.job}, ${state.cluster}`, finding: `User ${route.find}, ${state.cluster}`};
+  if (document.title !== `${told[page]} – Shadowtime`) document.title = `${told[page]} – Shadowtime`;
+  if (page === "run") drawRun(state, clock);
+  if (!drawn) { drawn = true; performance.mark("first rows"); }
+  if (page === "job") also("job", {run: state.run, job: route.job}, (answer) => drawJob(answer, route.job, state));
+  if (page === "finding") also("find", {run: state.run, number: route.find}, (answer) => { if (answer) drawFound(answer, state); });
+}
+
+function drawNothing() {
+  show(find("no-run"), !route.run);
+  show(find("no-such-run"), Boolean(route.run));
+  document.title = "Shadowtime: live";
+}
+
+function drawRun(state, clock) {
+  say(find("title"), state.cluster);
+  say(find("policy"), state.name);
+  find("policy").style.setProperty("--key", state.colour);
+  say(find("clock"), clock.full(state.time));
+  say(find("about"), about(state));
+  show(find("about"), find("about").said !== "");
+  figures(state, clock);
+  drawStrip(state);
+  if (from && from >= state.waiting) from = Math.max(0, Math.ceil(state.waiting / ROWS) - 1) * ROWS;
+  if (from === 0) drawWaiting(state, clock, 0, [...state.queue]);
+  else also("queue", {run: state.run, from}, (answer) => { if (answer?.from === from) drawWaiting(state, clock, from, answer.rows); });
+  drawRunning(state, clock);
+  drawDecisions(state, clock);
+  drawBounds(state);
+}
+
+function about(state) {
+  const told = [];
+  if (!state.obeyed) told.push("The machine starts jobs as it did; what the policy decides is advice.");
+  if (state.quarantined) told.push(`The run has stopped: ${state.quarantined}.`);
+  else if (state.closed) told.push("The run is over.");
+  if (state.behind > 1000) told.push(`Catching up: ${count(state.behind)} events to go.`);
+  return told.join(" ");
+}
+
+function figures(state, clock) {
+  const free = state.processors - state.busy, scores = state.scores;
+  const share = state.processors ? state.busy / state.processors : 0;
+  const next = [...state.running.values()].map((each) => each.end).filter((end) => end !== null && end >= state.time);
+  const bound = state.bounds.find((each) => each.grouping === "ensemble") ?? state.bounds[0];
+  const all = [
+    ["processors busy", `${Math.round(100 * share)} %`, `${count(state.busy)} of ${count(state.processors)}, ${count(Math.max(0, free))} free`],
+    ["jobs waiting", count(state.waiting), state.waiting ? `longest for ${duration(state.longest_waiting)}` : ""],
+    ["jobs running", count(state.running_count), next.length ? `next end expected ${clock.short(Math.min(...next))}` : ""],
+    ["mean wait", duration(scores ? scores.mean_wait : state.mean_wait), `longest ${duration(scores ? scores.max_wait : state.longest_wait)}, ${count(state.ended)} jobs ended`],
+  ];
+  if (scores && scores.mean_bounded_slowdown !== null) all.push(["bounded slowdown", scores.mean_bounded_slowdown.toFixed(2), "mean"]);
+  else if (bound && bound.bound !== null) all.push(["a job that comes now", `waits ≤ ${duration(bound.bound)}`, `with ${+(100 * bound.quantile).toFixed(2)} %, as was told last`]);
+  keyed(find("figures"), all.map((each) => [each[0], each]), ([name]) => {
+    const box = element("div");
+    box.append(element("dt", "", name), element("dd"), element("dd", "more"));
+    return box;
+  }, (box, [, value, more]) => {
+    say(box.children[1], value);
+    say(box.children[2], more);
+  });
+}
+
+function drawRuns(state) {
+  const select = find("runs"), wanted = route.run;
+  if (document.activeElement === select) return;
+  const items = state.runs.map((each) => [each.run, `${each.cluster} under ${each.name}${each.closed ? " (over)" : ""}`]);
+  const twice = new Set(items.map(([, name]) => name).filter((name, at, all) => all.indexOf(name) !== at));
+  const options = [["", "newest run"], ...items.map(([run, name]) => [run, twice.has(name) ? `${name}: ${run}` : name])];
+  if (wanted && !state.runs.some((each) => each.run === wanted)) options.push([wanted, `${wanted} (not known)`]);
+  keyed(select, options.map(([run, name]) => [run, [run, name]]), ([run]) => { const made = element("option"); made.value = run; return made; },
+    (option, [, name]) => say(option, name));
+  if (select.value !== wanted) select.value = wanted;
+  show(find("choose"), state.runs.length > 0);
+}
+
+find("runs").addEventListener("change", (event) => { event.target.blur(); go(event.target.value ? address(event.target.value) : "", {focus: false}); });
+find("search").addEventListener("submit", (event) => {
+  event.preventDefault();
+  const wanted = find("wanted").value.trim(), number = /^(?:(job|user)\s*)?(\d{1,16})$/i.exec(wanted);
+  say(find("told"), number ? "" : "A job or a user is a number.");
+  if (!number || !stream.state?.run) return;
+  const [, kind, digits] = number, run = stream.state.run;
+  if (kind) return go(address(run, {[kind.toLowerCase() === "job" ? "job" : "find"]: digits}));
+  ask("find", {run, number: digits}).then((answer) => {
+    go(address(run, answer?.job && !answer.count ? {job: digits} : {find: digits}));
+  }, () => say(find("told"), "No answer, try again."));
+});
+find("before").addEventListener("click", () => { from = Math.max(0, from - ROWS); draw(); });
+find("after").addEventListener("click", () => { from += ROWS; draw(); });
+document.addEventListener("click", (event) => {
+  const at = event.target.closest?.("a[href^='?']");
+  if (!at || event.button || event.ctrlKey || event.metaKey || event.shiftKey || event.altKey) return;
+  event.preventDefault();
+  go(at.getAttribute("href"));
+});
+addEventListener("popstate", () => arrive(true));
+whenChosen((job) => go(address(stream.state.run, {job})));
+setInterval(() => { if (stream.state?.run && (route.job !== null || route.find !== null || from)) draw(); }, REST_MS);
+stream.open(route.run);

@@ -1,16 +1,18 @@
 """The day of the report: no processor twice, no job lost, and the right day."""
 
+import re
 from itertools import pairwise
 
 import numpy as np
 from hypothesis import given
 from hypothesis import strategies as st
 
-from shadowtime.dashboards.report.day import MAX_BARS, choose, day_that_most_waited, gantt, processor_bars
+from shadowtime.dashboards.report.day import choose, day_that_most_waited, processor_bars
+from shadowtime.dashboards.report.machine_and_queue import MAX_BARS, STEP, machine_and_queue, one_day
 from shadowtime.dashboards.report.statistics import DAY
 from shadowtime.replayer.run_record import Jobs, RunRecord
 from tests.dashboards.recorded_runs import replayed
-from tests.replayer.small_logs import job, plan_of, workload_of
+from tests.replayer.small_logs import generated, job, plan_of, workload_of
 
 JOBS = st.lists(st.tuples(st.integers(0, 50), st.integers(1, 30), st.integers(1, 9)), min_size=1, max_size=30)
 
@@ -71,17 +73,41 @@ def test_a_log_with_a_leap_in_time_has_a_day_that_is_as_soon_found() -> None:
     assert day_that_most_waited(waits_of((0, 5), (leap, leap + 9)), 0) == leap // DAY * DAY
 
 
-def drawn(record: RunRecord) -> str:
-    return gantt(record, choose(record))
+def drawn(*records: RunRecord) -> str:
+    return machine_and_queue(records, choose(records[0]))
 
 
-def test_every_job_of_the_day_is_drawn_and_listed() -> None:
+def test_every_job_of_the_day_is_drawn_and_each_hour_told() -> None:
     jobs = [job(number, 0, processors=2, run_time=600, requested_time=700) for number in range(1, 21)]
     _, (record,) = replayed([plan_of(workload_of(*jobs))])
     html = drawn(record)
-    assert "20 jobs ran." in html
-    assert html.count('<th scope="row">') == 20
+    assert "20 jobs ran" in html
+    assert html.count('<th scope="row">') == 24
     assert html.count('<rect class="job') == 20
+
+
+def test_what_runs_and_waits_is_what_the_schedule_says() -> None:
+    jobs = [job(number, 60 * number, processors=3, run_time=900, requested_time=900) for number in range(1, 40)]
+    _, (record,) = replayed([plan_of(workload_of(*jobs))])
+    found, times = one_day(record, choose(record)), record.jobs
+    seconds = np.arange(DAY)[:, None]
+    busy = (times.processors * ((times.start_time <= seconds) & (seconds < times.end_time))).sum(axis=1)
+    waits = (times.submit_time <= seconds) & (seconds < times.start_time)
+    for told, wanted in (
+        (found.busy.sum(axis=0), busy),
+        (found.waiting, waits.sum(axis=1)),
+        (found.asked, 3 * waits.sum(axis=1)),
+    ):
+        np.testing.assert_allclose(told, wanted.reshape(-1, STEP).mean(axis=1))
+
+
+def test_two_policies_stand_above_each_other_on_the_same_axes() -> None:
+    _, records = replayed([plan_of(generated(200), policy) for policy in ("easy", "fcfs")])
+    html = drawn(*records)
+    assert re.findall("<h5>(.*?)</h5>", html) == ["easy", "fcfs"]
+    axes = [re.findall(r"<text[^>]*>[^<]*</text>", svg) for svg in html.split("<h5>")[1:]]
+    assert axes[0] == axes[1]
+    assert "The day on which jobs waited most under easy" in html
 
 
 def test_a_day_of_many_jobs_on_a_large_machine_stays_small() -> None:
@@ -93,6 +119,6 @@ def test_a_day_of_many_jobs_on_a_large_machine_stays_small() -> None:
     ]
     _, (record,) = replayed([plan_of(workload_of(*jobs, processors=20_000))])
     html = drawn(record)
-    assert 0 < html.count('<rect class="job') <= MAX_BARS
-    assert "with least work are not drawn" in html
-    assert len(html) < 700_000
+    assert '<rect class="job' not in html
+    assert f"More than {MAX_BARS:,} rectangles would be needed" in html
+    assert len(html) < 100_000

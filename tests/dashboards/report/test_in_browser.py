@@ -1,6 +1,7 @@
 """The report as visitors have it: in Chromium, wide and narrow, light and dark, printed, and with axe-core."""
 
 import asyncio
+import re
 from collections.abc import Awaitable, Callable
 from pathlib import Path
 
@@ -13,7 +14,7 @@ from tests.browser import Page, browser, require_browser
 from tests.dashboards.recorded_runs import compared, recorded
 
 HOSTILE = "<img src=x onerror=\"document.title='owned'\"></script><script>document.title='owned'</script>"
-LOOKS = [(width, dark) for width in (1440, 390) for dark in (False, True)]
+LOOKS = [(width, dark) for width in (1440, 360) for dark in (False, True)]
 
 
 @pytest.fixture(scope="module")
@@ -75,6 +76,50 @@ def test_every_chart_has_its_numbers_and_every_link_its_place(reports: dict[str,
             assert await page.evaluate(f"{figures}.every(each => each.querySelector('table'))")
             assert await page.evaluate("[...document.links].every(each => document.querySelector(each.hash))")
             assert await page.evaluate(f"{figures}.length") >= 7
+
+    visit(tmp_path, look)
+
+
+TABLES = """[...document.querySelectorAll('.wide')].filter(each => each.checkVisibility()).map(each => ({
+    wider: each.scrollWidth > each.clientWidth + 1,
+    hint: parseFloat(getComputedStyle(each, '::before').paddingTop) > 10,
+}))"""
+FIRST_COLUMN = """[...document.querySelectorAll('.wide:has(tbody)')]
+    .filter(each => each.scrollWidth > each.clientWidth + 50)
+    .map(each => {
+        each.scrollLeft = 50;
+        const first = each.querySelector('tbody th');
+        return Math.round(first.getBoundingClientRect().left - each.getBoundingClientRect().left);
+    })"""
+
+
+def test_a_table_says_that_it_scrolls_where_it_does_and_keeps_its_first_column(
+    reports: dict[str, Path], tmp_path: Path
+) -> None:
+    async def look(page: Page) -> None:
+        for width in (1440, 360):
+            await page.look(width, dark=False)
+            await page.open(reports["comparison"].as_uri())
+            tables = await page.evaluate(TABLES)
+            assert all(each["wider"] == each["hint"] for each in tables), (width, tables)
+            assert any(each["hint"] for each in tables) == (width == 360)
+        places = await page.evaluate(FIRST_COLUMN)
+        assert len(places) > 1
+        assert set(places) == {0}
+
+    visit(tmp_path, look)
+
+
+def test_printed_it_is_a4_in_light_colours_without_hints(reports: dict[str, Path], tmp_path: Path) -> None:
+    async def look(page: Page) -> None:
+        await page.look(700, dark=True)
+        await page.open(reports["comparison"].as_uri())
+        await page.call("Emulation.setEmulatedMedia", media="print", features=[])
+        assert await page.evaluate("getComputedStyle(document.querySelector('.wide'), '::before').content") == "none"
+        assert await page.evaluate("getComputedStyle(document.documentElement).colorScheme") == "light"
+        assert await page.wider_than_screen() <= 0
+        sizes = re.findall(rb"/MediaBox \[0 0 ([\d.]+) ([\d.]+)", await page.pdf())
+        assert {(round(float(width)), round(float(height))) for width, height in sizes} == {(595, 842)}
 
     visit(tmp_path, look)
 

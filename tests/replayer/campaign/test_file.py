@@ -1,5 +1,8 @@
 """A campaign's file: what is wrong with one is told by file, key and value; those that are shipped are right."""
 
+import os
+import subprocess
+import sys
 from pathlib import Path
 
 import pytest
@@ -10,6 +13,7 @@ from shadowtime.replayer.campaign.logs import ARCHIVE, Log, find_logs
 from shadowtime.replayer.campaign.reproduce import CAMPAIGNS
 from shadowtime.shared.errors import SettingsError, TraceError
 from shadowtime.shared.paths import ROOT
+from tests.patience import PATIENCE
 from tests.replayer.small_logs import job, write_log
 
 GOOD = 'name = "c"\ntitle = "t"\nlogs = ["KTH"]\n'
@@ -43,6 +47,9 @@ def write(folder: Path, text: str) -> Path:
         (GOOD + 'columns = [{ key = "mean_wait", unit = "weeks" }]\n', "columns.0.unit: Input should be 's'"),
         (GOOD + '[paper.CTC]\neasy = { "mean wait" = 1 }\n', "paper.CTC: no log of that name; there are KTH"),
         (GOOD + "[paper.KTH]\neasy = { cost = 1 }\n", "paper.KTH.easy.cost: no column of that name"),
+        (GOOD + f"seeds = [{'9' * 5_000}]\n", "Exceeds the limit (4300 digits)"),
+        (GOOD + f"seeds = {'[' * 5_000}\n", "maximum recursion depth exceeded"),
+        (GOOD + f"jobs = {2**70}\n", "jobs: Input should be less than or equal to 16777216"),
     ],
 )
 def test_what_is_wrong_is_named(tmp_path: Path, text: str, told: str) -> None:
@@ -106,6 +113,53 @@ def test_two_cells_that_are_the_same_are_named(tmp_path: Path) -> None:
         grid_of(read_campaign(write(tmp_path, GOOD + text)), [some_log("KTH")])
 
 
+def test_a_share_of_a_row_that_there_is_not_is_named(tmp_path: Path) -> None:
+    text = 'columns = [{ key = "mean_wait", of = "esay" }]\npolicies = ["easy", "fcfs"]\n'
+    with pytest.raises(SettingsError, match="column 'mean wait': of: no row 'esay'; there are easy, fcfs"):
+        grid_of(read_campaign(write(tmp_path, GOOD + text)), [some_log("KTH")])
+
+
+PLUG_IN = """
+from shadowtime.services.scheduler.fcfs import Fcfs
+class Mine(Fcfs):
+    "Serve as it likes."
+    name = "mine"
+"""
+DIGEST = """
+import sys
+from pathlib import Path
+from shadowtime.replayer.campaign.file import read_campaign
+from shadowtime.replayer.campaign.grid import grid_of
+from shadowtime.replayer.campaign.logs import Log
+log = Log("KTH", "KTH", "/nowhere", "0" * 64, None, "drop", "as-logged", None)
+(mine, easy) = grid_of(read_campaign(Path("c.toml")), [log])
+print(mine.digest, easy.digest)
+"""
+
+
+def test_a_plug_in_whose_code_changed_is_another_cell(tmp_path: Path) -> None:
+    """Whoever works on a policy carries the same campaign out again, and has not given it another version."""
+    site = tmp_path / "site"
+    for folder in ("acme", "acme-1.0.dist-info"):
+        (site / folder).mkdir(parents=True)
+    (site / "acme-1.0.dist-info" / "METADATA").write_text("Metadata-Version: 2.1\nName: acme\nVersion: 1.0\n")
+    (site / "acme-1.0.dist-info" / "entry_points.txt").write_text("[shadowtime.policies]\nmine = acme.policy:Mine\n")
+    (site / "acme" / "policy.py").write_text(PLUG_IN)
+    write(tmp_path, GOOD + 'policies = ["mine", "easy"]\n')
+    environment = {**os.environ, "PYTHONPATH": f"{site}{os.pathsep}{ROOT}"}
+
+    def digests() -> list[str]:
+        call = [sys.executable, "-c", DIGEST]
+        return subprocess.check_output(call, cwd=tmp_path, env=environment, text=True, timeout=PATIENCE).split()
+
+    before = digests()
+    assert digests() == before
+    (site / "acme" / "weights.json").write_text("[1]")
+    after = digests()
+    assert after[0] != before[0]
+    assert after[1] == before[1]
+
+
 def test_a_missing_log_says_where_it_can_be_had_and_no_other_is_taken(tmp_path: Path) -> None:
     campaign = read_campaign(write(tmp_path, GOOD))
     write_log(tmp_path, job(1))
@@ -115,6 +169,9 @@ def test_a_missing_log_says_where_it_can_be_had_and_no_other_is_taken(tmp_path: 
         f"log KTH is missing: there is no KTH-SP2-1996-2.swf.gz in {tmp_path}; "
         "it can be had at https://www.cs.huji.ac.il/labs/parallel/workload/l_kth_sp2/"
     )
+    for name in ("nul\\u0000", "x" * 5_000):
+        with pytest.raises(TraceError, match="is missing"):
+            find_logs(read_campaign(write(tmp_path, GOOD.replace("KTH", name))), tmp_path)
     campaign = read_campaign(write(tmp_path, GOOD.replace("KTH", "mine.swf")))
     with pytest.raises(TraceError, match=r"log mine\.swf is missing: neither a file in .* nor one of ANL-Intrepid"):
         find_logs(campaign, tmp_path)

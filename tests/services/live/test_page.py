@@ -5,6 +5,7 @@ import socket
 import time
 from collections.abc import AsyncIterator, Awaitable, Callable
 from contextlib import ExitStack, asynccontextmanager
+from typing import Any
 
 import aiohttp
 import orjson
@@ -18,7 +19,7 @@ from shadowtime.shared.events import Envelope, SchedulingPoint
 from shadowtime.shared.streaming import web_connections
 from shadowtime.shared.streaming.web import address_of, listening
 from tests.patience import PATIENCE
-from tests.services.live.live_logs import HOSTILE, log_of
+from tests.services.live.live_logs import HOSTILE, as_sent, log_of, taken
 from tests.shared.streaming.web_server import LOOPS, Served, is_ended, serving
 from tests.stack.processes import wait_until
 
@@ -51,11 +52,10 @@ def told(page: LivePage, log: list[Envelope]) -> None:
     page.tell()
 
 
-async def next_state(response: aiohttp.ClientResponse) -> dict[str, object]:
+async def next_state(response: aiohttp.ClientResponse, before: dict[str, Any] | None = None) -> dict[str, Any]:
     while not (line := await response.content.readline()).startswith(b"data: "):
         assert line, "the page closed the stream"
-    state: dict[str, object] = orjson.loads(line.removeprefix(b"data: "))
-    return state
+    return taken(before or {}, orjson.loads(line.removeprefix(b"data: ")))
 
 
 def test_every_answer_forbids_what_is_not_its_own() -> None:
@@ -80,29 +80,20 @@ def test_a_state_is_sent_at_once_and_again_when_something_happened() -> None:
         told(page, log[:30])
         async with session.get(address + "events") as response:
             assert response.content_type == "text/event-stream"
-            assert (await next_state(response))["shown"] == expected(log[:30])
+            assert (state := await next_state(response)) == as_sent(log[:30])
             told(page, log[30:])
-            assert (await next_state(response))["shown"] == expected(log)
+            assert await next_state(response, state) == as_sent(log)
         async with session.get(address + "events", params={"run": "no such run"}) as response:
-            assert (await next_state(response))["shown"] is None
+            assert "run" not in await next_state(response)
 
     visiting(visit)
-
-
-def expected(log: list[Envelope]) -> object:
-    runs = LiveRuns()
-    for envelope in log:
-        runs.push(envelope)
-    return orjson.loads(orjson.dumps(runs.state(None)["shown"]))
 
 
 def test_hostile_names_and_runs_stay_in_their_line() -> None:
     async def visit(page: LivePage, address: str, session: aiohttp.ClientSession) -> None:
         told(page, log_of(HOSTILE, jobs=5, run=f"run {HOSTILE}"))
         async with session.get(address + "events", params={"run": f"run {HOSTILE}"}) as response:
-            shown = (await next_state(response))["shown"]
-            assert isinstance(shown, dict)
-            assert shown["cluster"] == HOSTILE
+            assert (await next_state(response))["cluster"] == HOSTILE
 
     visiting(visit)
 
@@ -226,6 +217,7 @@ def test_who_takes_nothing_in_holds_nobody_up(monkeypatch: pytest.MonkeyPatch) -
             until, states = time.monotonic() + PATIENCE, 0
             while page.visitors != 1 or states < 50:
                 page.runs.version += 1
+                page.runs.behind = {0: page.runs.version}
                 page.tell()
                 await next_state(response)
                 states += 1
@@ -248,18 +240,18 @@ def test_a_port_that_is_taken_is_named() -> None:
 def test_states_of_runs_that_are_not_there_are_not_kept() -> None:
     page = LivePage(LiveRuns())
     for number in range(100):
-        assert orjson.loads(page._state(f"run {number}")[1])["shown"] is None
-    assert page._encoded == {}
+        assert page._state(f"run {number}")["run"] is None
+    assert page._states == {}
 
 
 def test_a_state_is_made_once_for_all() -> None:
     page = LivePage.__new__(LivePage)
-    page.runs, page._encoded = LiveRuns(), {}
+    page.runs, page._states = LiveRuns(), {}
     told_log = log_of(jobs=5)
     for envelope in told_log:
         page.runs.push(envelope)
-    assert page._state(None)[1] is page._state(None)[1]
+    assert page._state(None) is page._state(None)
     before = page._state("kth/easy")
     page.runs.push(Envelope(run="kth/easy", sequence=len(told_log), event=SchedulingPoint(time=0)))
-    assert page._state("kth/easy")[0] == before[0] + 1
-    assert set(page._encoded) == {"kth/easy"}
+    assert page._state("kth/easy") is not before
+    assert set(page._states) == {"kth/easy"}

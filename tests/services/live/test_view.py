@@ -1,10 +1,15 @@
 """What the live page shows is what the log says, of any run and at any point, in bounded memory."""
 
+from itertools import islice
 from typing import Any
 
+import orjson
 import pytest
 
-from shadowtime.services.live.view import DECISIONS, INSTANTS, MAX_RUNS, QUEUE_SHOWN, LiveRuns
+from shadowtime.services.live.changes import changes
+from shadowtime.services.live.run_view import DECISIONS
+from shadowtime.services.live.shown import PAGE
+from shadowtime.services.live.view import MAX_RUNS, LiveRuns
 from shadowtime.shared.events import (
     ClusterClosed,
     ClusterOpened,
@@ -15,14 +20,14 @@ from shadowtime.shared.events import (
     JobSubmitted,
     SchedulingPoint,
 )
+from tests.benchmarks.live_page import full_machine
 from tests.services.live.live_logs import log_of
 
 
 def shown(runs: LiveRuns, run: str | None = None) -> dict[str, Any]:
-    state = runs.state(run)["shown"]
-    assert state is not None
-    found: dict[str, Any] = state
-    return found
+    state = runs.state(run)
+    assert state["run"] is not None
+    return state
 
 
 @pytest.fixture(scope="module")
@@ -47,9 +52,10 @@ def test_it_agrees_with_the_log_at_every_point(log: list[Envelope]) -> None:
             del running[event.job_number]
         state = shown(runs)
         assert state["busy"] == sum(each.processors for each in running.values())
-        assert (state["waiting"], state["running"]) == (len(waiting), len(running))
-        assert [each["job"] for each in state["queue"]] == list(waiting)[:QUEUE_SHOWN]
-        assert state["history"][-1] == (event.time, state["busy"], state["waiting"], 16)
+        assert (state["waiting"], state["running_count"]) == (len(waiting), len(running))
+        assert list(state["queue"]) == list(waiting)[:PAGE]
+        assert set(state["running"]) == set(running)
+        assert (state["time"], state["processors"]) == (event.time, 16)
         if waits:
             assert state["mean_wait"] == pytest.approx(sum(waits) / len(waits))
     assert state["closed"]
@@ -65,9 +71,8 @@ def test_the_last_decisions_come_first_with_their_reasons(log: list[Envelope]) -
         runs.push(envelope)
     starts = [start.job_number for each in log if isinstance(each.event, Decided) for start in each.event.starts]
     state = shown(runs)
-    assert [each["job"] for each in state["decisions"]] == starts[::-1][:DECISIONS]
-    assert all(each["why"] for each in state["decisions"])
-    assert len(state["history"]) == INSTANTS + 1
+    assert [job for _, job, *_ in state["decisions"].values()] == starts[-DECISIONS:]
+    assert all(because for *_, because in state["decisions"].values())
 
 
 def test_bounds_are_shown_with_their_coverage(log: list[Envelope]) -> None:
@@ -77,7 +82,7 @@ def test_bounds_are_shown_with_their_coverage(log: list[Envelope]) -> None:
     (bound,) = shown(runs)["bounds"]
     last = [each for envelope in log for each in envelope.coverage if each.queue is None][-1]
     assert (bound["grouping"], bound["covered"], bound["revealed"]) == ("plain", last.covered, last.revealed)
-    assert any(each["bound"] is not None for each in shown_midway(log)["queue"])
+    assert any(each["by"] is not None for each in shown_midway(log)["queue"].values())
 
 
 def shown_midway(log: list[Envelope]) -> dict[str, Any]:
@@ -112,19 +117,19 @@ def test_duplicates_change_nothing_and_gaps_end_it(log: list[Envelope]) -> None:
 def test_a_run_whose_beginning_is_gone_is_not_shown(log: list[Envelope]) -> None:
     runs = LiveRuns()
     runs.push(log[7])
-    assert runs.state(None) == {"runs": [], "behind": 0, "shown": None}
+    assert runs.state(None) == {"runs": [], "behind": 0, "run": None}
 
 
-def test_the_run_that_goes_on_comes_first() -> None:
+def test_of_those_that_go_on_the_run_that_began_last_comes_first_whichever_was_told_of_last() -> None:
     runs = LiveRuns()
     for name in ("a", "b", "c"):
         runs.push(opened(name, f"cluster {name}"))
     runs.push(Envelope(run="c", sequence=1, event=ClusterClosed(time=0)))
     runs.push(Envelope(run="a", sequence=1, event=SchedulingPoint(time=0)))
-    assert runs.names() == ["a", "b", "c"]
-    assert shown(runs)["run"] == "a"
+    assert runs.names() == ["b", "a", "c"]
+    assert shown(runs)["run"] == "b"
     assert shown(runs, "c")["cluster"] == "cluster c"
-    assert runs.state("d")["shown"] is None
+    assert runs.state("d")["run"] is None
 
 
 def test_so_many_runs_are_remembered_and_closed_ones_go_first() -> None:
@@ -159,3 +164,18 @@ def test_runs_make_room_for_jobs_of_others(monkeypatch: pytest.MonkeyPatch) -> N
     for sequence in range(4, 10):
         runs.push(Envelope(run="run 0", sequence=sequence, event=submitted(sequence)))
     assert shown(runs)["waiting"] == 9
+
+
+def test_of_ten_thousand_waiting_jobs_little_is_sent() -> None:
+    runs, log = LiveRuns(), full_machine(10_000)
+    seen: dict[str, Any] | None = None
+    sizes = []
+    for told in islice(log, 50):
+        for envelope in told:
+            runs.push(envelope)
+        state = runs.state(None)
+        sizes.append(len(orjson.dumps(changes(seen, state))))
+        seen = state
+    assert len(runs.state(None)["queue"]) == PAGE
+    assert sizes[0] < 50_000
+    assert max(sizes[1:]) < 4_000

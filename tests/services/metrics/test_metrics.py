@@ -150,7 +150,8 @@ def test_hostile_names_are_names_and_nothing_else(tmp_path: Path) -> None:
         request = urllib.request.Request(f"{store.url}/api/v1/import", data=lines, method="POST")
         urllib.request.urlopen(request, timeout=PATIENCE).close()
         (series,) = map(json.loads, exported(store, '{__name__!=""}'))
-        assert set(series) == {"__name__", "cluster", "policy", "run", "queue"}
+        assert set(series) == {"__name__", "cluster", "experiment", "policy", "run", "queue"}
+        assert series["experiment"] == series["run"]
         assert series["cluster"] == HOSTILE  # JSON keeps it; the scoreboard has made it harmless before
         shown, _, digest = series["run"].rpartition(" ")
         assert shown == "x_,policy=_y__ or vector(1) #__script_alert(1)_/script__ __(reboot)_"

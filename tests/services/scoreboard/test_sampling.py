@@ -1,5 +1,6 @@
 """Samples against the log up to their moment, read all at once; and what keeps their number and their names bounded."""
 
+from collections import Counter
 from collections.abc import Iterator
 
 import pytest
@@ -10,7 +11,7 @@ from shadowtime.replayer.workload import prepare
 from shadowtime.services.catalogue import configure
 from shadowtime.services.metrics.import_lines import import_lines
 from shadowtime.services.scoreboard.handler import Scoreboard
-from shadowtime.services.scoreboard.sampling import LANES, MAX_QUEUES, MAX_REASONS, Sampling
+from shadowtime.services.scoreboard.sampling import MAX_QUEUES, MAX_REASONS, Sampling
 from shadowtime.services.scoreboard.wait_quantiles import WaitQuantiles
 from shadowtime.shared.bounds import MAX_DURATION, MAX_TIME
 from shadowtime.shared.decisions import Kill
@@ -27,6 +28,7 @@ from shadowtime.shared.events import (
 from shadowtime.shared.metric_names import RESULTS
 from shadowtime.shared.predictions import RunTimePrediction
 from shadowtime.shared.samples import Sample
+from shadowtime.shared.shapes import HOUR_AND_EIGHT, SHAPES, shape_of
 from shadowtime.testing.chain import Chain
 
 EVERY = 900
@@ -76,11 +78,15 @@ def test_they_are_what_the_log_says_up_to_their_moment(told: list[Envelope]) -> 
         assert figure(sample, "running_jobs") == len(running)
         assert figure(sample, "jobs_total") == len(ended)
         assert figure(sample, "wait_seconds_total") == sum(waits)
+        shapes = Counter(
+            SHAPES[shape_of(job.requested_time or 0, job.requested_processors, HOUR_AND_EIGHT)]
+            for job in map(submitted.__getitem__, ended)
+        )
+        assert {of[0]: value for name, of, value in sample.figures if name == "shadowtime_shape_jobs_total"} == shapes
+        by_shape = [value for name, _, value in sample.figures if name == "shadowtime_shape_wait_seconds_total"]
+        assert sum(by_shape) == sum(waits)
         longest = max((time - submitted[job].time for job in waiting), default=0)
         assert figure(sample, "longest_wait_seconds") == longest
-        lanes = {value for name, _, value in sample.figures if name == "shadowtime_lane_job"} - {-1}
-        assert lanes <= running
-        assert len(lanes) == len(running) - figure(sample, "jobs_without_lane")
         decided = sum(value for name, of, value in sample.figures if name == "shadowtime_decisions_total")
         assert decided == starts
         count += 1
@@ -145,9 +151,6 @@ def test_many_queues_reasons_and_jobs_share_labels() -> None:
     sampling.decide(Decided(time=0, kills=kills))
     assert len(sampling.decisions) == MAX_REASONS + 1
     assert sampling.decisions.total() == 1_000
-    for number in range(LANES + 5):
-        sampling.start(number)
-    assert sampling.lanes == list(range(LANES))
 
 
 def test_names_of_others_are_harmless_in_queries_and_pages() -> None:
@@ -222,3 +225,22 @@ def test_of_queues_that_share_a_label_it_is_told_when_they_are_empty() -> None:
         answer = board.handle(Envelope(run="r", sequence=1, event=event))
         waited += [figure(sample, "queued_jobs", "others") for sample in answer.samples or ()]
     assert waited == [2, 2, 0]
+
+
+@pytest.mark.parametrize(
+    ("name", "experiment", "labels"),
+    [
+        (None, None, ("probabilistic", None)),
+        ("best", "2026-11-23 18:45:07", ("best", "2026-11-23 18:45:07")),
+        ("<b>", 'x"', ("_b_", "x_ a4a5e3a5")),
+    ],
+)
+def test_a_sample_is_called_as_people_called_the_run(
+    name: str | None, experiment: str | None, labels: tuple[str, str | None]
+) -> None:
+    policy = configure("best").policy
+    opened = ClusterOpened(
+        time=0, cluster="k", processors=4, policy=policy, sample_every=60, name=name, experiment=experiment
+    )
+    closed = Scoreboard(opened).handle(Envelope(run="r", sequence=1, event=ClusterClosed(time=90)))
+    assert {(each.policy, each.experiment) for each in closed.samples or ()} == {labels}

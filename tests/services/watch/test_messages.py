@@ -4,6 +4,7 @@ import asyncio
 import io
 import os
 import pty
+import re
 import signal
 import subprocess
 import sys
@@ -14,7 +15,7 @@ import orjson
 import pytest
 from rich.console import Console
 
-from shadowtime.services.watch.messages import KINDS, Chosen, Filter, JsonLines, Rows, Wanted
+from shadowtime.services.watch.messages import KINDS, MAX_RUNS, Chosen, Filter, JsonLines, Sentences, Wanted
 from shadowtime.shared.decisions import Evaluated, Start
 from shadowtime.shared.events import (
     ClusterOpened,
@@ -40,7 +41,7 @@ ALL = Wanted()
 HOSTILE = "<b>\x1b[31m\nkth[/red]"
 BACKFILLED = Backfilled(head=1, shadow_time=900, extra_processors=2, ends_by_shadow_time=True)
 EVENTS: tuple[Event, ...] = (
-    ClusterOpened(time=0, cluster="kth", processors=16),
+    ClusterOpened(time=0, cluster="kth", processors=16, unix_start=1_704_067_200),
     JobSubmitted(time=10, job_number=1, requested_processors=16, requested_time=600, user_id=7),
     JobSubmitted(time=10, job_number=2, requested_processors=2, requested_time=60, user_id=8),
     SchedulingPoint(time=10),
@@ -127,43 +128,82 @@ def test_what_only_looks_like_an_envelope_is_not_wanted(event: bytes) -> None:
         assert Filter(wanted)(message(line)) is None
 
 
-def rows(*values: bytes, wanted: Wanted = ALL, width: int = 120) -> str:
+def printed(*values: bytes, wanted: Wanted = ALL, width: int = 120) -> str:
     output = io.StringIO()
-    console = Console(file=output, width=width, force_terminal=True, highlight=False, emoji=False)
-    printer, choose = Rows(console, "decisions"), Filter(wanted)
-    printer.show([chosen for value in values if (chosen := choose(message(value))) is not None])
+    console = Console(file=output, width=width, highlight=False, emoji=False)
+    printer, choose = Sentences(console, "decisions"), Filter(wanted)
+    messages = [message(value) for value in values]
+    for each in messages:
+        printer.note(each)
+    printer.show([chosen for each in messages if (chosen := choose(each)) is not None])
     return output.getvalue()
 
 
-def test_rows_tell_what_happened() -> None:
-    shown = rows(*(each.to_bytes() for each in envelopes()), width=160)
-    assert shown.count("cluster") == 1
-    assert "expected to run 1.5 min" in shown
-    assert "ahead of job 1, ends by its shadow time 0 d 00:15:00" in shown
-    assert len(shown.splitlines()) == 1 + 6  # neither the scheduling point nor the empty decision
+def test_what_happened_is_told_in_sentences() -> None:
+    """Nothing of the scheduling point and of the empty decision."""
+    shown = printed(*(each.to_bytes() for each in envelopes()), width=160)
+    assert {line[:33] for line in shown.splitlines()} == {
+        f" 1 Jan 00:00:{second} kth              " for second in ("00", "10", "40")
+    }
+    assert [line[33:].rstrip() for line in shown.splitlines()] == [
+        "the run begins: 16 procs; easy",
+        "job 1 (16 procs) is submitted: asks for 10.0 min; expected to run 1.5 min",
+        "job 2 (2 procs) is submitted: asks for 1.0 min",
+        "job 2 (2 procs) starts now: backfilled, ends by 00:15:00, when job 1 can start",
+        "job 2 (2 procs) started, for 1.0 min at most",
+        "job 2 completed after 30 s",
+    ]
 
 
-def test_rows_of_one_job() -> None:
-    shown = rows(*(each.to_bytes() for each in envelopes()), wanted=Wanted(job=1))
+def test_a_line_fits_a_narrow_terminal() -> None:
+    shown = printed(*(each.to_bytes() for each in envelopes()), width=80)
+    assert max(map(len, shown.splitlines())) <= 80
+    assert " ".join(shown.split()).count("can start") == 1
+
+
+def test_without_the_beginning_days_are_counted() -> None:
+    assert printed(envelopes()[2].to_bytes()).startswith("   0 d 00:00:10 kth")
+
+
+def test_two_runs_of_a_cluster_are_told_apart() -> None:
+    first, second = (envelopes(run)[6].to_bytes() for run in ("kth/easy/1", "kth/easy/2"))
+    assert [line.split()[3] for line in printed(first, second, first).splitlines()] == [
+        "kth",
+        "kth/easy/2",
+        "kth/easy/1",
+    ]
+
+
+def test_sentences_of_one_job() -> None:
+    shown = printed(*(each.to_bytes() for each in envelopes()), wanted=Wanted(job=1))
     assert "submitted" in shown
     assert "backfilled" not in shown
 
 
-def test_rows_of_one_user() -> None:
-    """A decision is about jobs of several; the user's have ended by the time at which the rows are printed."""
+def test_sentences_of_one_user() -> None:
+    """A decision is about jobs of several; the user's have ended by the time at which the lines are printed."""
     log = envelopes()
     starts = tuple(Start(job_number=number, processors=2, reason=BACKFILLED) for number in (1, 2, 3))
     log[4] = log[4].model_copy(update={"event": Decided(time=10, starts=starts)})
-    shown = rows(*(each.to_bytes() for each in log), wanted=Wanted(user=8), width=160)
-    assert [line.split()[5] for line in shown.splitlines()[1:]] == ["2"] * 4
+    shown = printed(*(each.to_bytes() for each in log), wanted=Wanted(user=8), width=160)
+    assert re.findall(r"job (\d) (?:\(|completed)", shown) == ["2"] * 4
 
 
 def test_a_hostile_name_is_only_text() -> None:
-    shown = rows(envelopes(cluster=HOSTILE)[1].to_bytes(), b"\x1b[2J{")
-    assert "\x1b[31m" not in shown
-    assert "\x1b[2J" not in shown
+    shown = printed(envelopes(cluster=HOSTILE)[1].to_bytes(), b"\x1b[2J{")
+    assert "\x1b" not in shown
     assert "<b>" in shown
     assert "not an envelope" in shown
+
+
+def test_what_it_remembers_is_bounded() -> None:
+    printer = Sentences(Console(file=io.StringIO()), "decisions")
+    for number in range(MAX_RUNS + 5):
+        each = message(envelopes(f"r{number}", f"c{number}")[0].to_bytes())
+        printer.note(each)
+        printer.show([Chosen(each)])
+    assert len(printer._logs) == MAX_RUNS
+    assert len(printer._only) <= MAX_RUNS + 1
 
 
 def test_json_lines_are_what_came() -> None:
@@ -230,7 +270,7 @@ def terminal() -> Iterator[tuple[int, int]]:
     os.close(ours)
 
 
-def test_a_table_on_a_terminal_and_ctrl_c_is_quiet(settings: Settings, terminal: tuple[int, int]) -> None:
+def test_sentences_on_a_terminal_and_ctrl_c_is_quiet(settings: Settings, terminal: tuple[int, int]) -> None:
     ours, theirs = terminal
     environment = os.environ | {"TERM": "xterm", "COLUMNS": "120"}
     with subprocess.Popen(
@@ -238,7 +278,7 @@ def test_a_table_on_a_terminal_and_ctrl_c_is_quiet(settings: Settings, terminal:
     ) as process:
         os.close(theirs)
         shown = read_until(ours, "completed after 30 s")
-        assert "time" in shown.splitlines()[0]
+        assert "the run begins: 16 procs; easy" in shown
         process.send_signal(signal.SIGINT)
         assert process.stderr is not None
         assert process.stderr.read() == b""

@@ -4,7 +4,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from shadowtime.shared.decisions import Start
+from shadowtime.shared.decisions import Kill, Start
 from shadowtime.shared.events import (
     ClusterOpened,
     Decided,
@@ -15,7 +15,6 @@ from shadowtime.shared.events import (
     Rejected,
     SchedulingPoint,
 )
-from shadowtime.shared.formatting import because, bounded, chosen, lines
 from shadowtime.shared.predictions import (
     ChangePoint,
     Coverage,
@@ -25,40 +24,50 @@ from shadowtime.shared.predictions import (
     WalltimeAdjustment,
 )
 from shadowtime.shared.reasons import Backfilled, FitsNow, ProbablyHarmless, Reason, Reserved, Speculated
+from shadowtime.shared.sentences import Log, because, bounded, chosen, sentences
 from tests.strategies.events import EVENT_TYPES, envelopes
 
 
 @given(st.sampled_from(EVENT_TYPES).flatmap(envelopes))
 def test_every_envelope_has_words_that_a_terminal_does_not_obey(envelope: Envelope) -> None:
-    for line in lines(envelope):
-        assert line.words.isprintable()
+    for each in sentences(envelope):
+        assert str(each).isprintable()
 
 
 @pytest.mark.parametrize(
     ("reason", "words"),
     [
-        (FitsNow(), "fits now"),
-        (Backfilled(head=2, extra_processors=3, ends_by_shadow_time=True), "which cannot start however long is waited"),
-        (Backfilled(head=2, shadow_time=60, extra_processors=3, ends_by_shadow_time=True), "ends by its shadow time"),
-        (Backfilled(head=2, shadow_time=60, extra_processors=1, ends_by_shadow_time=False), "1 processor extra at"),
+        (FitsNow(), "nothing waits ahead of it, and it fits"),
+        (
+            Backfilled(head=2, extra_processors=3, ends_by_shadow_time=True),
+            "backfilled, job 2 cannot start however long is waited",
+        ),
+        (
+            Backfilled(head=2, shadow_time=60, extra_processors=3, ends_by_shadow_time=True),
+            "backfilled, ends by 00:01:00, when job 2 can start",
+        ),
+        (
+            Backfilled(head=2, shadow_time=86_400, extra_processors=1, ends_by_shadow_time=False),
+            "backfilled, on what job 2 leaves: 1 proc left over at 2 Jan 00:00:00",
+        ),
         (
             ProbablyHarmless(head=2, criterion="exact", probability=0.01234, bound=0, tau=0.05, budget_left=0.75),
-            "ahead of job 2, delays it with probability 0.0123, budget left 0.75",
+            "backfilled, delays job 2 with 1.23 %, budget left 75 %",
         ),
         (
             ProbablyHarmless(
                 head=2, criterion="gain", probability=0.06, recalibrated=0.284, bound=0, tau=1, budget_left=1
             ),
-            "ahead of job 2, delays it with probability 0.284 (raw 0.06)",
+            "backfilled, delays job 2 with 28.4 % (raw 6 %)",
         ),
         (Reserved(), "its place in the plan has come"),
-        (Reserved(guaranteed_start=60), "guaranteed by 0 d 00:01:00"),
+        (Reserved(guaranteed_start=60), "its place in the plan has come, guaranteed by 00:01:00"),
         (Speculated(attempt=2, hole=600, test_run=False), "attempt 2 in a hole of the plan of 10.0 min"),
         (Speculated(attempt=1, test_run=True), "test run in a hole of the plan"),
     ],
 )
 def test_reasons(reason: Reason, words: str) -> None:
-    assert words in because(reason)
+    assert because(reason, Log(unix_start=1_704_067_200), now=0) == words
 
 
 def test_a_submission_tells_what_is_predicted_of_it() -> None:
@@ -76,9 +85,10 @@ def test_a_submission_tells_what_is_predicted_of_it() -> None:
         adjustment=WalltimeAdjustment(adjusted_time=1800, observations=4, key="user"),
         wait_bounds=tuple(bounds),
     )
-    (line,) = lines(envelope)
-    assert line.words == (
-        "4 processors, asks for 1.0 h; expected to run 1.5 min; adjusted to 30.0 min; waits at most 2.0 h (plain, 95 %)"
+    (found,) = sentences(envelope)
+    assert str(found) == (
+        "job 7 (4 procs) is submitted: asks for 1.0 h; expected to run 1.5 min; "
+        "adjusted to 30.0 min; waits at most 2.0 h (plain, 95 %)"
     )
     assert bounded(bounds[3]) == "no bound (nodes: too few waits)"
 
@@ -86,21 +96,21 @@ def test_a_submission_tells_what_is_predicted_of_it() -> None:
 @pytest.mark.parametrize(
     ("forecast", "words"),
     [
-        (WaitForecast(wait=7200), "4 processors; forecast to wait 2.0 h"),
-        (WaitForecast(wait=0), "4 processors; forecast to wait 0 s"),
-        (WaitForecast(reason="too small\x1b"), "4 processors; no forecast (too small\ufffd)"),
+        (WaitForecast(wait=7200), "job 7 (4 procs) is submitted: forecast to wait 2.0 h"),
+        (WaitForecast(wait=0), "job 7 (4 procs) is submitted: forecast to wait 0 s"),
+        (WaitForecast(reason="too small\x1b"), "job 7 (4 procs) is submitted: no forecast (too small\ufffd)"),
     ],
 )
 def test_a_submission_tells_its_forecast(forecast: WaitForecast, words: str) -> None:
     event = JobSubmitted(time=0, job_number=7, requested_processors=4)
-    (line,) = lines(Envelope(run="r", sequence=1, event=event, forecast=forecast))
-    assert line.words == words
+    (found,) = sentences(Envelope(run="r", sequence=1, event=event, forecast=forecast))
+    assert str(found) == words
 
 
 def test_starts_and_ends_tell_how_predictions_fared() -> None:
     def words(event: JobStarted | JobEnded, **told: object) -> str:
-        (line,) = lines(Envelope(run="r", sequence=1, event=event).model_copy(update=told))
-        return line.words
+        (found,) = sentences(Envelope(run="r", sequence=1, event=event).model_copy(update=told))
+        return str(found)
 
     started = JobStarted(time=0, job_number=7, processors=4)
     ended = JobEnded(time=90, job_number=7, run_time=90)
@@ -108,26 +118,26 @@ def test_starts_and_ends_tell_how_predictions_fared() -> None:
     low = told.model_copy(update={"grouping": "nodes", "queue": 2, "covered": 0.9})
     point = ChangePoint(grouping="static\x1b", misses=3, kept=59)
     assert words(started, coverage=(told, low), change_points=(point,)) == (
-        "4 processors; waits within bounds: plain 95.0 %, nodes of queue 2 90.0 % (not 92.9 to 97.1 %); "
+        "job 7 (4 procs) started: waits within bounds: plain 95.0 %, nodes of queue 2 90.0 % (not 92.9 to 97.1 %); "
         "change point of static\ufffd: 3 misses in a row, 59 waits kept"
     )
-    assert words(ended, coverage=(told,)) == "completed after 1.5 min; waits within bounds: plain 95.0 %"
+    assert words(ended, coverage=(told,)) == "job 7 completed after 1.5 min: waits within bounds: plain 95.0 %"
     for outcome, tail in {
         None: "",
-        "none": "; not adjusted",
-        "over": "; adjusted to 30.0 min, which was enough",
-        "under": "; adjusted to 30.0 min, too short",
-        "bad": "; adjusted to 30.0 min, too short by half an hour or more",
+        "none": ": not adjusted",
+        "over": ": adjusted to 30.0 min, which was enough",
+        "under": ": adjusted to 30.0 min, too short",
+        "bad": ": adjusted to 30.0 min, too short by half an hour or more",
     }.items():
         adjustment = WalltimeAdjustment(adjusted_time=1800, observations=4, outcome=outcome)
-        assert words(ended, adjustment=adjustment) == f"completed after 1.5 min{tail}"
+        assert words(ended, adjustment=adjustment) == f"job 7 completed after 1.5 min{tail}"
 
 
 def test_a_submission_tells_why_it_has_no_bound() -> None:
     none = WaitBound(grouping="plain", quantile=0.95, confidence=0.95, reason="fewer than 59 waits")
     event = JobSubmitted(time=0, job_number=7, requested_processors=4)
-    (line,) = lines(Envelope(run="r", sequence=1, event=event, wait_bounds=(none,)))
-    assert line.words == "4 processors; no bound (plain: fewer than 59 waits)"
+    (found,) = sentences(Envelope(run="r", sequence=1, event=event, wait_bounds=(none,)))
+    assert str(found) == "job 7 (4 procs) is submitted: no bound (plain: fewer than 59 waits)"
 
 
 def test_the_bound_that_is_named_is_the_ensemble_or_the_first_not_the_lowest() -> None:
@@ -142,17 +152,31 @@ def test_the_bound_that_is_named_is_the_ensemble_or_the_first_not_the_lowest() -
 
 def test_what_is_nothing_has_no_line() -> None:
     for event in (Decided(time=0), SchedulingPoint(time=0)):
-        assert not list(lines(Envelope(run="r", sequence=1, event=event)))
+        assert not list(sentences(Envelope(run="r", sequence=1, event=event)))
 
 
 def test_each_start_of_a_decision_has_a_line() -> None:
     starts = tuple(Start(job_number=number, processors=1, reason=FitsNow()) for number in (3, 5))
-    found = list(lines(Envelope(run="r", sequence=1, event=Decided(time=0, starts=starts))))
-    assert [line.job for line in found] == [3, 5]
+    found = list(sentences(Envelope(run="r", sequence=1, event=Decided(time=0, starts=starts))))
+    assert [each.job for each in found] == [3, 5]
+
+
+def test_decisions_that_nobody_carries_out_are_advice() -> None:
+    opened = ClusterOpened(time=0, cluster="x", processors=1, mode="recorded")
+    decided = Decided(
+        time=0,
+        starts=(Start(job_number=3, processors=2, reason=FitsNow()),),
+        kills=(Kill(job_number=4, requeue=True, reason="room"),),
+    )
+    told = [str(each) for each in sentences(Envelope(run="r", sequence=1, event=decided), Log.of(opened))]
+    assert told == [
+        "job 4 would be killed: room",
+        "job 3 (2 procs) would start now: nothing waits ahead of it, and it fits",
+    ]
 
 
 def test_names_lose_what_a_terminal_obeys() -> None:
     opened = ClusterOpened(time=0, cluster="x", processors=1, policy="easy\x1b[2J")
     for event in (opened, Rejected(time=0, reason="job\n\x9b1m")):
-        (line,) = lines(Envelope(run="r", sequence=0, event=event))
-        assert line.words.isprintable()
+        (found,) = sentences(Envelope(run="r", sequence=0, event=event))
+        assert str(found).isprintable()

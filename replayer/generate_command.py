@@ -1,0 +1,37 @@
+"""Write a log of a synthetic workload: `shadowtime generate`."""
+
+from pathlib import Path
+from typing import Annotated, Literal
+
+import typer
+
+from shadowtime.replayer.options import DEFAULT_LOAD
+from shadowtime.shared.command_line import application, run_app
+from shadowtime.shared.start_up import lasting_imports
+
+
+def command(
+    jobs: Annotated[int, typer.Option(help="Number of jobs.")],
+    processors: Annotated[int, typer.Option(help="Size of the machine.")],
+    seed: Annotated[int, typer.Option(help="The same seed makes the same trace.")],
+    output: Annotated[Path, typer.Option("-o", "--output", help="FILE.swf or FILE.swf.gz")],
+    load: Annotated[float, typer.Option(help="Offered load, as a share of the machine.")] = DEFAULT_LOAD,
+    waits: Annotated[
+        Literal["easy", "none"], typer.Option(help="Whose waits the jobs have: those under EASY, or unknown.")
+    ] = "easy",
+) -> None:
+    """Write a generated trace."""
+    with lasting_imports():
+        from shadowtime.replayer.generate import generate
+        from shadowtime.replayer.swf_text import FIELDS, write_swf
+        from shadowtime.replayer.waits import easy_waits
+    header, table = generate(jobs, processors, seed, load)
+    if waits == "easy":
+        table[:, FIELDS.index("wait_time")] = easy_waits(header, table)
+        header["Note"] = header["Note"].replace("--waits none", "--waits easy")
+    write_swf(output, header, table)
+
+
+def main() -> None:
+    """Run the command line."""
+    run_app(application(command))

@@ -1,0 +1,26 @@
+"""List what a user can name: `shadowtime list`."""
+
+from typing import Annotated
+
+import typer
+
+from shadowtime.replayer.options import KINDS
+from shadowtime.shared.command_line import application, run_app
+from shadowtime.shared.start_up import lasting_imports
+
+
+def list_names(
+    kind: Annotated[
+        str | None, typer.Argument(metavar="[KIND]", help=f"One of {', '.join(KINDS)}; else all kinds.")
+    ] = None,
+    name: Annotated[str | None, typer.Argument(metavar="[NAME]", help="One of these, with its keys.")] = None,
+) -> None:
+    """List the policies, predictors, adjusters, bounders and sources that there are, and the keys of each."""
+    with lasting_imports():
+        from shadowtime.replayer.catalogue_table import print_names
+    print_names(kind, name)
+
+
+def main() -> None:
+    """Run the command line."""
+    run_app(application(list_names))

@@ -1,0 +1,46 @@
+// Figures and times of the log as a person reads them.
+const DAY = 86400;
+const MONTHS = ["Jan", "Feb", "Mar", "Apr", "May", "Jun", "Jul", "Aug", "Sep", "Oct", "Nov", "Dec"];
+const known = (value) => value !== null && value !== undefined;
+const two = (value) => String(value).padStart(2, "0");
+
+const WHOLE = new Intl.NumberFormat("en");  // made once: to make one takes longer than all else of an update
+const TENTHS = new Intl.NumberFormat("en", {minimumFractionDigits: 1, maximumFractionDigits: 1});
+
+export const count = (value) => (known(value) ? WHOLE.format(value) : "–");
+export const percent = (share) => (known(share) ? `${(100 * share).toFixed(1)} %` : "–");
+
+export function duration(seconds) {
+  if (!known(seconds)) return "–";
+  if (seconds >= 3600) return `${TENTHS.format(seconds / 3600)} h`;
+  return seconds >= 60 ? `${(seconds / 60).toFixed(1)} min` : `${Math.round(seconds)} s`;
+}
+
+// The clock of a log whose second 0 is at a Unix time; where that is not known (0), days since then.
+export class Clock {
+  constructor(start, now) { this.start = start; this.now = now; }
+
+  day(second) {
+    const days = Math.floor((this.start + second) / DAY);
+    if (!this.start) return `${days} d`;
+    const date = new Date(days * DAY * 1000);
+    return `${date.getUTCDate()} ${MONTHS[date.getUTCMonth()]}`;
+  }
+
+  time(second, seconds = false) {
+    const rest = (((this.start + second) % DAY) + DAY) % DAY;
+    const minute = `${two(Math.floor(rest / 3600))}:${two(Math.floor(rest / 60) % 60)}`;
+    return seconds ? `${minute}:${two(rest % 60)}` : minute;
+  }
+
+  // The date goes without saying on the day that it is now.
+  short(second) {
+    const today = Math.floor((this.start + second) / DAY) === Math.floor((this.start + this.now) / DAY);
+    return today ? this.time(second) : `${this.day(second)} ${this.time(second)}`;
+  }
+
+  full(second) {
+    const year = this.start ? ` ${new Date((this.start + second) * 1000).getUTCFullYear()}` : "";
+    return `${this.day(second)}${year} ${this.time(second, true)}`;
+  }
+}

@@ -1,0 +1,56 @@
+// The newest state of a run, kept up to date by what /events sends: parts that changed, of tables the rows that did.
+const AGAIN_MS = 2000;
+const SILENT_MS = 30000;
+const ROWS = new Set(["queue", "running", "decisions", "blocks", "history"]);
+
+function take(state, told) {
+  for (const [name, part] of Object.entries(told)) {
+    if (!ROWS.has(name)) { if (part === null) delete state[name]; else state[name] = part; continue; }
+    const rows = (state[name] ??= new Map());
+    if (part === null) { rows.clear(); continue; }
+    for (const key of part.drop) rows.delete(key);
+    for (const [key, row] of part.set) rows.set(key, row);
+  }
+}
+
+export class Stream {
+  // `changed` is told the state after each change, `connected` whether there is a connection.
+  constructor(changed, connected) {
+    this.changed = changed;
+    this.connected = connected;
+    this.state = null;
+    this.source = null;
+    this.run = null;
+    this.heard = 0;
+    setInterval(() => { if (Date.now() - this.heard > SILENT_MS) { connected(false); this.open(this.run); } }, AGAIN_MS);
+  }
+
+  open(run) {
+    if (this.source) this.source.close();
+    this.run = run;
+    this.heard = Date.now();
+    const source = this.source = new EventSource(run ? `events?run=${encodeURIComponent(run)}` : "events");
+    const alive = () => { this.heard = Date.now(); this.connected(true); };
+    source.onopen = alive;
+    source.addEventListener("alive", alive);
+    source.onmessage = (event) => {
+      alive();
+      const {anew, ...told} = JSON.parse(event.data);
+      if (anew) this.state = {};
+      take(this.state, told);
+      this.changed(this.state);
+    };
+    source.onerror = () => {
+      this.connected(false);
+      if (source.readyState === EventSource.CLOSED && source === this.source) {
+        setTimeout(() => this.open(this.run), AGAIN_MS);  // refused: the browser gave up
+      }
+    };
+  }
+}
+
+export async function ask(path, parameters) {
+  const answer = await fetch(`${path}?${new URLSearchParams(parameters)}`);
+  if (!answer.ok) throw new Error(`${path}: ${answer.status}`);
+  return answer.json();
+}

@@ -1,0 +1,120 @@
+// Who waits and why, who runs until when, what was decided.
+import {address, element, find, keyed, link, say, sentence, show, style} from "./dom.js";
+import {count, duration, percent} from "./format.js";
+
+function row(...cells) {
+  const made = element("tr");
+  made.setAttribute("role", "row");  // as grids on a phone they would be none
+  for (const [name, label] of cells) {
+    const cell = element("td", name);
+    cell.setAttribute("role", "cell");
+    cell.dataset.label = label;
+    made.append(cell);
+  }
+  return made;
+}
+
+function lines(cell, ...texts) {
+  const wanted = texts.filter(Boolean);
+  keyed(cell, wanted.map(([text, name], at) => [at, [text, name]]), () => element("span"), (child, [text, name]) => {
+    say(child, text);
+    style(child, name ? `line ${name}` : "line");
+  });
+}
+
+function jobAndUser(cell, run, number, user) {
+  if (!cell.firstChild) cell.append(element("a"), element("a", "user"));
+  link(cell.firstChild, address(run, {job: number}), String(number));
+  show(cell.lastChild, user !== null);
+  if (user !== null) link(cell.lastChild, address(run, {find: user}), `user ${user}`);
+}
+
+const WAITING = [["place", "place"], ["job", "job"], ["number", "processors"], ["number", "asks for"], ["number", "expected to run"],
+  ["number", "has waited"], ["starts", "starts"], ["why", "why it waits"]];
+
+function starts(each, state, clock) {
+  const [by, share] = each.by ?? [null, null];
+  const late = by !== null && by < state.time;
+  return [
+    each.start !== null && [`${each.forecast ? "forecast" : "about"} ${clock.short(each.start)}`],
+    by !== null && [`by ${clock.short(by)} with ${+(100 * share).toFixed(2)} %${late ? ": late" : ""}`, late ? "late" : "faint"],
+    each.start === null && by === null && ["–"],
+  ];
+}
+
+// `rows` are those on the page from the place `from` on; none where it is not there yet.
+export function drawWaiting(state, clock, from, rows) {
+  keyed(find("queue"), [...rows].map((each, at) => [each[0], [...each, at]]), () => row(...WAITING), (line, [number, each, at]) => {
+    const [place, job, processors, asks, expected, waited, start, why] = line.children;
+    say(place, count(from + 1 + at));
+    jobAndUser(job, state.run, number, each.user);
+    say(processors, count(each.processors));
+    lines(asks, [duration(each.asks)], each.adjusted !== null && each.adjusted !== each.asks && [`adjusted ${duration(each.adjusted)}`, "faint"]);
+    say(expected, duration(each.expected));
+    say(waited, duration(state.time - each.since));
+    lines(start, ...starts(each, state, clock));
+    sentence(why, each.why, state.run);
+  });
+  const last = Math.min(from + rows.length, state.waiting);
+  const more = state.waiting > rows.length || from > 0;
+  say(find("which"), state.waiting === 0 ? "No job waits." : more ? `${count(from + 1)} to ${count(last)} of ${count(state.waiting)}` : "");
+  show(find("queue-table"), state.waiting > 0);
+  show(find("pager"), more);
+  find("before").disabled = from === 0;
+  find("after").disabled = last >= state.waiting;
+}
+
+const RUNNING = [["job", "job"], ["number", "processors"], ["number", "has run"], ["ends", "expected end"], ["left", "left of its request"]];
+
+export function drawRunning(state, clock) {
+  const jobs = [...state.running].sort(([, one], [, other]) => (one.end ?? Infinity) - (other.end ?? Infinity));
+  keyed(find("running"), jobs.map((each) => [each[0], each]), () => row(...RUNNING), (line, [number, each]) => {
+    const [job, processors, ran, ends, left] = line.children;
+    const so_far = state.time - each.started;
+    jobAndUser(job, state.run, number, each.user);
+    say(processors, count(each.processors));
+    lines(ran, [duration(so_far)], each.trial && ["on trial", "faint"]);
+    if (each.end === null) lines(ends, ["not known"]);
+    else if (each.end < state.time) lines(ends, [`its limit, ${clock.short(each.end)}, has passed`, "late"]);
+    else lines(ends, [clock.short(each.end)], [each.predicted ? `in ${duration(each.end - state.time)}` : "its limit", "faint"]);
+    if (!left.firstChild) left.append(element("span"), element("span", "used"));
+    const rest = each.limit === null ? null : Math.max(0, each.limit - so_far);
+    say(left.firstChild, rest === null ? "no limit" : `${duration(rest)} of ${duration(each.limit)}`);
+    const used = each.limit ? Math.min(1, so_far / each.limit) : 0;
+    left.lastChild.style.setProperty("--used", used.toFixed(3));
+  });
+  const more = state.running_count - state.running.size;
+  say(find("more-running"), state.running_count === 0 ? "No job runs." : more > 0 ? `and ${count(more)} more, which are expected to end later` : "");
+  show(find("running-table"), state.running_count > 0);
+}
+
+export function drawDecisions(state, clock) {
+  say(find("h-decisions"), state.obeyed ? "Last decisions" : "Last advice");
+  show(find("advice"), !state.obeyed);
+  const newest = [...state.decisions].reverse();
+  keyed(find("decisions"), newest, () => {
+    const made = element("li");
+    made.append(element("time"), element("p"));
+    made.lastChild.append(element("span", "what"), element("span", "because"));
+    return made;
+  }, (item, [time, job, kind, what, because]) => {
+    style(item, kind.replace(" ", "-"));
+    say(item.firstChild, clock.short(time));
+    sentence(item.lastChild.firstChild, job === null ? what : `job ${job} ${what}`, state.run);
+    sentence(item.lastChild.lastChild, because && `: ${because}`, state.run);
+  });
+  show(find("no-decisions"), newest.length === 0);
+}
+
+export function drawBounds(state) {
+  show(find("bounds-section"), state.bounds.length > 0);
+  keyed(find("bounds"), state.bounds.map((each) => [each.grouping, each]), () => row(["", "by"], ["number", "waits at most"],
+    ["number", "shall hold for"], ["number", "held for"]), (line, each) => {
+    const [grouping, bound, shall, held] = line.children;
+    say(grouping, each.grouping);
+    say(bound, each.bound === null ? `none: ${each.reason ?? "unknown"}` : duration(each.bound));
+    say(shall, percent(each.quantile));
+    say(held, each.covered === null ? "–" : `${percent(each.covered)} of ${count(each.revealed)}`);
+    style(held, each.covered !== null && each.covered < each.low ? "number late" : "number");
+  });
+}

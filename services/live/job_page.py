@@ -1,0 +1,173 @@
+"""The whole story of one job as sentences, and each prediction beside what came."""
+
+from collections.abc import Iterator
+from itertools import takewhile
+from typing import Any
+
+from shadowtime.services.live.outlook import Machine, why
+from shadowtime.services.live.run_view import LiveView
+from shadowtime.services.live.shown import state_of
+from shadowtime.services.live.story import Bounded, Story
+from shadowtime.shared.formatting import clock, duration
+from shadowtime.shared.sentences import ADJUSTED, ENDS, procs
+
+NOT_YET = "not known yet"
+
+
+def job_page(view: LiveView, number: int) -> dict[str, Any] | None:
+    """Return what the page of a job shows; None of a job that is not remembered."""
+    story = view.stories.get(number)
+    if story is None:
+        return None
+    machine = view.machine()
+    return {
+        "job": number,
+        "user": story.job.user_id,
+        "processors": story.job.requested_processors,
+        "state": state_of(story),
+        "head": headline(view, story),
+        "story": sorted(_story(view, story, machine), key=lambda each: each[0]),
+        "predictions": [list(each) for each in _predictions(view, story, machine)],
+        "marks": {
+            "submitted": story.job.time,
+            "started": None if story.started is None else story.started.time,
+            "ended": None if story.ended is None else story.ended.time,
+            "expected_end": None if (expected := story.expected_end(view.time)) is None else expected.end,
+            "limit": story.limit,
+            "by": story.start_by(),
+            "now": view.time,
+        },
+    }
+
+
+def headline(view: LiveView, story: Story) -> list[str]:
+    """Return how it stands, in one to three sentences."""
+    job, started, now = story.job, story.started, view.time
+    at = view.machine().at
+    if story.ended is not None and started is not None:
+        waited = duration(started.time - job.time)
+        return [f"It {ENDS[story.ended.outcome]} after {duration(story.ended.run_time)}, having waited {waited}."]
+    if started is not None:
+        expected, left = story.expected_end(now), None
+        told = [f"It has run for {duration(now - started.time)} on {procs(started.processors)}."]
+        if expected is not None and expected.predicted:
+            told.append(f"It is expected to end at {at(expected.end)}, in {duration(max(0, expected.end - now))}.")
+        if story.limit is not None:
+            left = started.time + story.limit - now
+            told.append(f"{duration(left)} of its {duration(story.limit)} are left." if left > 0 else "Its time is up.")
+        return told
+    if job.job_number in view.starting:
+        return [f"It starts now, having waited {duration(now - job.time)}."]
+    place = 1 + sum(1 for _ in takewhile(lambda each: each != job.job_number, view.jobs.waiting))
+    waiting = len(view.jobs.waiting)
+    told = [
+        f"It has waited for {duration(now - job.time)} and is number {place:,} of {waiting:,} that wait.",
+        f"Why: {why(story, view.machine(), view.head())}.",
+    ]
+    if (by := story.start_by()) is not None:
+        when, share = by
+        late = "starts" if when >= now else "was to start"
+        told.append(f"It {late} by {at(when)} with {100 * share:.4g} %.")
+    return told
+
+
+def _story(view: LiveView, story: Story, machine: Machine) -> Iterator[tuple[int, str, str]]:
+    """Yield what happened: a second of the log, its date, and a sentence."""
+
+    def at(time: int, what: str) -> tuple[int, str, str]:
+        return time, clock(time, view.log.unix_start), what
+
+    job, started, ended = story.job, story.started, story.ended
+    asks = "" if job.requested_time is None else f" for {duration(job.requested_time)}"
+    user = "" if job.user_id is None else f" by user {job.user_id}"
+    yield at(job.time, f"submitted{user}: asks for {procs(job.requested_processors)}{asks}")
+    if told := list(_told(story, machine)):
+        yield at(job.time, "; ".join(told))
+    for time, sentence in story.notes or ():
+        yield at(time, sentence)
+    if story.weighed is not None:
+        time, head, share = story.weighed
+        often = "" if story.times_weighed == 1 else f" for the {ordinal(story.times_weighed)} time"
+        yield at(time, f"weighed{often} and not started: it would delay job {head} with {100 * share:.3g} %")
+    if story.overtaken_by is not None:
+        time, number = story.overtaken_by
+        often = "" if story.overtaken == 1 else f", as {story.overtaken - 1:,} did before"
+        yield at(time, f"job {number} started ahead of it{often}")
+    if started is not None:
+        trial = " on trial" if started.trial else ""
+        yield at(started.time, f"started{trial} on {procs(started.processors)}, having waited {duration(story.wait)}")
+    if ended is not None:
+        yield at(ended.time, f"{ENDS[ended.outcome]} after {duration(ended.run_time)}")
+
+
+def _told(story: Story, machine: Machine) -> Iterator[str]:
+    if story.run_time is not None:
+        yield f"predicted to run {duration(story.run_time)}"
+    if story.adjusted is not None:
+        yield f"its request adjusted to {duration(story.adjusted)}"
+    if (by := story.start_by()) is not None:
+        yield f"to start by {clock(by[0], machine.unix_start)[:-3]} with {100 * by[1]:.4g} %"
+    if (forecast := story.forecast_start()) is not None:
+        yield f"forecast to start at {clock(forecast, machine.unix_start)[:-3]}"
+
+
+def _predictions(view: LiveView, story: Story, machine: Machine) -> Iterator[tuple[str, str, str, str]]:
+    """Yield of each prediction what it is of, what it said, what came, and how good it was."""
+    ran, wait, now = None if story.ended is None else story.ended.run_time, story.wait, view.time
+    so_far = NOT_YET if story.started is None else f"has run {duration(now - story.started.time)}"
+    came = so_far if ran is None else duration(ran)
+    if story.run_time is not None:
+        yield "run time", duration(story.run_time), came, "" if ran is None else off(story.run_time - ran, "long")
+    if story.job.requested_time is not None:
+        used = "" if ran is None else f"{100 * ran / story.job.requested_time:.0f} % of it used"
+        yield "request", duration(story.job.requested_time), came, used
+    if story.adjusted is not None:
+        verdict = "" if story.adjustment is None else ADJUSTED.get(story.adjustment, "as requested")
+        yield "request as adjusted", duration(story.adjusted), came, verdict
+    waited = f"has waited {duration(now - story.job.time)}" if wait is None else f"waited {duration(wait)}"
+    for each in story.bounds:
+        so_long = now - story.job.time if wait is None else wait
+        yield _scope(each), _limit(each), waited, _held(each, so_long, known=wait is not None)
+    if story.forecast is not None:
+        start = clock(story.job.time + story.forecast, machine.unix_start)[:-3]
+        yield "forecast start", start, waited, "" if wait is None else off(story.forecast - wait, "late")
+    elif story.forecast_reason is not None:
+        yield "forecast start", f"none: {story.forecast_reason}", waited, ""
+
+
+def _scope(bound: Bounded) -> str:
+    return f"wait, {100 * bound.quantile:.4g} % bound by {bound.grouping}"
+
+
+def _limit(bound: Bounded) -> str:
+    return f"none: {bound.reason or 'unknown'}" if bound.bound is None else f"at most {duration(bound.bound)}"
+
+
+def _held(bound: Bounded, wait: int, *, known: bool) -> str:
+    if bound.bound is None:
+        return ""
+    if wait > bound.bound:
+        return f"missed by {duration(wait - bound.bound)}"
+    return "held" if known else "holds so far"
+
+
+def off(seconds: float, more: str) -> str:
+    """Return by how much something was predicted too long or late, or the other way.
+
+    >>> off(3600, "long"), off(-60, "late"), off(0, "late")
+    ('1.0 h too long', '1.0 min too early', 'exact')
+    """
+    if not round(seconds):
+        return "exact"
+    less = {"long": "short", "late": "early"}[more]
+    return f"{duration(abs(seconds))} too {more if seconds > 0 else less}"
+
+
+def ordinal(number: int) -> str:
+    """Return which one it is.
+
+    >>> [ordinal(each) for each in (1, 2, 3, 11, 22, 113)]
+    ['1st', '2nd', '3rd', '11th', '22nd', '113th']
+    """
+    ending = "th" if number // 10 % 10 == 1 else {1: "st", 2: "nd", 3: "rd"}.get(number % 10, "th")
+    return f"{number:,}{ending}"

@@ -1,0 +1,226 @@
+"""What the live page knows of one run, kept up to date by its envelopes; sans-I/O, of bounded size, O(1) an event."""
+
+from collections import deque
+from collections.abc import Iterator
+from heapq import nsmallest
+from itertools import islice
+
+from shadowtime.services.live.outlook import (
+    MAX_RUNNING,
+    NEVER,
+    Head,
+    Machine,
+    Planned,
+    now_or_later,
+    planned,
+    reservation,
+)
+from shadowtime.services.live.picture import Picture
+from shadowtime.services.live.story import Story, Weighed
+from shadowtime.shared.events import (
+    CapacityChanged,
+    ClusterClosed,
+    ClusterOpened,
+    Decided,
+    Envelope,
+    JobEnded,
+    JobStarted,
+    JobSubmitted,
+    Rejected,
+)
+from shadowtime.shared.jobs_in_system import RunningJob
+from shadowtime.shared.predictions import Coverage, WaitBound
+from shadowtime.shared.scores import PolicyScores
+from shadowtime.shared.sentences import Log, Sentence, sentences
+from shadowtime.shared.stage_handler import StageHandler
+
+MAX_ENDED = 5_000
+"""Ended jobs of a run that are remembered, the last ones."""
+
+DECISIONS = 40
+IN_ORDER = frozenset({"fcfs", "easy", "easy-sjbf", "probabilistic"})
+"""Policies whose head is the job that has waited longest. Of others the head is the one that a decision names."""
+
+
+def base(spec: str) -> str:
+    """Return the name with which a SPEC begins, also of what is none.
+
+    >>> base("easy-sjbf(queue=no)"), base("best:tau=1"), base("what?")
+    ('easy-sjbf', 'best', 'what?')
+    """
+    return spec.partition("(")[0].partition(":")[0]
+
+
+class LiveView(StageHandler):
+    """One run: the story of each of its jobs, the picture of its machine, and what happened last."""
+
+    def __init__(self, opened: ClusterOpened) -> None:
+        super().__init__(opened)
+        self.log = Log.of(opened)
+        self.stories: dict[int, Story] = {}
+        """Of jobs that wait, run, or were among the last to end."""
+        self.ended: dict[int, Story] = {}
+        self.of_user: dict[int, dict[int, None]] = {}
+        self.picture = Picture(opened.time, opened.processors)
+        self.decisions: deque[tuple[int, int, Sentence]] = deque(maxlen=DECISIONS)
+        self.decided = 0
+        self.busy = self.count_started = self.count_ended = self.wait = self.longest_wait = 0
+        self.starting: dict[int, int] = {}
+        """Processors of the jobs that were decided to start, and have not yet."""
+        self.named_head: int | None = None
+        self.in_order = base(opened.policy) in IN_ORDER
+        self.last_bounds: tuple[WaitBound, ...] = ()
+        self.coverage: dict[tuple[str, int | None], Coverage] = {}
+        self.scores: PolicyScores | None = None
+        self.quarantined: str | None = None
+
+    def handle(self, envelope: Envelope) -> Envelope:
+        """Take in an event; when it is the first of an instant, note how the one before it ended."""
+        time = envelope.event.time
+        if time > self.time and not isinstance(envelope.event, Rejected):
+            self.picture.pass_time(self.time, len(self.jobs.waiting), time)
+        return super().handle(envelope)
+
+    def on_submitted(self, envelope: Envelope, job: JobSubmitted) -> Envelope:
+        """Begin its story."""
+        self._forget(self.ended.get(job.job_number))
+        self.stories[job.job_number] = Story(envelope, job)
+        if job.user_id is not None:
+            self.of_user.setdefault(job.user_id, {})[job.job_number] = None
+        if envelope.wait_bounds:
+            self.last_bounds = tuple(each for each in envelope.wait_bounds if each.queue is None)
+        return envelope
+
+    def on_started(self, envelope: Envelope, started: JobStarted, job: JobSubmitted) -> Envelope:
+        """Give it a place in the picture."""
+        story = self.stories[job.job_number]
+        story.start(started)
+        self.starting.pop(job.job_number, None)
+        story.ranges = self.picture.rows.take(started.processors)
+        self.busy += started.processors
+        return envelope
+
+    def on_wait(self, envelope: Envelope, job: JobSubmitted, wait: int) -> Envelope:
+        """Count the wait."""
+        self.count_started += 1
+        self.wait += wait
+        self.longest_wait = max(self.longest_wait, wait)
+        self.coverage |= {(each.grouping, each.queue): each for each in envelope.coverage}
+        return envelope
+
+    def on_ended(self, envelope: Envelope, ended: JobEnded, job: RunningJob) -> Envelope:
+        """Free its place; keep its story for as long as there is room."""
+        story = self.stories[ended.job_number]
+        self.busy -= job.started.processors
+        self.picture.end(ended, job, story.ranges)
+        if envelope.adjustment is not None:
+            story.adjustment = envelope.adjustment.outcome
+        story.end(ended)
+        if not ended.requeued:
+            self.count_ended += 1
+            self.ended[ended.job_number] = story
+            if len(self.ended) > MAX_ENDED:
+                self._forget(next(iter(self.ended.values())))
+        return envelope
+
+    def _forget(self, story: Story | None) -> None:
+        if story is None:
+            return
+        number, user = story.job.job_number, story.job.user_id
+        del self.stories[number], self.ended[number]
+        if user is not None:
+            del self.of_user[user][number]
+            if not self.of_user[user]:
+                del self.of_user[user]
+
+    def on_capacity(self, envelope: Envelope, changed: CapacityChanged) -> Envelope:
+        """Tell the new size."""
+        self.picture.rows.processors = max(self.processors, changed.processors)
+        self._tell(changed.time, *sentences(envelope, self.log))
+        return envelope
+
+    def on_decided(self, envelope: Envelope, decided: Decided) -> Envelope:
+        """Tell what was decided, and of each candidate that was not started, why; advice once per job."""
+        for each in sentences(envelope, self.log):
+            story = None if each.job is None else self.stories.get(each.job)
+            if story is not None:
+                if each.kind == "start" and not self.log.obeyed:
+                    if story.advised is not None:
+                        continue
+                    story.advised = decided.time
+                verb = "decided" if self.log.obeyed else "advised"
+                story.note(decided.time, f"{verb} to {each.kind} it: {'; '.join(each.details)}")
+            self._tell(decided.time, each)
+        if self.log.obeyed:
+            self.starting = {each.job_number: each.processors for each in decided.starts}
+        for start in decided.starts:
+            head = getattr(start.reason, "head", None)
+            if head in self.jobs.waiting:
+                self.named_head = head
+                if self.log.obeyed:
+                    self.stories[head].overtake(decided.time, start.job_number)
+        for tried in decided.evaluated:
+            self.named_head = tried.head
+            shares = tried.probabilities if tried.recalibrated is None else tried.recalibrated
+            refused = len(tried.job_numbers) - tried.accepted
+            for number, share in islice(zip(tried.job_numbers, shares, strict=True), refused):
+                if (story := self.stories.get(number)) is not None:
+                    story.weighed = Weighed(decided.time, tried.head, share)
+                    story.times_weighed += 1
+        return envelope
+
+    def _tell(self, time: int, *told: Sentence) -> None:
+        for each in told:
+            self.decided += 1
+            self.decisions.append((self.decided, time, each))
+
+    def on_rejected(self, envelope: Envelope, rejected: Rejected) -> Envelope:
+        """Note that a stage has quarantined the run: nothing more will come of it."""
+        if rejected.code == "quarantined":
+            self.quarantined = rejected.reason
+        return envelope
+
+    def on_closed(self, envelope: Envelope, closed: ClusterClosed) -> Envelope:
+        """Keep the scores."""
+        self.scores = None if envelope.scores is None else envelope.scores.policy
+        return envelope
+
+    @property
+    def remembered(self) -> int:
+        """Jobs whose stories are kept."""
+        return len(self.stories)
+
+    def machine(self) -> Machine:
+        """Return the machine as it is, processors of jobs that start now taken."""
+        free = self.processors - self.busy - sum(self.starting.values())
+        return Machine(self.time, self.processors, free, self.log.unix_start)
+
+    def waiting(self) -> Iterator[Story]:
+        """Yield the jobs that wait, in the order in which they came."""
+        return map(self.stories.__getitem__, self.jobs.waiting)
+
+    def running(self) -> Iterator[Story]:
+        """Yield the jobs that run."""
+        return map(self.stories.__getitem__, self.jobs.running)
+
+    def head(self) -> Head | None:
+        """Return the first job in line, and when it can start by the ends that are expected. O(running log running)."""
+        number = self.named_head if self.named_head in self.jobs.waiting else None
+        if self.in_order:
+            number = next(iter(self.jobs.waiting), None)
+        if number is None:
+            return None
+        ends = ((now_or_later(each, self.time), each.started.processors) for each in self.running() if each.started)
+        story = self.stories[number]
+        known = (each for each in ends if each[0] < NEVER)
+        return Head(story, *reservation(self.machine(), story.job.requested_processors, known))
+
+    def next_to_end(self, count: int) -> list[Story]:
+        """Return the running jobs that are expected to end first."""
+        return nsmallest(count, self.running(), key=lambda each: now_or_later(each, self.time))
+
+    def planned(self, head: Head | None) -> list[Planned]:
+        """Return the next starts to come; none where so many jobs run that finding them room would take too long."""
+        if len(self.jobs.running) > MAX_RUNNING:
+            return []
+        return list(planned(self.machine(), head, self.waiting(), self.running()))

@@ -1,0 +1,23 @@
+"""One colour for each policy, the same in Grafana and in the report; legible on white and on black."""
+
+POLICY_COLOURS = {
+    "easy": "#3f83c8",
+    "best": "#2f9e5f",
+    "fcfs": "#8b929c",
+    "conservative": "#8e62c9",
+    "wfp": "#c8701a",
+    "lwf": "#a5850a",
+    "easy-sjbf": "#1c9aa0",
+    "probabilistic": "#d0506f",
+    "all-reserve": "#8d6748",
+}
+"""By the name of a policy or of a configuration."""
+
+OTHER_COLOURS = ("#5566d6", "#7f9b1e", "#c757a8", "#4d8c7a", "#b0563a", "#6d7f99", "#9a4fd0")
+"""Of other series, in the order in which they come."""
+
+GOOD, WARNING, BAD = "#2f9e5f", "#c8701a", "#d0384e"
+"""What is as it should be, what to look at, what to act on."""
+
+NEUTRAL = "#7d8590"
+"""What is neither good nor bad: limits, targets, bands."""

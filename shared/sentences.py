@@ -1,0 +1,241 @@
+"""Events, reasons and predictions in sentences, for terminals and the live page.
+
+What people named (clusters, runs) may be anything: it is passed on without characters that a terminal would obey.
+"""
+
+from collections.abc import Iterator, Sequence
+from typing import NamedTuple
+
+from shadowtime.shared.command_line import plain
+from shadowtime.shared.decisions import CutShort
+from shadowtime.shared.events import (
+    CapacityChanged,
+    ClusterClosed,
+    ClusterOpened,
+    Decided,
+    Envelope,
+    JobEnded,
+    JobStarted,
+    JobSubmitted,
+    Outcome,
+    Rejected,
+)
+from shadowtime.shared.formatting import clock, duration
+from shadowtime.shared.predictions import ChangePoint, Coverage, WaitBound
+from shadowtime.shared.reasons import Backfilled, FitsNow, ProbablyHarmless, Reason, Reserved, Speculated
+
+ADJUSTED = {"over": "which was enough", "under": "too short", "bad": "too short by half an hour or more"}
+"""What became of adjusted requests, by class."""
+
+ENDS: dict[Outcome, str] = {
+    "completed": "completed",
+    "failed": "failed",
+    "cancelled": "was cancelled",
+    "limit": "was ended at its limit",
+    "killed": "was killed",
+}
+
+
+class Log(NamedTuple):
+    """What is known of the log of a run: the Unix time of its second 0, and whether decisions are carried out."""
+
+    unix_start: int = 0
+    obeyed: bool = True
+
+    @classmethod
+    def of(cls, opened: ClusterOpened) -> "Log":
+        """Return what the first event of a run says."""
+        return cls(opened.unix_start, opened.mode == "closed")
+
+
+UNKNOWN = Log()
+"""Of a run whose beginning was not seen."""
+
+
+class Sentence(NamedTuple):
+    """What happened, to which job if to one, and its details.
+
+    >>> str(Sentence("start", 4711, "(16 procs) starts now", ("backfilled, delays job 4702 with 3 %",)))
+    'job 4711 (16 procs) starts now: backfilled, delays job 4702 with 3 %'
+    """
+
+    kind: str
+    job: int | None
+    what: str
+    details: tuple[str, ...] = ()
+
+    def __str__(self) -> str:
+        """Return it as text."""
+        what = self.what if self.job is None else f"job {self.job} {self.what}"
+        return f"{what}: {'; '.join(self.details)}" if self.details else what
+
+
+def sentences(envelope: Envelope, log: Log = UNKNOWN) -> Iterator[Sentence]:
+    """Yield what an event tells; nothing where there is nothing to tell, as of an empty decision."""
+    event = envelope.event
+    if isinstance(event, ClusterOpened):
+        what = "" if event.mode == "closed" else "decisions are advice; "
+        yield Sentence("opened", None, "the run begins", (f"{what}{procs(event.processors)}", plain(event.policy)))
+    elif isinstance(event, JobSubmitted):
+        what = f"({procs(event.requested_processors)}) is submitted"
+        yield Sentence("submitted", event.job_number, what, tuple(_submission(envelope, event)))
+    elif isinstance(event, JobStarted):
+        yield Sentence("started", event.job_number, _begun(event), tuple(_learned(envelope)))
+    elif isinstance(event, JobEnded):
+        again = ", waits again" if event.requeued else ""
+        what = f"{ENDS[event.outcome]} after {duration(event.run_time)}{again}"
+        yield Sentence("ended", event.job_number, what, tuple(_learned(envelope)))
+    elif isinstance(event, Decided):
+        yield from _decisions(event, log)
+    elif isinstance(event, CapacityChanged):
+        yield Sentence("capacity", None, f"the machine has {procs(event.processors)}")
+    elif isinstance(event, Rejected):
+        yield Sentence("rejected", None, "an event is rejected", (plain(event.reason),))
+    elif isinstance(event, ClusterClosed):
+        yield Sentence("closed", None, "the run is over", tuple(_outcome(envelope)))
+
+
+def because(reason: Reason, log: Log = UNKNOWN, now: int | None = None) -> str:
+    """Return why a job is started; times of the day of `now` bear no date.
+
+    >>> because(Backfilled(head=3, shadow_time=7200, extra_processors=2, ends_by_shadow_time=True), now=0)
+    'backfilled, ends by 02:00:00, when job 3 can start'
+    """
+
+    def at(second: int | None) -> str:
+        return clock(second or 0, log.unix_start, now)
+
+    match reason:
+        case FitsNow():
+            return "nothing waits ahead of it, and it fits"
+        case Backfilled(shadow_time=None):
+            return f"backfilled, job {reason.head} cannot start however long is waited"
+        case Backfilled(ends_by_shadow_time=True):
+            return f"backfilled, ends by {at(reason.shadow_time)}, when job {reason.head} can start"
+        case Backfilled():
+            left_over = f"{procs(reason.extra_processors)} left over at {at(reason.shadow_time)}"
+            return f"backfilled, on what job {reason.head} leaves: {left_over}"
+        case ProbablyHarmless():
+            left = f", budget left {_percent(reason.budget_left)}" if reason.budget_left < 1 else ""
+            gain = "" if reason.cost_of_gain is None else f", cost of gain {reason.cost_of_gain:.3g}"
+            if reason.recalibrated is None:
+                stated = _percent(reason.probability)
+            else:
+                stated = f"{_percent(reason.recalibrated)} (raw {_percent(reason.probability)})"
+            return f"backfilled, delays job {reason.head} with {stated}{gain}{left}"
+        case Reserved(guaranteed_start=None):
+            return "its place in the plan has come"
+        case Reserved():
+            return f"its place in the plan has come, guaranteed by {at(reason.guaranteed_start)}"
+        case Speculated():
+            what = "test run" if reason.test_run else f"attempt {reason.attempt}"
+            return f"{what} in a hole of the plan" + ("" if reason.hole is None else f" of {duration(reason.hole)}")
+
+
+def left_undone(cut: CutShort) -> str:
+    """Return what a pass left undone, as its work is bounded.
+
+    >>> left_undone(CutShort(by="walks", left=1200))
+    'too much to weigh: 1,200 candidates went by plain EASY'
+    """
+    match cut.by:
+        case "walks":
+            return f"too much to weigh: {cut.left:,} candidates went by plain EASY"
+        case "depth":
+            return f"too much to plan: {cut.left:,} waiting jobs were passed over"
+        case "starts":
+            return f"as many started as may at once: {cut.left:,} waiting jobs were left to the next pass"
+
+
+def chosen(bounds: Sequence[WaitBound]) -> WaitBound | None:
+    """Return the bound to name where there is room for one: the ensemble's, else the first that there is.
+
+    Not the lowest: the lowest of several holds less often than each of them.
+    """
+    known = [each for each in bounds if each.queue is None and each.bound is not None]
+    return next((each for each in known if each.grouping == "ensemble"), known[0] if known else None)
+
+
+def bounded(bound: WaitBound) -> str:
+    """Return what a bound on the wait says.
+
+    >>> bounded(WaitBound(grouping="plain", quantile=0.95, confidence=0.95, bound=7200))
+    'waits at most 2.0 h (plain, 95 %)'
+    """
+    scope = bound.grouping if bound.queue is None else f"{bound.grouping}, queue {bound.queue}"
+    if bound.bound is None:
+        return f"no bound ({plain(scope)}: {plain(bound.reason or 'unknown')})"
+    return f"waits at most {duration(bound.bound)} ({plain(scope)}, {100 * bound.quantile:.4g} %)"
+
+
+def _decisions(decided: Decided, log: Log) -> Iterator[Sentence]:
+    for kill in decided.kills:
+        yield Sentence("kill", kill.job_number, "is killed" if log.obeyed else "would be killed", (plain(kill.reason),))
+    for start in decided.starts:
+        what = f"({procs(start.processors)}) {'starts' if log.obeyed else 'would start'} now"
+        yield Sentence("start", start.job_number, what, (because(start.reason, log, decided.time),))
+    for cut in decided.cut_short or ():
+        yield Sentence("cut short", None, left_undone(cut))
+
+
+def _submission(envelope: Envelope, job: JobSubmitted) -> Iterator[str]:
+    if job.requested_time is not None:
+        yield f"asks for {duration(job.requested_time)}"
+    if envelope.run_time is not None and envelope.run_time.observations:
+        yield f"expected to run {duration(envelope.run_time.point)}"
+    if envelope.adjustment is not None and envelope.adjustment.key is not None:
+        yield f"adjusted to {duration(envelope.adjustment.adjusted_time)}"
+    if (bound := chosen(envelope.wait_bounds)) is not None:
+        yield bounded(bound)
+    elif envelope.wait_bounds:
+        yield bounded(envelope.wait_bounds[0])
+    if envelope.forecast is not None:
+        reason, wait = envelope.forecast.reason, envelope.forecast.wait
+        yield f"no forecast ({plain(reason or 'unknown')})" if wait is None else f"forecast to wait {duration(wait)}"
+
+
+def _begun(started: JobStarted) -> str:
+    limit = "" if started.limit is None else f", for {duration(started.limit)} at most"
+    return f"({procs(started.processors)}) started{', on trial' if started.trial else ''}{limit}"
+
+
+def _learned(envelope: Envelope) -> Iterator[str]:
+    """Yield how earlier predictions fared, as far as a start or an end brought it to light."""
+    if envelope.adjustment is not None and (outcome := envelope.adjustment.outcome) is not None:
+        to = duration(envelope.adjustment.adjusted_time)
+        yield f"adjusted to {to}, {ADJUSTED[outcome]}" if outcome in ADJUSTED else "not adjusted"
+    if envelope.coverage:
+        yield "waits within bounds: " + ", ".join(map(_covered, envelope.coverage))
+    for each in envelope.change_points:
+        yield f"change point of {_scope(each)}: {each.misses} misses in a row, {each.kept} waits kept"
+
+
+def _covered(told: Coverage) -> str:
+    as_it_should_be = told.low <= told.covered <= told.high
+    band = "" if as_it_should_be else f" (not {100 * told.low:.1f} to {100 * told.high:.1f} %)"
+    return f"{_scope(told)} {100 * told.covered:.1f} %{band}"
+
+
+def _scope(of: Coverage | ChangePoint) -> str:
+    return plain(of.grouping if of.queue is None else f"{of.grouping} of queue {of.queue}")
+
+
+def _outcome(envelope: Envelope) -> Iterator[str]:
+    if envelope.scores is None or envelope.scores.policy.mean_wait is None:
+        return
+    scores = envelope.scores.policy
+    slowdown = "" if scores.mean_bounded_slowdown is None else f", slowdown {scores.mean_bounded_slowdown:,.2f}"
+    yield f"{scores.jobs:,} jobs, mean wait {duration(scores.mean_wait)}{slowdown}"
+
+
+def _percent(share: float) -> str:
+    return f"{100 * share:.3g} %"
+
+
+def procs(count: int) -> str:
+    """Return a number of processors as it is written.
+
+    >>> procs(1), procs(1024)
+    ('1 proc', '1,024 procs')
+    """
+    return f"{count:,} proc{'s' * (count != 1)}"

@@ -1,0 +1,35 @@
+"""Tables of a campaign: intervals over what was drawn, rows of all that a star stands for, LaTeX that compiles."""
+
+from shadowtime.replayer.campaign.columns import Column
+from shadowtime.replayer.campaign.file import Campaign
+from shadowtime.replayer.campaign.shown import as_latex
+from shadowtime.replayer.campaign.tables import Figure, LogTable, Row, _rows, figure_of
+
+
+def test_seeds_that_change_nothing_do_not_narrow_the_interval_over_copies() -> None:
+    """Ten seeds of a policy that draws nothing are one replay ten times."""
+    once = [{"mean_wait": wait, "copy": copy} for copy, wait in enumerate((1.0, 2.0, 4.0))]
+    often = [row for row in once for _ in range(10)]
+    column = Column(key="mean_wait")
+    assert figure_of(column, often, "", {}) == figure_of(column, once, "", {})
+
+
+def test_seeds_without_copies_are_draws() -> None:
+    figure = figure_of(Column(key="mean_wait"), [{"mean_wait": float(seed), "copy": 0} for seed in range(4)], "", {})
+    assert figure.mean == 1.5
+    assert figure.half is not None
+
+
+def test_a_star_stands_for_what_any_draw_has() -> None:
+    campaign = Campaign.model_validate({"name": "c", "title": "t", "logs": ["KTH"], "columns": ["slowdown.*"]})
+    draws = [{"copy": 0, "slowdown.SN": 1.0}, {"copy": 1, "slowdown.SN": 1.0, "slowdown.LW": 2.0}]
+    assert [row.label for row in _rows(campaign, {"easy": draws}, {})] == ["SN", "LW"]
+
+
+def test_whatever_a_label_has_is_text_in_latex() -> None:
+    title = "a\n\\input{x}"
+    campaign = Campaign.model_validate({"name": "c", "title": "t", "logs": ["KTH"], "columns": ["mean_wait"]})
+    row = Row("R^2 <b> \\frac{1}\n\n$x$", (Figure(1.0),))
+    latex = as_latex(campaign, [LogTable(title, (row,))]).splitlines()
+    assert latex[0] == r"% c: a \input{x}"
+    assert latex[5] == (r"R\textasciicircum{}2 \textless{}b\textgreater{} \textbackslash{}frac\{1\}  \$x\$ & 1.00 \\")

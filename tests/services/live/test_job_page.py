@@ -1,0 +1,242 @@
+"""What the page says of one job is what the stages said of it, and why it waits is true."""
+
+from typing import Any, Literal
+
+import pytest
+
+from shadowtime.replayer.comparison import Plan
+from shadowtime.services.catalogue import canonical, configure
+from shadowtime.services.live.job_page import job_page
+from shadowtime.services.live.outlook import Head, Machine, why
+from shadowtime.services.live.run_view import LiveView
+from shadowtime.services.live.shown import found, overview, queue
+from shadowtime.services.live.story import Story, Weighed
+from shadowtime.services.live.view import LiveRuns
+from shadowtime.shared.decisions import Start
+from shadowtime.shared.events import (
+    ClusterOpened,
+    Decided,
+    Envelope,
+    Event,
+    JobEnded,
+    JobStarted,
+    JobSubmitted,
+)
+from shadowtime.shared.predictions import RunTimePrediction, WaitBound, WaitForecast, WalltimeAdjustment
+from shadowtime.shared.reasons import Backfilled, FitsNow
+from tests.replayer.small_logs import generated
+
+
+def view_of(*told: tuple[Event, dict[str, Any]] | Event, mode: Literal["closed", "recorded"] = "closed") -> LiveView:
+    """Return the view of a machine of eight processors after these events."""
+    runs = LiveRuns()
+    first: Event = ClusterOpened(time=0, cluster="kth", processors=8, mode=mode)
+    for sequence, each in enumerate((first, *told)):
+        event, added = each if isinstance(each, tuple) else (each, {})
+        runs.push(Envelope(run="r", sequence=sequence, event=event).model_copy(update=added))
+    return runs.view("r")
+
+
+def submitted(number: int, processors: int, time: int = 0, asks: int = 3600) -> JobSubmitted:
+    return JobSubmitted(
+        time=time, job_number=number, requested_processors=processors, requested_time=asks, user_id=number % 3
+    )
+
+
+BOUND = WaitBound(
+    grouping="ensemble", quantile=0.95, confidence=0.95, bound=7200, starts_within=((0.5, 60), (0.9, 600), (0.95, 7200))
+)
+TOLD = {
+    "run_time": RunTimePrediction(point=900.0, observations=5),
+    "adjustment": WalltimeAdjustment(adjusted_time=1800, observations=5, key="user", percentile=90),
+    "wait_bounds": (BOUND,),
+    "forecast": WaitForecast(wait=300),
+}
+
+
+def test_a_waiting_job_has_its_place_its_reason_and_when_it_starts() -> None:
+    view = view_of(
+        submitted(1, 6), JobStarted(time=0, job_number=1, processors=6, limit=3600),
+        submitted(2, 8), (submitted(3, 1), TOLD),
+    )  # fmt: skip
+    first, second = queue(view, 0).values()
+    assert first["why"] == "first in line; enough processors are expected to be free at 01:00"
+    assert (first["start"], first["forecast"]) == (3600, False)
+    assert second == {
+        "user": 0, "processors": 1, "asks": 3600, "adjusted": 1800, "expected": 900, "since": 0, "by": (600, 0.9),
+        "start": 300, "forecast": True, "why": "fits, but job 2 goes first",
+    }  # fmt: skip
+    page = job_page(view, 3)
+    assert page is not None
+    assert page["head"] == [
+        "It has waited for 0 s and is number 2 of 2 that wait.",
+        "Why: fits, but job 2 goes first.",
+        "It starts by 00:10 with 90 %.",
+    ]
+    assert list(queue(view, 1)) == [3]
+    assert [each[:2] for each in overview(view)["planned"]] == [[3, 300], [2, 3600]]
+
+
+MACHINE = Machine(1000, 8, 2, 0)
+
+
+def story(number: int, processors: int, run_time: float = 900.0) -> Story:
+    told = Envelope(run="r", sequence=1, event=(job := submitted(number, processors)))
+    return Story(told.model_copy(update={"run_time": RunTimePrediction(point=run_time, observations=1)}), job)
+
+
+@pytest.mark.parametrize(
+    ("job", "head", "reason"),
+    [
+        (story(2, 9), None, "needs 9 processors, the machine has 8 just now"),
+        (story(2, 3), None, "needs 3 processors, fewer are free"),
+        (story(2, 2), None, "it fits, but its turn has not come"),
+        (story(2, 2), Head(story(1, 8), 1500, 1), "fits, but would still run at 00:25, when job 1 is to start"),
+        (story(2, 1), Head(story(1, 8), 1500, 1), "fits, but job 1 goes first"),
+        (story(2, 2, 400.0), Head(story(1, 8), 1500, 1), "fits, but job 1 goes first"),
+        (story(2, 2), Head(story(1, 8), None, 0), "fits, but job 1 goes first"),
+    ],
+)
+def test_why_a_job_waits(job: Story, head: Head | None, reason: str) -> None:
+    assert why(job, MACHINE, head) == reason
+
+
+def test_why_the_head_and_a_candidate_wait() -> None:
+    head = story(1, 8)
+    assert why(head, MACHINE, Head(head, None, 0)) == "first in line; when enough processors will be free is not known"
+    assert why(head, MACHINE._replace(free=8), Head(head, 1000, 0)) == "first in line, and enough processors are free"
+    candidate = story(2, 2)
+    candidate.weighed = Weighed(900, 1, 0.0312)
+    assert why(candidate, MACHINE, Head(head, 1500, 0)) == "fits, but would delay job 1 with 3.12 %"
+    assert "delay" not in why(candidate, MACHINE, Head(story(7, 8), 1500, 0))  # it was weighed against another
+
+
+def test_the_story_of_a_job_and_how_good_each_prediction_was() -> None:
+    start = Start(
+        job_number=3, processors=1,
+        reason=Backfilled(head=2, shadow_time=3600, extra_processors=0, ends_by_shadow_time=True),
+    )  # fmt: skip
+    events: list[tuple[Event, dict[str, Any]] | Event] = [
+        submitted(1, 6), JobStarted(time=0, job_number=1, processors=6), submitted(2, 8), (submitted(3, 1), TOLD),
+        Decided(time=420, starts=(start,)),
+    ]  # fmt: skip
+    decided = view_of(*events)
+    assert queue(decided, 0)[3]["why"] == "starts now"
+    assert decided.machine().free == 1
+    events.append(JobStarted(time=420, job_number=3, processors=1, limit=3600))
+    page = job_page(view_of(*events), 3)
+    assert page is not None
+    assert page["state"] == "running"
+    assert page["head"][1] == "It is expected to end at 00:22, in 15.0 min."
+    ended = TOLD["adjustment"].model_copy(update={"outcome": "over"})  # type: ignore[attr-defined]
+    events.append((JobEnded(time=1020, job_number=3, run_time=600), {"adjustment": ended}))
+    view = view_of(*events)
+    page = job_page(view, 3)
+    assert page is not None
+    assert [what for _, _, what in page["story"]] == [
+        "submitted by user 0: asks for 1 proc for 1.0 h",
+        "predicted to run 15.0 min; its request adjusted to 30.0 min; to start by 0 d 00:10 with 90 %; "
+        "forecast to start at 0 d 00:05",
+        "decided to start it: backfilled, ends by 01:00:00, when job 2 can start",
+        "started on 1 proc, having waited 7.0 min",
+        "completed after 10.0 min",
+    ]
+    assert page["predictions"] == [
+        ["run time", "15.0 min", "10.0 min", "5.0 min too long"],
+        ["request", "1.0 h", "10.0 min", "17 % of it used"],
+        ["request as adjusted", "30.0 min", "10.0 min", "which was enough"],
+        ["wait, 95 % bound by ensemble", "at most 2.0 h", "waited 7.0 min", "held"],
+        ["forecast start", "0 d 00:05", "waited 7.0 min", "2.0 min too early"],
+    ]
+    head = job_page(view, 2)
+    assert head is not None
+    assert [what for _, _, what in head["story"] if "ahead" in what] == ["job 3 started ahead of it"]
+    assert job_page(view, 4) is None
+
+
+def test_advice_is_advice_and_told_once_for_each_job() -> None:
+    start = Start(job_number=1, processors=4, reason=FitsNow())
+    view = view_of(submitted(1, 4), *(Decided(time=time, starts=(start,)) for time in (0, 60, 120)), mode="recorded")
+    state = overview(view)
+    assert not state["obeyed"]
+    (told,) = state["decisions"].values()
+    assert told[3] == "(4 procs) would start now"
+    assert state["queue"][1]["why"] == "could have started at 00:00, says the policy; the machine has not started it"
+    page = job_page(view, 1)
+    assert page is not None
+    assert [what for _, _, what in page["story"] if "advised" in what] == [
+        "advised to start it: nothing waits ahead of it, and it fits"
+    ]
+
+
+def test_jobs_are_found_by_number_and_by_user() -> None:
+    view = view_of(*(submitted(number, 1) for number in range(1, 10)))
+    told = found(view, 1)
+    assert told["job"][0] == 1
+    assert (told["count"], [each[0] for each in told["jobs"]]) == (3, [7, 4, 1])
+    assert found(view, 77) == {"number": 77, "job": None, "count": 0, "jobs": []}
+
+
+@pytest.fixture(scope="module")
+def log() -> list[Envelope]:
+    told: list[Envelope] = []
+    plan = Plan(
+        "easy", "kth", generated(300), configure("easy:forecast=yes", "empirical", "auto"),
+        wait_bound=canonical("wait-bound", "all:history=100"),
+    )  # fmt: skip
+    replay = plan.replay([told.append])
+    replay.run_to_end()
+    return told
+
+
+def test_what_is_said_of_every_job_agrees_with_the_log(log: list[Envelope]) -> None:
+    runs, told, started = LiveRuns(), {}, {}
+    for envelope in log:
+        runs.push(envelope)
+        event = envelope.event
+        if isinstance(event, JobSubmitted):
+            told[event.job_number] = envelope
+        elif isinstance(event, JobStarted):
+            started[event.job_number] = event.time
+    (view,) = map(runs.view, runs.names())
+    assert set(view.ended) == set(started) == set(told)
+    held = {True: 0, False: 0}
+    for number, envelope in told.items():
+        page = job_page(view, number)
+        assert page is not None
+        assert page["state"] == "ended"
+        wait = started[number] - envelope.event.time
+        verdicts = {each[0]: each[3] for each in page["predictions"]}
+        (bound,) = (each for each in envelope.wait_bounds if each.grouping == "ensemble" and each.queue is None)
+        if bound.bound is not None:
+            assert (verdicts["wait, 95 % bound by ensemble"] == "held") == (wait <= bound.bound)
+            held[wait <= bound.bound] += 1
+        assert envelope.forecast is not None
+        assert (verdicts["forecast start"] == "exact") == (envelope.forecast.wait == wait)
+    assert held[True] > 0 < held[False]
+
+
+def test_jobs_are_let_go_of_and_what_is_kept_is_counted(log: list[Envelope], monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr("shadowtime.services.live.run_view.MAX_ENDED", 20)
+    monkeypatch.setattr("shadowtime.services.live.picture.MAX_BLOCKS", 10)
+    runs = LiveRuns()
+    for envelope in log[:-1]:
+        runs.push(envelope)
+        view = runs.view(runs.names()[0])
+        assert len(view.ended) <= 20
+        assert view.remembered == len(view.jobs.waiting) + len(view.jobs.running) + len(view.ended)
+        assert sum(map(len, view.of_user.values())) <= view.remembered
+        assert len(view.picture.blocks) <= 10
+        assert runs._jobs == view.remembered
+    blocks = overview(view)["blocks"].values()
+    assert min(each[3] for each in blocks if not each[4]) >= view.picture.covered_from
+
+
+def test_no_two_jobs_are_drawn_on_one_another(log: list[Envelope]) -> None:
+    runs = LiveRuns()
+    for envelope in log:
+        runs.push(envelope)
+        view = runs.view(runs.names()[0])
+        taken = [row for each in view.running() for start, size in each.ranges for row in range(start, start + size)]
+        assert len(taken) == len(set(taken)) == view.busy
+        assert not taken or max(taken) < 16
