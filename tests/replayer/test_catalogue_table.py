@@ -44,7 +44,7 @@ def test_one_kind_says_what_each_does(kind: str) -> None:
         if option == KINDS[kind]:
             assert name in told
             assert words(sentence)[:30] in words(told) or len(sentence) > 60
-        assert not any(f"    {key.name}=" in told for key in keys)
+        assert not any(f"\n    {key.name}=" in told for key in keys)
 
 
 def test_one_name_has_its_keys_and_no_other() -> None:

@@ -38,7 +38,8 @@ def test_the_page_has_the_figures_of_the_terminal_and_says_under_which_policy(tm
     (row,) = [each for each in found.split("<tr>") if "empirical" in each]
     (line,) = [each for each in shown.splitlines() if each.startswith("empirical ")]
     assert f">{line.split()[2]}</data>" in row
-    assert "easy:<wbr>forecast=yes" in row
+    assert "<td>easy…</td>" in row
+    assert '<th scope="row">easy…</th><td><code class=spec>easy(<wbr>forecast=yes' in page.read_text()
 
 
 def test_the_baseline_is_one_of_the_policies(tmp_path: Path) -> None:
