@@ -21,6 +21,7 @@ from shadowtime.services.runtime_distribution.templates import TemplatesSettings
 from shadowtime.shared.command_line import messages, say
 from shadowtime.shared.errors import SettingsError, TraceError
 from shadowtime.shared.events import JobEnded, JobSubmitted
+from shadowtime.shared.formatting import percent
 
 MIN_JOBS = 100
 """Jobs; of fewer, too few end before others are submitted."""
@@ -86,12 +87,13 @@ def write_templates(
         errors = errors_on(cluster.workload, pool, TemplatesSettings())
         task = progress.add_task("error", total=generations)
         for best in search(Genes(errors.characteristics), errors, population, generations, seed):
-            progress.update(task, completed=best.number, description=f"error {best.error:.1%}")
+            progress.update(task, completed=best.number, description=f"error {percent(best.error)}")
         lines = [
-            f"# {cluster.name}, first {len(cluster.workload):,} jobs: error {best.error:.1%} of the mean run time;",
+            f"# {cluster.name}, first {len(cluster.workload):,} jobs: "
+            f"error {percent(best.error)} of the mean run time;",
             f"# shadowtime search-templates --jobs {jobs} --population {population} "
             f"--generations {generations} --seed {seed}",
             *map(str, best.templates),
         ]
         file.write("".join(f"{line}\n" for line in lines).encode())
-    say(f"{cluster.name}: error {best.error:.1%} of the mean run time, {len(best.templates)} templates")
+    say(f"{cluster.name}: error {percent(best.error)} of the mean run time, {len(best.templates)} templates")

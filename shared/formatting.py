@@ -47,6 +47,15 @@ def duration(seconds: float | None) -> str:
     return f"{seconds / 60:.1f} min" if seconds >= 60 else f"{seconds:.0f} s"
 
 
+def percent(share: float, digits: int = 1) -> str:
+    """Return a share of one as percent.
+
+    >>> percent(0.951), percent(0.5, 0)
+    ('95.1 %', '50 %')
+    """
+    return f"{100 * share:.{digits}f} %"
+
+
 def work(processor_seconds: float) -> str:
     """Return processors times time as a person reads it.
 

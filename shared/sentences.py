@@ -75,7 +75,9 @@ def sentences(envelope: Envelope, log: Log = UNKNOWN) -> Iterator[Sentence]:
     event = envelope.event
     if isinstance(event, ClusterOpened):
         what = "" if event.mode == "closed" else "decisions are advice; "
-        yield Sentence("opened", None, "the run begins", (f"{what}{procs(event.processors)}", plain(event.policy)))
+        yield Sentence(
+            "opened", None, "the run begins", (f"{what}{procs(event.processors)}", plain(event.name or event.policy))
+        )
     elif isinstance(event, JobSubmitted):
         what = f"({procs(event.requested_processors)}) is submitted"
         yield Sentence("submitted", event.job_number, what, tuple(_submission(envelope, event)))

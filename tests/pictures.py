@@ -8,10 +8,12 @@ import base64
 import hashlib
 import json
 import os
+import pty
 import re
 import subprocess
 import sys
 import tempfile
+import termios
 from collections.abc import Iterator
 from contextlib import contextmanager
 from pathlib import Path
@@ -52,11 +54,25 @@ def made_of(picture: str) -> str:
     return hashlib.sha256("\n".join(digests).encode()).hexdigest()
 
 
-def told(*arguments: str, environment: dict[str, str] | None = None) -> str:
+def told(*arguments: str) -> str:
     """Return what a command prints on a terminal of 80 columns."""
-    settings = os.environ | {"FORCE_COLOR": "1", "COLUMNS": str(COLUMNS)} | (environment or {})
+    controller, terminal = pty.openpty()
+    termios.tcsetwinsize(terminal, (50, COLUMNS))
+    environment = os.environ | {"FORCE_COLOR": "1", "COLUMNS": str(COLUMNS)}
     command = [sys.executable, "-m", "shadowtime", *arguments]
-    return subprocess.run(command, cwd=ROOT, env=settings, stdout=subprocess.PIPE, text=True, check=True).stdout
+    with subprocess.Popen(command, cwd=ROOT, env=environment, stdout=terminal, text=True) as run:
+        os.close(terminal)
+        printed = b"".join(iter(lambda: _read(controller), b""))
+    os.close(controller)
+    assert run.returncode == 0, arguments
+    return printed.decode().replace("\r\n", "\n")
+
+
+def _read(controller: int) -> bytes:
+    try:
+        return os.read(controller, 65_536)
+    except OSError:  # Linux says EIO when the last who wrote is gone
+        return b""
 
 
 def draw(name: str, typed: str, printed: str) -> None:
@@ -93,11 +109,11 @@ async def live(plan: Plan, page: Page) -> None:
     await page.open(f"http://127.0.0.1:{plan.live_port}/")
     ended = "document.getElementById('figures').textContent.match(/([\\d,]+) jobs ended/)"
     await page.wait_for(
-        f"Number(({ended}?.[1] ?? '0').replaceAll(',', '')) >= {UNTIL} && document.querySelector('#queue a')"
+        f"Number(({ended}?.[1] ?? '0').replaceAll(',', '')) >= {UNTIL} && document.querySelector('#queue a') !== null"
     )
     await photograph(page, "live.webp", 900)
-    await page.evaluate("document.querySelector('#queue a').click()")
-    await page.wait_for("document.querySelector('#job-story li')")
+    await page.open(await page.evaluate("document.querySelector('#queue a').href"))
+    await page.wait_for("document.querySelector('#job-story li') !== null")
     await photograph(page, "job.webp", 700)
 
 
@@ -110,26 +126,17 @@ async def main() -> None:
         draw("terminal.svg", typed, told(*typed.split()[1:], "--report", str(folder / "report.html")))
         with running(folder / "stack") as plan:
             bus = f"kafka-bootstrap=127.0.0.1:{plan.kafka_port}"
-            replay = [
-                sys.executable,
-                "-m",
-                "shadowtime",
-                "replay",
-                "--transport",
-                "kafka",
-                "--speed",
-                str(SPEED),
-                *SAID,
-            ]
-            run = subprocess.Popen([*replay, "--set", bus], cwd=ROOT, stdout=subprocess.DEVNULL)
+            streamed = ["--transport", "kafka", "--speed", str(SPEED), *SAID, "--set", bus]
+            replay = [sys.executable, "-m", "shadowtime", "replay", *streamed]
+            run = subprocess.Popen(replay, cwd=ROOT, stdout=subprocess.DEVNULL)
             try:
-                typed = "shadowtime watch decisions --count 20"
-                draw("watch.svg", typed, told(*typed.split()[1:], f"--{bus}"))
                 async with browser(folder) as page:
                     await page.look(WIDTH, dark=False)
                     await page.open((folder / "report.html").as_uri())
                     await photograph(page, "report.webp", 900)
                     await live(plan, page)
+                typed = "shadowtime watch decisions --count 24"
+                draw("watch.svg", typed, told(*typed.split()[1:], f"--{bus}"))
             finally:
                 run.kill()
                 run.wait()

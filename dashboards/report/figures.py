@@ -17,7 +17,7 @@ from shadowtime.dashboards.report.statistics import (
 )
 from shadowtime.replayer.run_record import RunRecord
 from shadowtime.shared.arrays import Integers
-from shadowtime.shared.formatting import duration
+from shadowtime.shared.formatting import duration, percent
 from shadowtime.shared.shapes import SHAPES, shape_of
 
 QUANTILES = (0.05, 0.25, 0.5, 0.75, 0.9, 0.95, 0.99, 1.0)
@@ -51,7 +51,7 @@ def wait_distribution(runs: Sequence[RunRecord], base: int) -> str:
         [escape(name), *(cell(wait, duration(wait)) for wait in _quantiles(each))]
         for name, each in zip(names, waits, strict=True)
     ]
-    numbers = table(["policy", *(f"{share:.0%} within" for share in QUANTILES)], rows, "Quantiles of the waits")
+    numbers = table(["policy", *(f"{percent(share, 0)} within" for share in QUANTILES)], rows, "Quantiles of the waits")
     caption = "Share of jobs that wait no longer than so long, on a logarithmic axis. Higher and to the left is better."
     if len(runs) <= MAX_IN_ONE:
         return figure("Waits", caption, lines(names) + drawn(range(len(runs))), numbers)

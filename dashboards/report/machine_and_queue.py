@@ -12,7 +12,7 @@ from shadowtime.dashboards.report.markup import cell, escape, figure, table
 from shadowtime.dashboards.report.statistics import DAY
 from shadowtime.replayer.run_record import RunRecord
 from shadowtime.shared.arrays import Floats, Integers
-from shadowtime.shared.formatting import duration
+from shadowtime.shared.formatting import duration, percent
 
 MAX_BARS = 1_000
 """Rectangles of a chart; of a day with more, all policies are shown as areas of busy processors."""
@@ -138,7 +138,7 @@ def _marks(machine: int, top: int) -> list[tuple[float, str]]:
 
 def _told(day: OneDay, machine: int) -> str:
     jobs, busy, waiting = len(day.running["job"]), day.busy.sum() / len(day.asked) / machine, day.waiting.mean()
-    ran = f"Under {day.policy} {jobs:,} jobs ran, {busy:.0%} of the machine was busy"
+    ran = f"Under {day.policy} {jobs:,} jobs ran, {percent(busy, 0)} of the machine was busy"
     return f"{ran}, and {waiting:,.1f} jobs waited on average."
 
 

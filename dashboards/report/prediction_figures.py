@@ -15,7 +15,7 @@ from shadowtime.dashboards.report.statistics import (
 )
 from shadowtime.replayer.run_record import RunRecord
 from shadowtime.shared.arrays import Integers
-from shadowtime.shared.formatting import duration
+from shadowtime.shared.formatting import duration, percent
 
 MAX_DOTS = 1_500
 """Jobs of which a cloud of dots is made; of more, every second, third and so on is shown."""
@@ -40,7 +40,8 @@ def calibration(row: Mapping[str, Any]) -> str:
         bins = scores[key]["bins"]
         chart.line([(x(each["mean_probability"]), y(each["delayed"])) for each in bins], series(number))
         for each in bins:
-            said = f"{name} {each['mean_probability']:.2f}: {each['delayed']:.1%} of {each['candidates']:,} candidates"
+            delayed = f"{percent(each['delayed'])} of {each['candidates']:,} candidates"
+            said = f"{name} {each['mean_probability']:.2f}: {delayed}"
             chart.dot(x(each["mean_probability"]), y(each["delayed"]), number, said)
             rows.append(
                 [
@@ -136,7 +137,7 @@ def _bounds_by_month(run: RunRecord, rows: Integers) -> str:
         if len(part):
             waited, bound = int(np.quantile(part[:, 1], 0.95)), int(np.median(part[:, 2]))
             covered = float((part[:, 1] <= part[:, 2]).mean())
-            cells = [cell(waited, duration(waited)), cell(bound, duration(bound)), cell(covered, f"{covered:.1%}")]
+            cells = [cell(waited, duration(waited)), cell(bound, duration(bound)), cell(covered, percent(covered))]
             body.append([each.name, f"{len(part):,}", *cells])
     head = ["month", "jobs", "95 % waited at most", "median bound", "covered"]
     return table(head, body, "Bounds by month")

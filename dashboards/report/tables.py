@@ -10,7 +10,7 @@ from shadowtime.dashboards.report.statistics import Paired
 from shadowtime.replayer.block_bootstrap import Interval
 from shadowtime.replayer.bounded_waits import coverage_told
 from shadowtime.replayer.columns import Column, Values, numbers, shares, times
-from shadowtime.shared.formatting import duration, work
+from shadowtime.shared.formatting import duration, percent, work
 
 COLUMNS: Mapping[str, Callable[[Values], Column]] = {
     "mean_wait": partial(times, "mean wait"),
@@ -77,8 +77,8 @@ def differences(found: Sequence[tuple[str, Paired]], baseline: str, days: float)
             escape(name),
             interval_cell(each.wait, signed_duration),
             interval_cell(each.slowdown, lambda value: f"{value:+,.2f}"),
-            cell(each.sooner, f"{each.sooner:.1%}"),
-            cell(each.later, f"{each.later:.1%}"),
+            cell(each.sooner, percent(each.sooner)),
+            cell(each.later, percent(each.later)),
         ]
         for name, each in found
     ]
@@ -203,4 +203,4 @@ def _between(low: float | None, high: float | None) -> str:
 
 
 def _share(value: float | None) -> str:
-    return "-" if value is None else f"{value:.1%}"
+    return "-" if value is None else percent(value)

@@ -8,7 +8,7 @@ from shadowtime.dashboards.report.whom import groups
 from shadowtime.replayer.block_bootstrap import Interval
 from shadowtime.replayer.run_record import RunRecord
 from shadowtime.shared.chance import key_of
-from shadowtime.shared.formatting import duration
+from shadowtime.shared.formatting import duration, percent
 
 Row = Mapping[str, Any]
 
@@ -100,7 +100,7 @@ def _at_what_price(rows: Sequence[Row], runs: Sequence[RunRecord], base: int, lo
     ]
     whom = f"; it is worse for {_and(told)}" if told else "; no shape of job surely waited longer" if found else ""
     if found and found.later:
-        whom += f", and {found.later:.0%} of all jobs started later"
+        whom += f", and {percent(found.later, 0)} of all jobs started later"
     longest, shorter = duration(b["max_wait"]), duration(a["max_wait"])
     most = f"was {longest}, as under {a['policy']}" if longest == shorter else f"was {longest}, not {shorter}"
     return f"Compared with {a['policy']}, jobs waited {mean} on average{whom}; the longest wait {most}."

@@ -5,6 +5,7 @@ from contextlib import aclosing
 from typing import Any, BinaryIO, NamedTuple, Protocol, get_args
 
 import orjson
+from rich.cells import cell_len
 from rich.console import Console
 from rich.table import Table
 from rich.text import Text
@@ -32,6 +33,9 @@ STYLES = {
     "closed": "bold",
 }
 """Colours of sentences, by kind; what is not here has none."""
+
+WIDEST = 16
+"""Columns for the name of a cluster, at most; as many as the longest name so far takes."""
 
 MAX_RUNS = 1_000
 """Runs whose beginnings are remembered, and clusters."""
@@ -154,6 +158,7 @@ class Sentences:
         self._of = self._dead if topic == DEAD_LETTERS else self._living
         self._logs: dict[str, Log] = {}
         self._only: dict[str, str | None] = {}
+        self._widest = 0
 
     def note(self, message: Message) -> None:
         """Remember when runs began."""
@@ -167,14 +172,15 @@ class Sentences:
 
     def show(self, messages: Sequence[Chosen]) -> None:
         """Print the lines of messages."""
+        lines = [line for each in messages for line in self._of(each)]
+        self._widest = max(self._widest, *(min(cell_len(where), WIDEST) for _, where, _ in lines), 0)
         table = Table.grid(padding=(0, 1), expand=True)
         table.add_column(width=15, no_wrap=True, justify="right", style="dim")
-        table.add_column(width=16, no_wrap=True, style="dim")
+        table.add_column(width=self._widest, no_wrap=True, style="dim")
         table.add_column(ratio=1, overflow="fold")
-        for each in messages:
-            for when, where, told in self._of(each):
-                table.add_row(when, Text(where), told)
-        if table.row_count:
+        for when, where, told in lines:
+            table.add_row(when, Text(where), told)
+        if lines:
             self._console.print(table)
 
     def _dead(self, chosen: Chosen) -> Iterator[tuple[str, str, Text]]:

@@ -5,9 +5,10 @@ import {Clock, count, duration} from "./format.js";
 const PAST = 86400, FUTURE = 6 * 3600, FARTHEST = 12 * 3600, LEAST = 2 * 3600;
 const QUEUE = 46, GAP = 14, AXIS = 20, LEFT = 44;
 const NAMED = 6;
+const CLEARLY = 1.5;  // times the work of him whose colour a user takes over
 
 const canvas = find("strip");
-const users = new Map();  // the colour of a user stays for as long as he is among the first
+const users = new Map();  // the colour of a user stays while nobody has clearly worked more
 const REST_MS = 250;
 let drawn = null, painted = -REST_MS, later, tints;
 let boxes = [];
@@ -21,11 +22,15 @@ function named(blocks, from, now) {
   const most = [...work].filter(([, of]) => of > 0).sort(([, one], [, other]) => other - one);
   const first = most.slice(0, NAMED).map(([user]) => user);
   for (const user of users.keys()) if (!most.slice(0, 2 * NAMED).some(([each]) => each === user)) users.delete(user);
-  for (const user of users.keys()) if (users.size > NAMED && !first.includes(user)) users.delete(user);
   const taken = new Set(users.values());
-  for (const user of first) {
-    if (users.has(user) || users.size >= NAMED) continue;
-    const colour = [...Array(NAMED).keys()].find((each) => !taken.has(each));
+  for (const user of first.filter((each) => !users.has(each))) {
+    let colour = [...Array(NAMED).keys()].find((each) => !taken.has(each));
+    if (colour === undefined) {
+      const least = [...users.keys()].reduce((one, other) => (work.get(other) < work.get(one) ? other : one));
+      if (work.get(user) < CLEARLY * work.get(least)) continue;
+      colour = users.get(least);
+      users.delete(least);
+    }
     taken.add(colour);
     users.set(user, colour);
   }

@@ -27,6 +27,7 @@ from shadowtime.replayer.swf import BUNDLED, read_swf
 from shadowtime.replayer.workload import prepare
 from shadowtime.services.catalogue import canonical
 from shadowtime.shared.bounds import MAX_TIME
+from shadowtime.shared.formatting import percent
 from shadowtime.shared.paths import ROOT
 from tests.dashboards.recorded_runs import POLICIES, compared, recorded, replayed
 from tests.replayer.small_logs import generated, job, plan_of, trace_of
@@ -310,7 +311,7 @@ def test_forecasts_have_a_table_where_there_are_any() -> None:
     (row,) = made["wait_forecasts"]
     found = page([made], [])
     assert f"{row['forecasts']:,} of {row['forecasts']:,}" in found
-    assert f"{row['error_share']:.1%}" in found
+    assert percent(row["error_share"]) in found
     assert "Forecasts of waits" not in page([made | {"wait_forecasts": []}], [])
 
 

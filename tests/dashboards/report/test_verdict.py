@@ -79,7 +79,7 @@ def test_it_says_for_whom_it_is_worse() -> None:
     told = verdict(*faring(100, 1_900))
     assert "it is worse for long narrow jobs, which waited 15.0 min longer (95 % interval" in told
     assert "short narrow jobs" not in told
-    assert "50% of all jobs started later" in told
+    assert "50 % of all jobs started later" in told
 
 
 def test_it_says_so_where_none_is_worse_for_sure() -> None:
