@@ -136,13 +136,15 @@ def by_command(redis: Redis, cluster: str, *more: str) -> "subprocess.CompletedP
     )
 
 
-def test_asked_while_workers_work_and_die(kafka: Kafka, tmp_path: Path) -> None:
+def test_asked_while_workers_work_and_die(tmp_path: Path) -> None:
     require(Redis)
+    require(Kafka)
     log = small_log(tmp_path)
     embedded = Embedded(log)
     answers: list[Answer] = []
     with (
         Redis(tmp_path / "redis") as redis,
+        Kafka(tmp_path / "kafka") as kafka,  # no other test's runs are on its topics
         Workers(kafka, redis, tmp_path, snapshot_every="150") as workers,
         endpoint(redis, tmp_path) as (port, server),
     ):
