@@ -77,7 +77,7 @@ def dashboard() -> Dashboard:
         chart(
             "Restarts",
             Asks("Do workers crash? How often they began anew within the last hour.", "none", UNSCRAPED),
-            [Query(f"sum by (stage) (changes({names.WORKER_START.name}[1h]))", STAGE)],
+            [Query(f"sum by (stage) (changes_prometheus({names.WORKER_START.name}[1h]))", STAGE)],
         ),
         chart(
             "Work done twice",

@@ -66,8 +66,9 @@ def headline(view: LiveView, story: Story) -> list[str]:
     ]
     if (by := story.start_by()) is not None:
         when, share = by
-        late = "starts" if when >= now else "was to start"
-        told.append(f"It {late} by {at(when)} with {100 * share:.4g} %.")
+        by_then = f"by {at(when)} with {100 * share:.4g} %"
+        late = f"It is {duration(now - when)} late: it was to start {by_then}."
+        told.append(f"It starts {by_then}." if when >= now else late)
     return told
 
 

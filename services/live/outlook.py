@@ -9,7 +9,7 @@ from typing import NamedTuple
 
 from shadowtime.services.live.rows import Ranges, free_rows
 from shadowtime.services.live.story import Story
-from shadowtime.shared.formatting import clock
+from shadowtime.shared.formatting import clock, duration
 
 MAX_PLANNED = 12
 """Starts to come that are drawn."""
@@ -100,9 +100,12 @@ def why(story: Story, machine: Machine, head: Head | None) -> str:
     weighed = story.weighed
     if weighed is not None and weighed.head == head.number:
         return f"fits, but would delay job {head.number} with {100 * weighed.probability:.3g} %"
-    end = machine.now + (story.run_time or story.job.requested_time or 0)
-    if head.start is not None and machine.now < head.start < end and needs > head.extra:
-        return f"fits, but would still run at {machine.at(head.start)}, when job {head.number} is to start"
+    if head.start is not None and machine.now < head.start and needs > head.extra:
+        start, asked = f"{machine.at(head.start)}, when job {head.number} is to start", story.job.requested_time
+        if machine.now + (story.run_time or asked or 0) > head.start:
+            return f"fits, but would still run at {start}"
+        if asked is not None and machine.now + asked > head.start:
+            return f"fits, but by its request, {duration(asked)}, it may still run at {start}"
     return f"fits, but job {head.number} goes first"
 
 

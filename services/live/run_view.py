@@ -1,5 +1,6 @@
 """What the live page knows of one run, kept up to date by its envelopes; sans-I/O, of bounded size, O(1) an event."""
 
+from bisect import bisect_left
 from collections import deque
 from collections.abc import Iterator
 from heapq import nsmallest
@@ -31,13 +32,17 @@ from shadowtime.shared.events import (
 from shadowtime.shared.jobs_in_system import RunningJob
 from shadowtime.shared.predictions import Coverage, WaitBound
 from shadowtime.shared.scores import PolicyScores
-from shadowtime.shared.sentences import Log, Sentence, sentences
+from shadowtime.shared.sentences import Log, Sentence, chosen, sentences
 from shadowtime.shared.stage_handler import StageHandler
 
 MAX_ENDED = 5_000
 """Ended jobs of a run that are remembered, the last ones."""
 
 DECISIONS = 40
+
+SIZES = (1, 4, 16, 64, 256)
+"""Largest jobs of the classes by processors for which a bound is shown; there is one more, of all that are larger."""
+
 IN_ORDER = frozenset({"fcfs", "easy", "easy-sjbf", "probabilistic"})
 """Policies whose head is the job that has waited longest. Of others the head is the one that a decision names."""
 
@@ -70,6 +75,8 @@ class LiveView(StageHandler):
         self.named_head: int | None = None
         self.in_order = base(opened.policy) in IN_ORDER
         self.last_bounds: tuple[WaitBound, ...] = ()
+        self.by_size: dict[int, tuple[int, WaitBound]] = {}
+        """Of each class of `SIZES`: when a job of it was told a bound last, and the bound."""
         self.coverage: dict[tuple[str, int | None], Coverage] = {}
         self.scores: PolicyScores | None = None
         self.quarantined: str | None = None
@@ -89,6 +96,8 @@ class LiveView(StageHandler):
             self.of_user.setdefault(job.user_id, {})[job.job_number] = None
         if envelope.wait_bounds:
             self.last_bounds = tuple(each for each in envelope.wait_bounds if each.queue is None)
+        if (bound := chosen(envelope.wait_bounds)) is not None:
+            self.by_size[bisect_left(SIZES, job.requested_processors)] = (job.time, bound)
         return envelope
 
     def on_started(self, envelope: Envelope, started: JobStarted, job: JobSubmitted) -> Envelope:

@@ -6,7 +6,7 @@ from typing import Any
 
 from shadowtime.services.live.outlook import Head, Machine, why
 from shadowtime.services.live.picture import MAX_BLOCKS
-from shadowtime.services.live.run_view import LiveView, base
+from shadowtime.services.live.run_view import SIZES, LiveView, base
 from shadowtime.services.live.story import Story
 from shadowtime.shared.colours import NEUTRAL, OTHER_COLOURS, POLICY_COLOURS
 
@@ -58,6 +58,7 @@ def overview(view: LiveView) -> dict[str, Any]:
             | _covered(view, each.grouping)
             for each in view.last_bounds
         ],
+        "sizes": _by_size(view),
     }
 
 
@@ -123,6 +124,18 @@ def _covered(view: LiveView, grouping: str) -> dict[str, Any]:
     if told is None:
         return {"covered": None, "revealed": 0, "low": 0.0}
     return {"covered": told.covered, "revealed": told.revealed, "low": told.low}
+
+
+def _by_size(view: LiveView) -> list[list[Any]]:
+    """Return for each class of sizes its smallest and largest one, the bound that was told last, its share, and when.
+
+    Nothing once the run is over: then nobody comes.
+    """
+    if view.closed:
+        return []
+    least, most = [1, *(size + 1 for size in SIZES)], [*SIZES, view.processors]
+    told = sorted(view.by_size.items())
+    return [[least[each], most[each], bound.bound, bound.quantile, time] for each, (time, bound) in told]
 
 
 def found(view: LiveView, number: int) -> dict[str, Any]:

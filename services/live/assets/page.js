@@ -4,7 +4,7 @@ import {Clock, count, duration} from "./format.js";
 import {drawFound, drawJob} from "./job.js";
 import {ask, Stream} from "./stream.js";
 import {drawStrip, whenChosen} from "./strip.js";
-import {drawBounds, drawDecisions, drawRunning, drawWaiting} from "./tables.js";
+import {drawBounds, drawDecisions, drawRunning, drawSizes, drawWaiting} from "./tables.js";
 
 const REST_MS = 1000;  // between two questions for what /events does not tell
 const FRAME_MS = 100;  // between two drawings: nobody reads figures that change more often
@@ -100,6 +100,7 @@ function drawRun(state, clock) {
   else also("queue", {run: state.run, from}, (answer) => { if (answer?.from === from) drawWaiting(state, clock, from, answer.rows); });
   drawRunning(state, clock);
   drawDecisions(state, clock);
+  drawSizes(state, clock);
   drawBounds(state);
 }
 

@@ -106,6 +106,18 @@ export function drawDecisions(state, clock) {
   show(find("no-decisions"), newest.length === 0);
 }
 
+export function drawSizes(state, clock) {
+  show(find("sizes-section"), state.sizes.length > 0);
+  keyed(find("sizes"), state.sizes.map((each) => [each[0], each]), () => row(["number", "procs"], ["number", "waits at most"],
+    ["number", "with"], ["", "as told to a job of"]), (line, [least, most, bound, share, time]) => {
+    const [size, at_most, sure, told] = line.children;
+    say(size, least === most ? count(least) : `${count(least)}–${count(most)}`);
+    say(at_most, duration(bound));
+    say(sure, percent(share));
+    say(told, clock.short(time));
+  });
+}
+
 export function drawBounds(state) {
   show(find("bounds-section"), state.bounds.length > 0);
   keyed(find("bounds"), state.bounds.map((each) => [each.grouping, each]), () => row(["", "by"], ["number", "waits at most"],

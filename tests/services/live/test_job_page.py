@@ -14,6 +14,7 @@ from shadowtime.services.live.story import Story, Weighed
 from shadowtime.services.live.view import LiveRuns
 from shadowtime.shared.decisions import Start
 from shadowtime.shared.events import (
+    CapacityChanged,
     ClusterOpened,
     Decided,
     Envelope,
@@ -74,6 +75,13 @@ def test_a_waiting_job_has_its_place_its_reason_and_when_it_starts() -> None:
         "It starts by 00:10 with 90 %.",
     ]
     assert list(queue(view, 1)) == [3]
+    late = view_of(
+        submitted(1, 6), JobStarted(time=0, job_number=1, processors=6, limit=3600),
+        submitted(2, 8), (submitted(3, 1), TOLD), CapacityChanged(time=1300, processors=8),
+    )  # fmt: skip
+    page = job_page(late, 3)
+    assert page is not None
+    assert page["head"][2] == "It is 11.7 min late: it was to start by 00:10 with 90 %."
     assert [each[:2] for each in overview(view)["planned"]] == [[3, 300], [2, 3600]]
 
 
@@ -93,7 +101,12 @@ def story(number: int, processors: int, run_time: float = 900.0) -> Story:
         (story(2, 2), None, "it fits, but its turn has not come"),
         (story(2, 2), Head(story(1, 8), 1500, 1), "fits, but would still run at 00:25, when job 1 is to start"),
         (story(2, 1), Head(story(1, 8), 1500, 1), "fits, but job 1 goes first"),
-        (story(2, 2, 400.0), Head(story(1, 8), 1500, 1), "fits, but job 1 goes first"),
+        (
+            story(2, 2, 400.0),
+            Head(story(1, 8), 1500, 1),
+            "fits, but by its request, 1.0 h, it may still run at 00:25, when job 1 is to start",
+        ),
+        (story(2, 2, 400.0), Head(story(1, 8), 5000, 1), "fits, but job 1 goes first"),
         (story(2, 2), Head(story(1, 8), None, 0), "fits, but job 1 goes first"),
     ],
 )

@@ -20,6 +20,7 @@ from shadowtime.shared.events import (
     JobSubmitted,
     SchedulingPoint,
 )
+from shadowtime.shared.sentences import chosen
 from tests.benchmarks.live_page import full_machine
 from tests.services.live.live_logs import log_of
 
@@ -83,6 +84,19 @@ def test_bounds_are_shown_with_their_coverage(log: list[Envelope]) -> None:
     last = [each for envelope in log for each in envelope.coverage if each.queue is None][-1]
     assert (bound["grouping"], bound["covered"], bound["revealed"]) == ("plain", last.covered, last.revealed)
     assert any(each["by"] is not None for each in shown_midway(log)["queue"].values())
+
+
+def test_a_bound_is_shown_for_each_size_until_the_run_is_over(log: list[Envelope]) -> None:
+    runs, told = LiveRuns(), dict[int, tuple[int, int]]()
+    for envelope in log:
+        runs.push(envelope)
+        job = envelope.event
+        if isinstance(job, JobSubmitted) and (bound := chosen(envelope.wait_bounds)) and bound.bound is not None:
+            least = next(size for size in (65, 17, 5, 2, 1) if job.requested_processors >= size)
+            told[least] = (bound.bound, job.time)
+            assert {row[0]: (row[2], row[4]) for row in shown(runs)["sizes"]} == told
+    assert told
+    assert shown(runs)["sizes"] == []
 
 
 def shown_midway(log: list[Envelope]) -> dict[str, Any]:
