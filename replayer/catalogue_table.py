@@ -11,8 +11,9 @@ from rich.table import Table
 from shadowtime.replayer.options import KINDS
 from shadowtime.replayer.sources import SOURCES
 from shadowtime.services.catalogue import REGISTRIES, Key, entries, sentence_of
+from shadowtime.services.scheduler.orders import ORDERS
 from shadowtime.shared.errors import SettingsError
-from shadowtime.shared.plug_ins import Classes
+from shadowtime.shared.plug_ins import PlugIns
 from shadowtime.shared.wording import quoted
 
 KEY = re.compile(r",(?=\w+=)")
@@ -20,20 +21,30 @@ KEY = re.compile(r",(?=\w+=)")
 
 Entry = tuple[str, str, str, list[Key]]
 
+LISTED = KINDS | {"orders": "order"}
+"""Kinds that are listed; orders are values of the keys `queue` and `candidates`."""
+
 
 def everything() -> list[Entry]:
     """Return option, name, one sentence and keys of all that there is."""
     return [*entries(), *(("mode", name, sentence_of(source), []) for name, source in SOURCES.items())]
 
 
-def classes_of(kind: str) -> Classes[Any]:
-    """Return the classes of a kind by name."""
+def orders() -> list[Entry]:
+    """Return the same of all orders of waiting jobs."""
+    return [("order", name, sentence_of(key), []) for name, key in ORDERS.items()]
+
+
+def classes_of(kind: str) -> PlugIns[Any]:
+    """Return the classes, or functions, of a kind by name."""
+    if kind == "orders":
+        return ORDERS
     return SOURCES if kind == "sources" else REGISTRIES[KINDS[kind]].classes
 
 
 def faults() -> list[str]:
     """Return a line for each installed plug-in that cannot be used."""
-    return [line for kind in KINDS for line in classes_of(kind).faults()]
+    return [line for kind in LISTED for line in classes_of(kind).faults()]
 
 
 def print_catalogue(names: Sequence[str]) -> None:
@@ -68,15 +79,15 @@ def print_names(kind: str | None, name: str | None) -> None:
     """
     console = Console(highlight=False, markup=False)
     _warn()
-    found = everything()
-    of_kind = {each: [entry for entry in found if entry[0] == option] for each, option in KINDS.items()}
+    found = [*everything(), *orders()]
+    of_kind = {each: [entry for entry in found if entry[0] == option] for each, option in LISTED.items()}
     if kind is None:
         rows = ((each, ", ".join(entry[1] for entry in known)) for each, known in of_kind.items())
         console.print(_grid(rows))
         console.print("One kind: shadowtime list KIND; one of it, with its keys: shadowtime list KIND NAME")
         return
-    if kind not in KINDS:
-        raise SettingsError(f"unknown kind {quoted(kind)}; known: {', '.join(KINDS)}")
+    if kind not in LISTED:
+        raise SettingsError(f"unknown kind {quoted(kind)}; known: {', '.join(LISTED)}")
     chosen = [entry for entry in of_kind[kind] if name in (None, entry[1])]
     if not chosen:
         known = ", ".join(entry[1] for entry in of_kind[kind])

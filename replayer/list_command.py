@@ -11,11 +11,11 @@ from shadowtime.shared.start_up import lasting_imports
 
 def list_names(
     kind: Annotated[
-        str | None, typer.Argument(metavar="[KIND]", help=f"One of {', '.join(KINDS)}; else all kinds.")
+        str | None, typer.Argument(metavar="[KIND]", help=f"One of {', '.join(KINDS)}, orders; else all kinds.")
     ] = None,
     name: Annotated[str | None, typer.Argument(metavar="[NAME]", help="One of these, with its keys.")] = None,
 ) -> None:
-    """List the policies, predictors, adjusters, bounders and sources that there are, and the keys of each."""
+    """List the policies, predictors, adjusters, bounders, sources and orders that there are, and the keys of each."""
     with lasting_imports():
         from shadowtime.replayer.catalogue_table import print_names
     print_names(kind, name)

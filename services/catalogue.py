@@ -91,9 +91,10 @@ def spelled(option: str, spec: str) -> Spelled:
     'auto(minimum=20,threshold=0.5,rank=nearest,bad=0.02)'
     """
     parsed = parse(spec)
-    fields = REGISTRIES[option].classes[parsed.name].Settings.model_fields
-    plain = {key for key, value in parsed.keys.items() if value == as_text(fields[key].default)}
-    keys = {key: f"{key}={value}" for key, value in parsed.keys.items()}
+    settings = REGISTRIES[option].classes[parsed.name].Settings
+    values = settings.spelled_now(parsed.keys)
+    plain = {key for key, value in values.items() if value == as_text(settings.model_fields[key].default)}
+    keys = {key: f"{key}={value}" for key, value in values.items()}
     return Spelled(
         parsed.name,
         tuple(text for key, text in keys.items() if key not in plain),
@@ -135,6 +136,6 @@ def entries() -> Iterator[tuple[str, str, str, list[Key]]]:
             yield option, name, sentence_of(each), keys
 
 
-def sentence_of(listed: type[object]) -> str:
-    """Return what the docstring of a class says first, as one line."""
+def sentence_of(listed: object) -> str:
+    """Return what the docstring of a class or function says first, as one line."""
     return (listed.__doc__ or "").partition("\n\n")[0].replace("\n    ", " ")

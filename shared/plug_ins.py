@@ -1,8 +1,8 @@
-"""Classes by name: the project's own, and those that installed distributions bring as entry points."""
+"""Classes, and functions, by name: the project's own, and those that installed distributions bring as entry points."""
 
 from collections import UserDict
-from collections.abc import Iterable, Iterator
-from typing import TYPE_CHECKING, Any, TypeVar
+from collections.abc import Callable, Iterable, Iterator, Mapping
+from typing import TYPE_CHECKING, Any, TypeVar, cast
 
 from shadowtime.shared.errors import SettingsError
 from shadowtime.shared.wording import quoted, shortened
@@ -13,8 +13,8 @@ if TYPE_CHECKING:
 Of = TypeVar("Of")
 
 
-class Classes(UserDict[str, type[Of]]):
-    """Classes of one kind by name.
+class PlugIns(UserDict[str, Of]):
+    """Things of one kind by name.
 
     The metadata of installed distributions are read once, when a name is asked for that is not the project's own, or
     when all are listed; a plug-in is imported no earlier. An own name always stands for the own class: a plug-in that
@@ -28,23 +28,16 @@ class Classes(UserDict[str, type[Of]]):
         The project's own.
     group
         The group of entry points, `shadowtime.GROUP`; without it there are no plug-ins.
-    base
-        The protocol whose methods a plug-in has.
-    settings
-        The base of its `Settings`; None where no SPEC names such a class.
+    wrong
+        Returns what is wrong with what an entry point of a name stands for; None if nothing is.
     """
 
     def __init__(
-        self,
-        kind: str,
-        own: Iterable[type[Any]],
-        group: str | None = None,
-        base: type[Any] = object,
-        settings: type[Any] | None = None,
+        self, kind: str, own: Mapping[str, Of], group: str | None, wrong: Callable[[Any, str], str | None]
     ) -> None:
-        super().__init__({each.name: each for each in own})
-        self._kind, self._group, self._base, self._settings = kind, group, base, settings
-        self._loaded: dict[str, type[Of] | str] = {}
+        super().__init__(own)
+        self._kind, self._group, self._wrong = kind, group, wrong
+        self._loaded: dict[str, Of | str] = {}
         self._points: dict[str, list[EntryPoint]] | None = None
         self._own = set(self.data)
 
@@ -61,8 +54,8 @@ class Classes(UserDict[str, type[Of]]):
         loaded = [self._load(name) for name in sorted(self._entry_points())]
         return [each for each in loaded if isinstance(each, str)]
 
-    def __missing__(self, name: str) -> type[Of]:
-        """Return the class of a plug-in.
+    def __missing__(self, name: str) -> Of:
+        """Return a plug-in.
 
         Raises
         ------
@@ -101,8 +94,8 @@ class Classes(UserDict[str, type[Of]]):
                     self._points.setdefault(point.name, []).append(point)
         return self._points
 
-    def _load(self, name: str) -> type[Of] | str:
-        """Return the class of a plug-in, or what is wrong with it."""
+    def _load(self, name: str) -> Of | str:
+        """Return a plug-in, or what is wrong with it."""
         points = self._entry_points()[name]
         found = self._loaded
         if name not in found:
@@ -115,16 +108,41 @@ class Classes(UserDict[str, type[Of]]):
                 found[name] = self._imported(points[0])
         return found[name]
 
-    def _imported(self, point: "EntryPoint") -> type[Of] | str:
+    def _imported(self, point: "EntryPoint") -> Of | str:
         whose = f"{self._kind} {quoted(point.name)} of {_told(point)}"
         try:
             loaded = point.load()
         except (Exception, SystemExit) as error:  # whatever a module of others does as it is imported
             return f"{whose} cannot be imported: {type(error).__name__}: {shortened(str(error), 300)}"
         wrong = self._wrong(loaded, point.name)
-        return loaded if wrong is None else f"{whose} is no {self._kind}: {wrong}"
+        return f"{whose} is no {self._kind}: {wrong}" if wrong else cast("Of", loaded)
 
-    def _wrong(self, loaded: Any, name: str) -> str | None:
+
+class Classes(PlugIns[type[Of]]):
+    """Classes of one kind by name.
+
+    Parameters
+    ----------
+    kind, own, group
+        As of `PlugIns`.
+    base
+        The protocol whose methods a plug-in has.
+    settings
+        The base of its `Settings`; None where no SPEC names such a class.
+    """
+
+    def __init__(
+        self,
+        kind: str,
+        own: Iterable[type[Any]],
+        group: str | None = None,
+        base: type[Any] = object,
+        settings: type[Any] | None = None,
+    ) -> None:
+        super().__init__(kind, {each.name: each for each in own}, group, self._wrong_class)
+        self._base, self._settings = base, settings
+
+    def _wrong_class(self, loaded: Any, name: str) -> str | None:
         if not isinstance(loaded, type):
             return "it is no class"
         if getattr(loaded, "name", None) != name:

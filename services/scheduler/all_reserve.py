@@ -1,38 +1,59 @@
 """Backfilling in which every job that cannot start reserves its place, anew at each pass."""
 
+from pydantic import ValidationInfo, field_validator
+
 from shadowtime.services.scheduler.forecast import Forecaster, as_submitted
 from shadowtime.services.scheduler.job_table import Queue, Running
 from shadowtime.services.scheduler.limits import MAX_STARTS, PLANNED
+from shadowtime.services.scheduler.order_settings import AS_QUEUE, OrderedPlanSettings
+from shadowtime.services.scheduler.ordering import Ordering
 from shadowtime.services.scheduler.policy import FITS_NOW, Policy, start
-from shadowtime.services.scheduler.policy_settings import PlanSettings
 from shadowtime.services.scheduler.reserve_pass import reserve_pass
 from shadowtime.services.scheduler.run_passes import PassByPass, Reserving
 from shadowtime.services.scheduler.run_placed import Placed
 from shadowtime.shared.arrays import Integers
 from shadowtime.shared.decisions import CutShort, Start
+from shadowtime.shared.events import ClusterOpened
 from shadowtime.shared.reasons import Reserved
 
 RESERVED = Reserved()
 
 
+class AllReserveSettings(OrderedPlanSettings):
+    """Settings of `AllReserve`."""
+
+    @field_validator("forecast")
+    @classmethod
+    def _all_as_submitted(cls, forecast: bool, info: ValidationInfo) -> bool:
+        candidates = info.data.get("candidates", AS_QUEUE)
+        if forecast and candidates != AS_QUEUE:
+            raise ValueError(f"waits are forecast where all are planned as they came; this has candidates={candidates}")
+        return forecast
+
+
 class AllReserve(Policy):
     """Start whatever does not delay the reservation of any job that arrived before it.
 
-    The whole queue is planned anew at each pass, in order of arrival: a reservation only keeps later jobs from being
-    in the way, its job may start sooner. O(queue * (queue + running)) per pass, but for at most `limits.PLANNED` steps:
-    jobs that come after have no turn at this pass.
+    The whole queue is planned anew at each pass, in order of arrival or in another of the `orders`: a reservation only
+    keeps later jobs from being in the way, its job may start sooner. O(queue * (queue + running)) per pass, but for at
+    most `limits.PLANNED` steps: jobs that come after have no turn at this pass.
 
     References
     ----------
-    docs/algorithms.md#all-reserve (Smith 1999, section 2.1.4).
+    docs/algorithms.md#all-reserve (Smith 1999, section 2.1.4), docs/ordering.md.
     """
 
     name = "all-reserve"
-    Settings = PlanSettings
+    Settings = AllReserveSettings
 
-    def __init__(self, settings: PlanSettings) -> None:
+    def __init__(self, settings: AllReserveSettings) -> None:
         self.settings = settings
         self.on_requests = settings.plan == "requested"
+        self.ordering = Ordering(settings, on_requests=self.on_requests)
+
+    def open(self, opened: ClusterOpened) -> None:
+        """Take note of the run: draws of chance are its own."""
+        self.ordering.open(opened)
 
     def forecaster(self) -> Forecaster | None:
         """Return what runs this policy ahead, where the key `forecast` asks for it."""
@@ -45,19 +66,22 @@ class AllReserve(Policy):
         return as_submitted(queue)
 
     def schedule(self, now: int, queue: Queue, running: Running, free: int) -> list[Start | CutShort]:
-        """Return the starts of one pass, in order of arrival."""
+        """Return the starts of one pass, in the order of planning."""
         if free <= 0 or not len(queue):
             return []
+        in_turn = self.ordering.in_turn(now, queue, free)
+        run_times = queue.requested_time if self.on_requests else queue.predicted_time
         rows, planned, _ = reserve_pass(
             now,
             free,
-            queue.processors,
-            queue.requested_time if self.on_requests else queue.predicted_time,
+            queue.processors[in_turn],
+            run_times[in_turn],
             running.jobs(on_requests=self.on_requests),
             PLANNED,
         )
         starts: list[Start | CutShort] = [
-            start(queue, row, FITS_NOW if row == at else RESERVED) for at, row in enumerate(rows[:MAX_STARTS].tolist())
+            start(queue, int(in_turn[turn]), FITS_NOW if turn == at else RESERVED)
+            for at, turn in enumerate(rows[:MAX_STARTS].tolist())
         ]
         if len(rows) > MAX_STARTS:
             starts.append(CutShort(by="starts", left=len(rows) - MAX_STARTS))

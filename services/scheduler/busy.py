@@ -26,13 +26,13 @@ class Busy:
         self.expected_ends = expected_ends(now, running.jobs(on_requests=False))
         self.limit_times = self._ends_at(running.limit_time) - self.start_times
 
-    def add(self, first: int, last: int) -> None:
-        """Take in waiting jobs, from one row to before another, as started now."""
-        queue, rows = self.queue, slice(first, last)
-        self.started += last - first
+    def add(self, rows: Integers) -> None:
+        """Take in waiting jobs, by their rows, as started now."""
+        queue, count = self.queue, len(rows)
+        self.started += count
         self.numbers = np.concatenate((self.numbers, queue.job_number[rows]))
         self.processors = np.concatenate((self.processors, queue.processors[rows]))
-        self.start_times = np.concatenate((self.start_times, np.full(last - first, self.now)))
+        self.start_times = np.concatenate((self.start_times, np.full(count, self.now)))
         self.requested_times = np.concatenate((self.requested_times, queue.requested_time[rows]))
         self.limit_times = np.concatenate((self.limit_times, queue.limit_time[rows]))
         self.slots = np.concatenate((self.slots, queue.slot[rows]))

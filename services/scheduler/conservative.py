@@ -3,13 +3,14 @@
 from typing import Annotated, Any, Literal
 
 import numpy as np
-from pydantic import BeforeValidator, Field
+from pydantic import BeforeValidator, Field, ValidationInfo, field_validator
 
 from shadowtime.services.scheduler.adaptation import Mode, Shapes
 from shadowtime.services.scheduler.expected_end import expected_ends
 from shadowtime.services.scheduler.job_table import Queue, Running
 from shadowtime.services.scheduler.limits import MAX_STARTS, PLANNED
-from shadowtime.services.scheduler.orders import Order, ranked
+from shadowtime.services.scheduler.order_settings import Drawn, OrderedSettings, one_order
+from shadowtime.services.scheduler.ordering import Ordering
 from shadowtime.services.scheduler.phases import Phases
 from shadowtime.services.scheduler.plan import (
     COLUMNS,
@@ -25,10 +26,8 @@ from shadowtime.services.scheduler.plan import (
     settled,
 )
 from shadowtime.services.scheduler.policy import Policy
-from shadowtime.services.scheduler.policy_settings import PolicySettings
 from shadowtime.services.scheduler.trials import Suspended, Trials
 from shadowtime.shared.arrays import Integers, IntegerTable
-from shadowtime.shared.chance import key_of
 from shadowtime.shared.decisions import CutShort, Start
 from shadowtime.shared.events import CapacityChanged, ClusterOpened, Event, JobEnded, JobStarted
 
@@ -47,14 +46,10 @@ def _share(value: object) -> object:
     return share
 
 
-class ConservativeSettings(PolicySettings):
+class ConservativeSettings(OrderedSettings):
     """Settings of `Conservative`."""
 
-    order: Order = Field(
-        "BF",
-        description="in which waiting jobs are planned: as they came, by priority, by random number, shortest first, "
-        "or one of the middle two over the estimated run time",
-    )
+    order: Drawn = Field("BF", description="another name for `queue`, of six of the orders; BF: as they came")
     guarantees: bool = Field(True, description="a job never starts later than first planned; no: all is planned anew")
     speculate: Annotated[float | Literal["no", "expected"], BeforeValidator(_share)] = Field(
         "no",
@@ -77,7 +72,16 @@ class ConservativeSettings(PolicySettings):
     plan: Literal["predicted", "requested"] = Field(
         "predicted", description="run times that jobs are planned for and put in order by"
     )
-    weight: float = Field(0.0, ge=0, le=1e6, description="of the delay in seconds, added to what jobs are sorted by")
+    weight: float = Field(
+        0.0, ge=0, le=1e6, description="of the delay in seconds, which counts against what jobs are sorted by"
+    )
+
+    @field_validator("order")
+    @classmethod
+    def _once(cls, order: str, info: ValidationInfo) -> str:
+        if order != "BF":
+            one_order("queue", info)
+        return order
 
 
 class Conservative(Policy):
@@ -101,7 +105,12 @@ class Conservative(Policy):
         self.settings = settings
         self.on_requests = settings.plan == "requested"
         self.starts_only = settings.shape == "requested"
-        self.chance = 0
+        self.ordering = Ordering(
+            settings,
+            queue=None if settings.order == "BF" else settings.order,
+            on_requests=self.on_requests,
+            weight=settings.weight,
+        )
         self.reservations: IntegerTable = np.empty((COLUMNS, 0), dtype=np.int64)
         """Of the jobs that waited at the last pass."""
         self.returned: dict[int, Suspended] = {}
@@ -116,7 +125,7 @@ class Conservative(Policy):
 
     def open(self, opened: ClusterOpened) -> None:
         """Take note of the run: draws of chance are its own."""
-        self.chance = key_of(opened.seed, opened.cluster)
+        self.ordering.open(opened)
 
     def schedule(self, now: int, queue: Queue, running: Running, free: int) -> list[Start | CutShort]:
         """Return the starts of one pass, in order of planning, and the trials in the holes that are left."""
@@ -126,10 +135,8 @@ class Conservative(Policy):
         keep = self.settings.guarantees
         if not keep and free <= 0:
             return []
-        estimates, order_times = queue.predicted_time, queue.order_time
-        if self.on_requests:
-            estimates, order_times = queue.requested_time, queue.order_request
-        order = ranked(now, queue, order_times, self.settings.order, self.settings.weight, self.chance)
+        estimates = queue.requested_time if self.on_requests else queue.predicted_time
+        order = self.ordering.in_turn(now, queue, free)
         processors, run_times = map(
             np.ascontiguousarray, self.shapes.columns(queue.job_number, queue.processors, estimates)
         )

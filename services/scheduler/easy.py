@@ -4,43 +4,61 @@ from collections.abc import Sequence
 from typing import Any, ClassVar
 
 import numpy as np
-from pydantic import Field
+from pydantic import ValidationInfo, field_validator
 
 from shadowtime.services.scheduler.easy_pass import easy_pass
 from shadowtime.services.scheduler.forecast import Forecaster
 from shadowtime.services.scheduler.job_table import Queue, Running
 from shadowtime.services.scheduler.limits import MAX_STARTS
-from shadowtime.services.scheduler.orders import CandidateWeight, Order, ranked
+from shadowtime.services.scheduler.order_settings import (
+    CANDIDATES,
+    QUEUE,
+    CandidatesName,
+    Drawn,
+    OrderedPlanSettings,
+    OrderedSettings,
+    OrderName,
+    Weight,
+    one_order,
+)
+from shadowtime.services.scheduler.ordering import Ordering
 from shadowtime.services.scheduler.policy import FITS_NOW, Policy, backfills, start
-from shadowtime.services.scheduler.policy_settings import PlanSettings, PolicySettings
+from shadowtime.services.scheduler.policy_settings import (
+    ForecastSettings,
+    PlanSettings,
+    PolicySettings,
+    unless_default,
+)
 from shadowtime.services.scheduler.run_passes import PassByPass
 from shadowtime.shared.arrays import Integers
-from shadowtime.shared.chance import key_of
 from shadowtime.shared.decisions import CutShort, Start
 from shadowtime.shared.events import ClusterOpened
 
 
-class EasySettings(PlanSettings):
+class EasySettings(OrderedPlanSettings):
     """Settings of `Easy`."""
 
-    order: Order = Field(
-        "BF",
-        description="in which candidates are tried: as they came, by priority, by random number, shortest first, or "
-        "one of the middle two over the estimated run time",
-        exclude_if=lambda order: order == "BF",
-    )
-    weight: CandidateWeight = 0.0
+    order: Drawn = unless_default("BF", "another name for `candidates`, of six of the orders; BF: as the queue")
+    weight: Weight = 0.0
+
+    @field_validator("order")
+    @classmethod
+    def _once(cls, order: str, info: ValidationInfo) -> str:
+        if order != "BF":
+            one_order("candidates", info)
+        return order
 
 
 class Easy(Policy):
     """Start the head of the queue while it fits; then start what does not delay the first job that does not.
 
     A candidate may start if it fits now and either ends by the head's shadow time or takes no more than the extra
-    processors. O(queue log queue + running log running) per pass.
+    processors. Queue and candidates are in any of the `orders`: the first of the queue's order that does not fit is
+    the head. O(queue log queue + running log running) per pass.
 
     References
     ----------
-    docs/algorithms.md#easy (Lifka 1995).
+    docs/algorithms.md#easy (Lifka 1995), docs/ordering.md.
     """
 
     name = "easy"
@@ -49,34 +67,32 @@ class Easy(Policy):
     def __init__(self, settings: Any) -> None:
         self.settings = settings
         self.on_requests = isinstance(settings, PlanSettings) and settings.plan == "requested"
-        self.steady = not isinstance(settings, EasySettings) or (settings.order[0] != "R" and not settings.weight)
-        """Whether candidates never change places as time passes."""
-        self.chance = 0
+        drawn = settings if isinstance(settings, EasySettings) else EasySettings()
+        self.ordering = Ordering(
+            settings if isinstance(settings, OrderedSettings) else drawn,
+            candidates=None if drawn.order == "BF" else drawn.order,
+            on_requests=self.on_requests,
+            weight=drawn.weight,
+        )
 
     def open(self, opened: ClusterOpened) -> None:
         """Take note of the run: draws of chance are its own."""
-        self.chance = key_of(opened.seed, opened.cluster)
+        self.ordering.open(opened)
 
     def forecaster(self) -> Forecaster | None:
         """Return what runs this policy ahead, pass by pass, where the key `forecast` asks for it."""
-        return Forecaster(PassByPass(self, steady=self.steady)) if self.settings.forecast else None
+        asked = isinstance(self.settings, ForecastSettings) and self.settings.forecast
+        return Forecaster(PassByPass(self, steady=self.ordering.steady)) if asked else None
 
     def order(self, now: int, queue: Queue) -> Integers:
-        """Return the rank of each waiting job as a candidate."""
-        if self.settings.order == "BF":
+        """Return the rank of each waiting job as a candidate, in order of submission."""
+        if self.ordering.alike and self.ordering.as_submitted:
             return np.arange(len(queue))
-        rank = np.empty(len(queue), dtype=np.int64)
-        times = self.order_times(queue)
-        rank[ranked(now, queue, times, self.settings.order, self.settings.weight, self.chance)] = np.arange(len(queue))
-        return rank
-
-    def order_times(self, queue: Queue) -> Integers:
-        """Return the run times in seconds that order the queue."""
-        return queue.order_request if self.on_requests else queue.order_time
+        return self.ordering.ranks(now, queue)
 
     def rows(self, now: int, queue: Queue) -> Integers | None:
-        """Return the rows of the queue in the order in which all are served, candidates too; None: as submitted."""
-        return None
+        """Return the rows of the queue in the order in which they are served; None: as submitted."""
+        return None if self.ordering.as_submitted else self.ordering.rows(now, queue)
 
     def schedule(self, now: int, queue: Queue, running: Running, free: int) -> Sequence[Start | CutShort]:
         """Return the starts of one pass: heads that fit, then backfilled candidates."""
@@ -90,7 +106,8 @@ class Easy(Policy):
             order = self.order(now, queue)
             heads, shadow_time, extra, accepted = easy_pass(now, free, queue.processors, run_times, order, jobs)
         else:
-            served, order = rows.tolist(), np.arange(len(queue))
+            served = rows.tolist()
+            order = np.arange(len(queue)) if self.ordering.alike else self.order(now, queue)[rows]
             in_turn = queue.processors[rows], run_times[rows]
             heads, shadow_time, extra, accepted = easy_pass(now, free, *in_turn, order, jobs)
         starts: list[Start | CutShort] = [start(queue, row, FITS_NOW) for row in served[: min(heads, MAX_STARTS)]]
@@ -104,8 +121,16 @@ class Easy(Policy):
         return starts
 
 
+class EasySjbfSettings(OrderedPlanSettings):
+    """Settings of `EasySjbf`."""
+
+    candidates: CandidatesName = unless_default("spf", CANDIDATES)
+
+
 class EasySjbf(Easy):
     """EASY that tries its candidates shortest first, by predicted run time (shortest job backfilled first).
+
+    A name for `easy:candidates=spf`.
 
     References
     ----------
@@ -113,8 +138,24 @@ class EasySjbf(Easy):
     """
 
     name = "easy-sjbf"
-    Settings = PlanSettings
+    Settings = EasySjbfSettings
 
-    def order(self, now: int, queue: Queue) -> Integers:
-        """Return the run times that order the queue."""
-        return self.order_times(queue)
+
+class WfpSettings(OrderedSettings):
+    """Settings of `Wfp`."""
+
+    queue: OrderName = unless_default("wfp3", QUEUE)
+
+
+class Wfp(Easy):
+    """EASY over a queue sorted anew at each pass, long waits, short requests and large sizes first.
+
+    A name for `easy:queue=wfp3`.
+
+    References
+    ----------
+    docs/algorithms.md#wfp (Tang 2013, section 6.1, equation 5).
+    """
+
+    name = "wfp"
+    Settings = WfpSettings

@@ -60,6 +60,8 @@ class Scheduler(StageHandler):
         if self.policy.settings.distribution == "prior":
             histogram = reweighted(histogram, requested_time, adjustment)
         times = planned_times(requested_time, prediction, adjustment)
+        if prediction is not None and (fraction := prediction.point - times.predicted_time) > 0 and fraction < 1:
+            self.queue.fractions[job.job_number] = fraction
         slot = self.histograms.add(histogram)
         self.queue.add((job.job_number, job.time, job.requested_processors, *times, slot))
         if self.forecaster is None:
@@ -86,6 +88,7 @@ class Scheduler(StageHandler):
         as_queued = self.reshaped.pop(number, None)
         if not ended.requeued:
             self.histograms.remove(slot)
+            self.queue.fractions.pop(number, None)
         elif as_queued is not None:
             self.queue.add(as_queued)
         else:
@@ -113,6 +116,7 @@ class Scheduler(StageHandler):
             "policy": self.policy.snapshot(),
             "histograms": self.histograms.snapshot(),
             "queue": self.queue.snapshot(),
+            "fractions": list(self.queue.fractions.items()),
             "running": self.running.snapshot(),
             "reshaped": list(self.reshaped.values()),
         }
@@ -123,6 +127,7 @@ class Scheduler(StageHandler):
         self.policy.restore(state["policy"])
         self.histograms.restore(state["histograms"])
         self.queue.restore(state["queue"])
+        self.queue.fractions = dict(state.get("fractions", ()))
         self.running.restore(state["running"])
         self.reshaped = {number: (number, *rest) for number, *rest in state["reshaped"]}
         self.used = int(self.running.processors.sum())

@@ -26,6 +26,8 @@ class HeadRecord:
         self.submit_times: dict[int, int] = {}
         """Of each waiting job."""
         self.longest_wait = 0
+        self.head: int | None = None
+        """Whom the last pass had as head, where the order of the queue may change."""
 
     def promise(self, head: int, now: int, shadow_time: int) -> int:
         """Return when a head was first promised to start, in seconds; by now's shadow time where that is the first.
@@ -35,6 +37,16 @@ class HeadRecord:
         if self.promises.get(head, now + NEVER) - now >= NEVER:
             self.promises[head] = shadow_time
         return self.promises[head]
+
+    def follow(self, head: int, *, overtaken: bool) -> None:
+        """Note the head of a pass, where another order than that of arrival may put other jobs before it.
+
+        A promise is about backfilling, and holds for as long as its job stays the head: one that another job has gone
+        before since, or at this pass, is promised anew. What it has been put to stays with it.
+        """
+        if overtaken or head != self.head:
+            self.promises.pop(head, None)
+        self.head = head
 
     def observe(self, event: Event) -> None:
         """Keep the longest wait; forget the risk of a head that has started, and what it was promised."""
@@ -53,9 +65,11 @@ class HeadRecord:
             "promises": list(self.promises.items()),
             "submit_times": list(self.submit_times.items()),
             "longest_wait": self.longest_wait,
+            "head": self.head,
         }
 
     def restore(self, state: dict[str, Any]) -> None:
         """Take on what `snapshot` returned."""
         self.spent, self.promises = dict(state["spent"]), dict(state["promises"])
         self.submit_times, self.longest_wait = dict(state["submit_times"]), state["longest_wait"]
+        self.head = state.get("head")

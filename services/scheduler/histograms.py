@@ -22,6 +22,8 @@ class Histograms:
 
     def __init__(self) -> None:
         self.masses = np.zeros((64, BINS))
+        self.changes = np.zeros(64, dtype=np.int64)
+        """How often each slot has been given away; what is worked out from a histogram holds until that changes."""
         self._free = list(range(64))  # a heap: the lowest slot is taken first, also after a restart
         self._used: dict[int, tuple[float, ...]] = {}
 
@@ -33,6 +35,7 @@ class Histograms:
             self._grow()
         slot = heapq.heappop(self._free)
         self._used[slot] = histogram
+        self.changes[slot] += 1
         self.masses[slot] = 0.0
         self.masses[slot, : len(histogram)] = histogram
         return slot
@@ -52,6 +55,7 @@ class Histograms:
         self._used = {slot: tuple(histogram) for slot, histogram in state}
         while len(self.masses) <= max(self._used, default=0):
             self._grow()
+        self.changes += 1
         for slot, histogram in self._used.items():
             self.masses[slot] = 0.0
             self.masses[slot, : len(histogram)] = histogram
@@ -60,4 +64,5 @@ class Histograms:
     def _grow(self) -> None:
         size = len(self.masses)
         self.masses = np.concatenate([self.masses, np.zeros_like(self.masses)])
+        self.changes = np.concatenate([self.changes, np.zeros_like(self.changes)])
         self._free.extend(range(size, 2 * size))

@@ -8,7 +8,7 @@ from shadowtime.services.scheduler.adjusted_times import PlannedTimes
 from shadowtime.services.scheduler.expected_end import RunningJobs
 from shadowtime.services.scheduler.histograms import Histograms
 from shadowtime.services.scheduler.policy_settings import PolicySettings
-from shadowtime.shared.arrays import Integers, IntegerTable
+from shadowtime.shared.arrays import Floats, Integers, IntegerTable
 from shadowtime.shared.kernel import kernel
 
 NEVER = 1 << 40
@@ -141,9 +141,20 @@ class Queue(JobTable):
 
     def __init__(self, histograms: Histograms | None = None, settings: PolicySettings | None = None) -> None:
         settings = settings or PolicySettings()
-        super().__init__(histograms, settings.distribution, shorten=settings.candidates)
-        self._order_time = SHORTENED if settings.queue else PREDICTED
-        self._order_request = ADJUSTED if settings.queue else REQUESTED
+        super().__init__(histograms, settings.distribution, shorten=settings.adjust_candidates)
+        self._order_time = SHORTENED if settings.adjust_queue else PREDICTED
+        self._order_request = ADJUSTED if settings.adjust_queue else REQUESTED
+        self.fractions: dict[int, float] = {}
+        """Of jobs in the system, waiting or not: what their predictions have beyond whole seconds."""
+
+    @property
+    def order_point(self) -> Floats:
+        """Run times as `order_time` has them, with the fractions of predicted seconds."""
+        times = self.order_time.astype(np.float64)
+        if self.fractions:
+            whole = self.order_time == self._table[PREDICTED, : self._size]
+            times += whole * np.array([self.fractions.get(number, 0.0) for number in self.job_number.tolist()])
+        return times
 
     @property
     def order_time(self) -> Integers:

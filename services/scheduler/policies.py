@@ -2,13 +2,12 @@
 
 from shadowtime.services.scheduler.all_reserve import AllReserve
 from shadowtime.services.scheduler.conservative import Conservative
-from shadowtime.services.scheduler.easy import Easy, EasySjbf
+from shadowtime.services.scheduler.easy import Easy, EasySjbf, Wfp
 from shadowtime.services.scheduler.fcfs import Fcfs
 from shadowtime.services.scheduler.lwf import Lwf
 from shadowtime.services.scheduler.policy import Policy
 from shadowtime.services.scheduler.policy_settings import PolicySettings
 from shadowtime.services.scheduler.probabilistic import Probabilistic
-from shadowtime.services.scheduler.wfp import Wfp
 from shadowtime.shared.spec import Registry
 
 POLICIES: Registry[Policy] = Registry(

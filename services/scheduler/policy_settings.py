@@ -3,11 +3,14 @@
 They are left out of a SPEC where they are at their defaults, so that runs from before they existed go on.
 """
 
+from collections.abc import Mapping
 from typing import Any, Literal
 
 from pydantic import Field
 
 from shadowtime.shared.spec import SpecSettings
+
+ORDERED, SWITCHED = frozenset({"queue", "candidates"}), frozenset({"yes", "no"})
 
 
 def unless_default(default: Any, description: str) -> Any:
@@ -23,9 +26,9 @@ class PolicySettings(SpecSettings):
 
     Parameters
     ----------
-    queue
+    adjust_queue
         Whether adjusted requests order queue and candidates, where run times do.
-    candidates
+    adjust_candidates
         Whether a waiting job is planned to run for its adjusted request at most; so is one that starts, until the
         next pass.
     running
@@ -37,8 +40,10 @@ class PolicySettings(SpecSettings):
         The corrections of an outlived prediction, see `expected_end`.
     """
 
-    queue: bool = unless_default(True, "the queue is ordered by adjusted requests, where run times order it")
-    candidates: bool = unless_default(True, "a candidate for backfilling is taken to run for its adjusted request")
+    adjust_queue: bool = unless_default(True, "the queue is ordered by adjusted requests, where run times order it")
+    adjust_candidates: bool = unless_default(
+        True, "a candidate for backfilling is taken to run for its adjusted request"
+    )
     running: bool = unless_default(
         False, "a running job is taken to run for its adjusted request; past it, for five minutes more each time"
     )
@@ -50,6 +55,15 @@ class PolicySettings(SpecSettings):
         "request",
         "a job that has outlived its prediction is taken to run to its request, or a little longer each time (EASY++)",
     )
+
+    @classmethod
+    def spelled_now(cls, keys: Mapping[str, str]) -> Mapping[str, str]:
+        """Return the keys as they are spelled now; `queue` and `candidates` were switches before they were orders.
+
+        >>> PolicySettings.spelled_now({"queue": "no", "running": "yes"})
+        {'adjust_queue': 'no', 'running': 'yes'}
+        """
+        return {f"adjust_{key}" if key in ORDERED and value in SWITCHED else key: value for key, value in keys.items()}
 
 
 class ForecastSettings(PolicySettings):

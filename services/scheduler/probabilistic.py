@@ -11,17 +11,19 @@ from shadowtime.services.scheduler.easy_pass import BEYOND, backfilled_rows, sha
 from shadowtime.services.scheduler.head_record import HeadRecord, add_risk
 from shadowtime.services.scheduler.job_table import Queue, Running
 from shadowtime.services.scheduler.limits import MAX_STARTS, WALKED, WEIGHED
-from shadowtime.services.scheduler.orders import ranked
+from shadowtime.services.scheduler.ordering import Ordering
 from shadowtime.services.scheduler.policy import FITS_NOW, Output, Policy, backfilled, backfills, start
 from shadowtime.services.scheduler.probabilistic_settings import ProbabilisticSettings
 from shadowtime.services.scheduler.recalibration import NOTHING_LEARNED, Recalibration
 from shadowtime.services.scheduler.terminations import Distributions, refined_edges
 from shadowtime.shared.arrays import Flags, FloatTable, Integers
-from shadowtime.shared.chance import key_of
 from shadowtime.shared.decisions import CutShort, Evaluated
 from shadowtime.shared.events import ClusterOpened, Event
 from shadowtime.shared.predictions import DIGITS
 from shadowtime.shared.reasons import ProbablyHarmless, Reason
+
+CALLED = {"sjbf": "1/L", "expected": "1/L"}
+"""Orders of candidates by what the key `order` calls them."""
 
 EACH_RUNNING = 64
 """Work that each running job stands for whenever one more has started, in steps of a walk: its shadow is found anew."""
@@ -51,14 +53,19 @@ class Probabilistic(Policy):
     def __init__(self, settings: ProbabilisticSettings) -> None:
         self.settings = settings
         self.heads = HeadRecord()
-        self.chance = 0
+        self.ordering = Ordering(
+            settings,
+            candidates=None if settings.order == "fcfs" else CALLED.get(settings.order, settings.order),
+            on_requests=settings.order == "sjbf",
+            weight=settings.weight,
+        )
         self.obeyed = True
         """Whether what it decides is what happens."""
         self.recalibration = None if settings.recalibrate == "no" else Recalibration()
 
     def open(self, opened: ClusterOpened) -> None:
         """Take note of the run: draws of chance are its own."""
-        self.chance = key_of(opened.seed, opened.cluster)
+        self.ordering.open(opened)
         self.obeyed = opened.mode != "recorded"
 
     def schedule(self, now: int, queue: Queue, running: Running, free: int) -> list[Output]:
@@ -68,26 +75,33 @@ class Probabilistic(Policy):
         if free <= 0 or not len(queue):
             return []
         processors, requested = queue.processors, queue.requested_time
-        heads = int(np.searchsorted(np.cumsum(processors), free, side="right"))
-        decisions: list[Output] = [start(queue, row, FITS_NOW) for row in range(min(heads, MAX_STARTS))]
+        served = self.ordering.rows(now, queue)
+        heads = int(np.searchsorted(np.cumsum(processors[served]), free, side="right"))
+        decisions: list[Output] = [start(queue, row, FITS_NOW) for row in served[: min(heads, MAX_STARTS)].tolist()]
         if heads > MAX_STARTS:
             return [*decisions, CutShort(by="starts", left=len(queue) - MAX_STARTS)]
-        free -= int(processors[:heads].sum())
-        rows = heads + 1 + np.flatnonzero(processors[heads + 1 :] <= free)
+        if heads == len(queue):
+            return decisions
+        at = int(served[heads])
+        head, size = int(queue.job_number[at]), int(processors[at])
+        if not self.ordering.as_submitted:
+            self.heads.follow(head, overtaken=heads > 0)
+        free -= int(processors[served[:heads]].sum())
+        behind = served[heads + 1 :]
+        rows = np.sort(behind[processors[behind] <= free])
         if not len(rows):
             return decisions
         busy = Busy(now, queue, running)
         if heads:
-            busy.add(0, heads)
-        head, size = int(queue.job_number[heads]), int(processors[heads])
+            busy.add(served[:heads])
         deadline = math.inf
         aged = np.zeros(len(rows), dtype=np.bool_)
         if self.settings.patience < math.inf:
             limit = self.settings.patience * self.heads.longest_wait
             promise, _ = shadow_of(size, free, busy.processors, busy.requested_ends())
-            deadline = max(self.heads.promise(head, now, promise), int(queue.submit_time[heads]) + limit)
+            deadline = max(self.heads.promise(head, now, promise), int(queue.submit_time[at]) + limit)
             aged = now - queue.submit_time[rows] > limit / 2
-        rows = np.concatenate((rows[aged], self._in_order(now, queue, rows[~aged])))
+        rows = np.concatenate((rows[aged], self.ordering.among(now, queue, rows[~aged])))
         allowed, weighable = WALKED, WEIGHED
         while len(rows):
             allowed -= EACH_RUNNING * len(busy.numbers) + len(rows)
@@ -115,7 +129,7 @@ class Probabilistic(Policy):
                 weighable -= len(rows)
                 if weighable < 0:
                     return decisions + self._as_easy(busy, rows, head, size, free)
-                run_time = float(queue.predicted_time[heads])
+                run_time = float(queue.predicted_time[at])
                 tried = self._try(busy, rows, size - free, run_time, safe, spent, allowed)
                 allowed -= tried.work
                 if tried.accepted == TOO_MUCH:
@@ -143,7 +157,7 @@ class Probabilistic(Policy):
                 reason = self._risk(head, spent, tried, busy)
             decisions.append(start(queue, row, reason))
             free -= int(processors[row])
-            busy.add(row, row + 1)
+            busy.add(rows[accepted : accepted + 1])
             rows = rows[accepted + 1 :]
             rows = rows[processors[rows] <= free]
         return decisions
@@ -188,17 +202,6 @@ class Probabilistic(Policy):
         self.heads.restore(state)
         if self.recalibration is not None:
             self.recalibration.restore(state["recalibration"])
-
-    def _in_order(self, now: int, queue: Queue, rows: Integers) -> Integers:
-        """Return the candidates in the order in which they are tried."""
-        if self.settings.order == "fcfs":
-            return rows
-        times = queue.order_request if self.settings.order == "sjbf" else queue.order_time
-        shortest = self.settings.order in ("sjbf", "expected")
-        if shortest and not self.settings.weight:
-            return rows[np.argsort(times[rows], kind="stable")]
-        order = ranked(now, queue, times, "1/L" if shortest else self.settings.order, self.settings.weight, self.chance)
-        return order[np.isin(order, rows)]
 
     def _try(
         self, busy: Busy, rows: Integers, needed: int, head_run_time: float, safe: Flags, spent: float, allowed: int

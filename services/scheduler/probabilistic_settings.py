@@ -3,16 +3,15 @@
 import math
 from typing import Annotated, Literal
 
-from pydantic import BeforeValidator, Field
+from pydantic import BeforeValidator, Field, ValidationInfo, field_validator
 
-from shadowtime.services.scheduler.orders import CandidateWeight
-from shadowtime.services.scheduler.policy_settings import PolicySettings
+from shadowtime.services.scheduler.order_settings import OrderedSettings, Weight, one_order
 
 SYNONYMS = {"BF": "fcfs", "1/L": "expected"}
 """What other policies call orders of ours."""
 
 
-class ProbabilisticSettings(PolicySettings):
+class ProbabilisticSettings(OrderedSettings):
     """Settings of `Probabilistic`."""
 
     tau: float = Field(0.05, gt=0, le=1, description="a candidate starts if it delays the head with less than this")
@@ -26,8 +25,8 @@ class ProbabilisticSettings(PolicySettings):
         BeforeValidator(lambda order: SYNONYMS.get(order, order)),
     ] = Field(
         "fcfs",
-        description="try candidates as submitted (also BF), by shortest request, by shortest expected run time (also "
-        "1/L), by priority, by random number, or by one of these two over the expected run time",
+        description="another name for `candidates`: fcfs (also BF), as the queue; sjbf, spf by request; expected (also "
+        "1/L), spf by prediction; or one of four more of the orders",
     )
     accept_easy_safe: bool = Field(
         False, description="yes: whatever plain EASY would start on the requests starts, at no cost to the budget"
@@ -49,4 +48,11 @@ class ProbabilisticSettings(PolicySettings):
         description="mend the probability of delay by what came of earlier candidates: state it so beside the raw one, "
         "which decides (stated), or decide by it too (yes)",
     )
-    weight: CandidateWeight = 0.0
+    weight: Weight = 0.0
+
+    @field_validator("order")
+    @classmethod
+    def _once(cls, order: str, info: ValidationInfo) -> str:
+        if order != "fcfs":
+            one_order("candidates", info)
+        return order

@@ -44,7 +44,7 @@ def times_of(job: WaitingJob | StartedJob) -> PlannedTimes:
     return PlannedTimes(job.requested_time, adjusted_time, predicted_time, min(predicted_time, adjusted_time))
 
 
-UNUSED = PolicySettings(queue=False, candidates=False, distribution="ignore")
+UNUSED = PolicySettings(adjust_queue=False, adjust_candidates=False, distribution="ignore")
 """Nothing is made of adjusted requests."""
 
 
@@ -106,8 +106,8 @@ USES = st.one_of(
     st.just(UNUSED),
     st.builds(
         PolicySettings,
-        queue=st.booleans(),
-        candidates=st.booleans(),
+        adjust_queue=st.booleans(),
+        adjust_candidates=st.booleans(),
         running=st.booleans(),
         distribution=st.sampled_from(["ignore", "limit"]),
     ),

@@ -148,8 +148,8 @@ def test_a_rejected_event_keeps_its_reason_and_leaves_all_stages_agreed(log: lis
         ({"policy": "best"}, "policy 'best' is a short name: a run's log has what it stands for (see shadowtime list "),
         (
             {"policy": "easy:depth=3"},
-            "policy 'easy' has no key 'depth'; known keys: queue, candidates, running, distribution, fallback, "
-            "forecast, plan, order, weight, runtime, adjustment",
+            "policy 'easy' has no key 'depth'; known keys: adjust_queue, adjust_candidates, running, distribution, "
+            "fallback, queue, candidates, by, threshold, forecast, plan, order, weight, runtime, adjustment",
         ),
     ],
 )

@@ -385,7 +385,7 @@ def test_list_tells_the_keys_of_what_is_named(replay: Replay) -> None:
     assert "fallback=request" in finished.out
     assert "prior=2.0" in finished.out
     assert "order=BF" in finished.out
-    assert "fcfs" not in finished.out
+    assert "lwf" not in finished.out
 
 
 def test_paced_clusters_side_by_side(replay: Replay, log: Path, tmp_path: Path) -> None:

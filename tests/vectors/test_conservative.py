@@ -8,32 +8,44 @@ import pytest
 from shadowtime.replayer.comparison import Plan
 from shadowtime.services.catalogue import configure
 from shadowtime.services.scheduler.adaptation import Mode, sizes
-from shadowtime.services.scheduler.orders import criteria
+from shadowtime.services.scheduler.job_table import Queue
+from shadowtime.services.scheduler.orders import ORDERS, PRIORITIES
+from shadowtime.services.scheduler.run_time_measures import RunTimeMeasures
 from shadowtime.services.scheduler.speculation import MAX_TEST, MIN_TEST, TEST_ABOVE, attempt, next_time
+from shadowtime.services.scheduler.waiting import Waiting
+from shadowtime.shared.arrays import Floats
 from shadowtime.shared.events import Envelope, JobStarted
 from shadowtime.shared.speedup import ratio, reshaped_time
 from shadowtime.testing.workloads import TraceRow, workload
 from tests.vectors.vector import vector
 
 
+class Drawn(Waiting):
+    """Jobs of which the vector says what is drawn."""
+
+    def drawn(self, *, anew: bool) -> Floats:
+        jobs = vector("p1_sort_orders")["jobs"]
+        return np.array([job["R"] if anew else (job["p"] - 0.5) / PRIORITIES for job in jobs])
+
+
+def in_order(name: str, weight: float = 0.0) -> str:
+    """Return the jobs of the vector in this order."""
+    jobs, now, queue = vector("p1_sort_orders")["jobs"], 100, Queue()
+    for number, job in enumerate(jobs):
+        queue.add((number, now - job["D"], 1, *[job["L"]] * 4, -1))
+    waiting = Drawn(now, queue, "plan", RunTimeMeasures())
+    found = ORDERS[name](waiting) - weight * waiting.waits
+    return "".join(jobs[k]["id"] for k in np.argsort(found, kind="stable"))
+
+
 @pytest.mark.parametrize("order", ["BF", "P", "R", "1/L", "P/L", "R/L"])
 def test_orders(order: str) -> None:
-    example = vector("p1_sort_orders")
-    jobs = example["jobs"]
-    drawn, run_times, delays = (
-        np.array([job[key] for job in jobs]) for key in ("p" if order[0] == "P" else "R", "L", "D")
-    )
-    found = criteria(order, drawn.astype(float), delays, run_times)
-    assert "".join(jobs[k]["id"] for k in np.argsort(-found, kind="stable")) == example["orders"][order]
+    assert in_order(order) == vector("p1_sort_orders")["orders"][order]
 
 
 @pytest.mark.parametrize("weight", [0.01, 0.05])
 def test_delays_count_against_starvation(weight: float) -> None:
-    example = vector("p1_sort_orders")
-    jobs = example["jobs"]
-    drawn, run_times, delays = (np.array([job[key] for job in jobs]) for key in ("R", "L", "D"))
-    found = criteria("R", drawn, delays, run_times) + weight * delays
-    assert "".join(jobs[k]["id"] for k in np.argsort(-found)) == example["orders"][f"R+{weight}*D"]
+    assert in_order("R", weight) == vector("p1_sort_orders")["orders"][f"R+{weight}*D"]
 
 
 def test_speculated_times() -> None:

@@ -8,8 +8,10 @@ import pytest
 from shadowtime.services.scheduler.easy_pass import easy_pass, shadow_of
 from shadowtime.services.scheduler.expected_end import expected_ends
 from shadowtime.services.scheduler.head_record import add_risk
+from shadowtime.services.scheduler.orders import wfp3
 from shadowtime.services.scheduler.policies import POLICIES
-from shadowtime.services.scheduler.wfp import by_score, scores
+from shadowtime.services.scheduler.run_time_measures import RunTimeMeasures
+from shadowtime.services.scheduler.waiting import Waiting
 from shadowtime.shared.decisions import Evaluated, Start
 from shadowtime.shared.reasons import Backfilled
 from shadowtime.shared.spec import Spec
@@ -128,6 +130,7 @@ def test_wfp_scores() -> None:
         for number, job in enumerate(example["jobs"])
     ]
     queue, _ = Instance(now, 0, jobs, [], ()).tables()
-    by_number = dict(zip(queue.job_number.tolist(), scores(now, queue).tolist(), strict=True))
+    scores = -wfp3(Waiting(now, queue, "plan", RunTimeMeasures()))
+    by_number = dict(zip(queue.job_number.tolist(), scores.tolist(), strict=True))
     assert [by_number[number] for number in range(len(jobs))] == example["P"]
-    assert queue.job_number[by_score(now, queue)].tolist() == [1, 2, 0, 3]
+    assert queue.job_number[np.argsort(-scores, kind="stable")].tolist() == [1, 2, 0, 3]

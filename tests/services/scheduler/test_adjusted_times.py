@@ -17,7 +17,9 @@ from shadowtime.shared.predictions import RunTimePrediction, WalltimeAdjustment
 from shadowtime.shared.spec import parse
 
 
-@pytest.mark.parametrize("wrong", ["queue=perhaps", "candidates=2", "distribution=posterior", "fallback=hope"])
+@pytest.mark.parametrize(
+    "wrong", ["adjust_queue=perhaps", "adjust_candidates=2", "distribution=posterior", "fallback=hope"]
+)
 @pytest.mark.parametrize("name", POLICIES.classes)
 def test_a_use_that_is_none_is_named(name: str, wrong: str) -> None:
     with pytest.raises(SettingsError, match=f"policy '{name}': {wrong}"):
@@ -47,6 +49,13 @@ def test_uses_are_spelled_out_where_they_are_not_the_default() -> None:
     )
 
 
+@pytest.mark.parametrize("name", POLICIES.classes)
+def test_switches_are_understood_as_they_were_spelled_before_there_were_orders(name: str) -> None:
+    assert POLICIES.canonical(parse(f"{name}:queue=no,candidates=no")) == POLICIES.canonical(
+        parse(f"{name}:adjust_queue=no,adjust_candidates=no")
+    )
+
+
 @given(
     requested=st.integers(1, 1000) | st.just(NEVER),
     point=st.none() | st.floats(0, 2000),
@@ -65,7 +74,7 @@ def test_planned_times(requested: int, point: float | None, adjusted: int | None
 # A job that requests 100 s, adjusted to 60; 80 are predicted.
 ROW = (7, 0, 1, 100, 60, 80, 60, UNKNOWN)
 EVERY_USE = [
-    PolicySettings(queue=queue, candidates=candidates, running=running, distribution=distribution)
+    PolicySettings(adjust_queue=queue, adjust_candidates=candidates, running=running, distribution=distribution)
     for queue, candidates, running in product([False, True], repeat=3)
     for distribution in ("ignore", "limit", "prior")
 ]
@@ -77,10 +86,10 @@ def test_a_table_has_the_times_that_its_jobs_are_planned_with(uses: PolicySettin
     queue.add(ROW)
     running.add((*ROW, 5))
     limit = uses.distribution == "limit"
-    assert queue.order_time.tolist() == [60 if uses.queue else 80]
-    assert queue.order_request.tolist() == [60 if uses.queue else 100]
-    assert queue.predicted_time.tolist() == [60 if uses.candidates else 80]
-    assert queue.limit_time.tolist() == [60 if limit and uses.candidates else 100]
+    assert queue.order_time.tolist() == [60 if uses.adjust_queue else 80]
+    assert queue.order_request.tolist() == [60 if uses.adjust_queue else 100]
+    assert queue.predicted_time.tolist() == [60 if uses.adjust_candidates else 80]
+    assert queue.limit_time.tolist() == [60 if limit and uses.adjust_candidates else 100]
     assert running.predicted_time.tolist() == [60 if uses.running else 80]
     assert running.limit_time.tolist() == [60 if limit and uses.running else 100]
     assert running.adjusted_time.tolist() == [60 if uses.running else 100]

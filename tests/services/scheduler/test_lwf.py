@@ -14,7 +14,7 @@ LWF = POLICIES.build(Spec("lwf"))
 @given(instance=instances())
 @settings(max_examples=500, deadline=None)
 def test_the_least_work_goes_first_and_blocks_the_rest(instance: Instance) -> None:
-    times = "adjusted_prediction" if instance.uses.queue else "predicted_time"
+    times = "adjusted_prediction" if instance.uses.adjust_queue else "predicted_time"
     expected, free = [], instance.free
     for job in sorted(instance.queue, key=lambda each: each.processors * getattr(times_of(each), times)):
         if job.processors > free:

@@ -4,9 +4,13 @@ import pytest
 from hypothesis import given, settings
 
 from shadowtime.services.scheduler.job_table import NEVER
+from shadowtime.services.scheduler.order_settings import OrderedSettings
+from shadowtime.services.scheduler.ordering import Ordering
+from shadowtime.services.scheduler.orders import wfp3
 from shadowtime.services.scheduler.policies import POLICIES
 from shadowtime.services.scheduler.policy_settings import PolicySettings
-from shadowtime.services.scheduler.wfp import by_score, scores
+from shadowtime.services.scheduler.run_time_measures import RunTimeMeasures
+from shadowtime.services.scheduler.waiting import Waiting
 from shadowtime.shared.decisions import Start
 from shadowtime.shared.reasons import Backfilled, FitsNow
 from shadowtime.shared.spec import Spec
@@ -37,7 +41,7 @@ def test_where_nobody_has_waited_it_is_easy(instance: Instance) -> None:
 
 def order(now: int, *queue: WaitingJob, uses: PolicySettings | None = None) -> list[int]:
     table, _ = Instance(now, 0, list(queue), [], (), uses or UNUSED).tables()
-    numbers: list[int] = table.job_number[by_score(now, table)].tolist()
+    numbers: list[int] = table.job_number[Ordering(OrderedSettings(queue="wfp3")).rows(now, table)].tolist()
     return numbers
 
 
@@ -68,14 +72,14 @@ def test_who_has_not_waited_or_requests_nothing_comes_last() -> None:
 
 def test_long_waits_do_not_overflow() -> None:
     queue, _ = Instance(2**39, 0, [WaitingJob(1, 0, 2**20, 1, 1), WaitingJob(2, 1, 2**20, 1, 1)], [], ()).tables()
-    first, second = scores(2**39, queue).tolist()
+    first, second = (-wfp3(Waiting(2**39, queue, "plan", RunTimeMeasures()))).tolist()
     assert first == float(2**39) ** 3 * 2**20 > second > 0
 
 
 @pytest.mark.parametrize(("on", "expected"), [(False, [1, 2]), (True, [2, 1])])
 def test_adjusted_requests_count_where_they_order_the_queue(on: bool, expected: list[int]) -> None:
     jobs = WaitingJob(1, 0, 2, 100, 100), WaitingJob(2, 0, 2, 120, 120, adjusted_time=60)
-    assert order(50, *jobs, uses=PolicySettings(queue=on)) == expected
+    assert order(50, *jobs, uses=PolicySettings(adjust_queue=on)) == expected
 
 
 def test_the_head_and_the_candidates_are_those_by_score() -> None:

@@ -55,18 +55,18 @@ def easy(instance: Instance, *, shortest_first: bool = False) -> list[Start]:
     while waiting and waiting[0].processors <= free:
         job = waiting.pop(0)
         free -= job.processors
-        ends.append((now + run_time(job, shortened=uses.candidates), job.processors))
+        ends.append((now + run_time(job, shortened=uses.adjust_candidates), job.processors))
         starts.append(_start(job, FitsNow()))
     if not waiting:
         return starts
     head, *candidates = waiting
     shadow_time, extra = shadow(head.processors, free, ends)
     if shortest_first:
-        candidates.sort(key=lambda job: run_time(job, shortened=uses.queue))
+        candidates.sort(key=lambda job: run_time(job, shortened=uses.adjust_queue))
     for job in candidates:
         if job.processors > free:
             continue
-        end = now + run_time(job, shortened=uses.candidates)
+        end = now + run_time(job, shortened=uses.adjust_candidates)
         in_time = shadow_time is None or end <= shadow_time
         if not in_time and job.processors > extra:
             continue
@@ -90,7 +90,7 @@ def wfp(instance: Instance) -> list[Start]:
 
     def score(job: WaitingJob) -> Fraction:
         waited = instance.now - job.submit_time
-        return Fraction(waited, run_time(job, shortened=instance.uses.queue)) ** 3 * job.processors
+        return Fraction(waited, run_time(job, shortened=instance.uses.adjust_queue)) ** 3 * job.processors
 
     in_order = sorted(instance.queue, key=lambda job: (-score(job), job.submit_time, job.job_number))
     return easy(instance._replace(queue=in_order))
