@@ -47,6 +47,9 @@ MAX_QUANTILES = 16
 MAX_RISKS = 8
 """Terminations that a decision names as its risks."""
 
+MAX_MEMBERS = 200
+"""Configurations of the portfolio of a policy that tunes itself."""
+
 MAX_KINDS = 500
 """Kinds of bounds, by grouping, queue, quantile and confidence, that a run has scores of; later ones are left out."""
 

@@ -4,8 +4,8 @@ from typing import Annotated, Literal
 
 from pydantic import Field, model_validator
 
-from shadowtime.shared.bounds import MAX_LIVE_JOBS
-from shadowtime.shared.message import AtMost, Count, Frozen, Processors, Reasons, Request
+from shadowtime.shared.bounds import MAX_LIVE_JOBS, MAX_MEMBERS
+from shadowtime.shared.message import AtMost, Count, Frozen, Name, Processors, Reasons, Request
 from shadowtime.shared.predictions import Probability
 from shadowtime.shared.reasons import Reason
 
@@ -67,6 +67,33 @@ class CutShort(Frozen):
 
     by: Literal["walks", "depth", "starts"]
     left: Count
+
+
+Share = Annotated[float, Field(ge=0, allow_inf_nan=False)]
+
+
+class Standing(Frozen):
+    """What a member of a portfolio would have made of the jobs that have ended on all of its shadow machines.
+
+    Mean bounded slowdown, mean wait, longest wait and the mean wait of the user who is worst off are shares of those of
+    the first member, EASY. The policy makes `loss` least; `weight` is what exponential weights would give the member.
+    """
+
+    member: Name
+    slowdown: Share
+    wait: Share
+    longest_wait: Share
+    worst_user: Share
+    loss: Annotated[float, Field(allow_inf_nan=False)]
+    weight: Probability
+
+
+class Chosen(Frozen):
+    """The member of a portfolio that decides; where it has been chosen just now, where all stand on how many `jobs`."""
+
+    member: Name
+    jobs: Count | None = None
+    standings: Annotated[tuple[Standing, ...], AtMost(MAX_MEMBERS)] | None = None
 
 
 Decision = Start | Kill

@@ -15,7 +15,7 @@ from typing import Annotated, Final, Literal
 from pydantic import Field, ValidationError
 
 from shadowtime.shared.bounds import MAX_BOUNDS, MAX_LIVE_JOBS, MAX_PROCESSORS, MAX_SAMPLES, MAX_TIME
-from shadowtime.shared.decisions import CutShort, Evaluated, JobNumber, Kill, OfJobs, Start
+from shadowtime.shared.decisions import Chosen, CutShort, Evaluated, JobNumber, Kill, OfJobs, Start
 from shadowtime.shared.message import (
     AtMost,
     Count,
@@ -147,7 +147,8 @@ class SchedulingPoint(Frozen):
 class Decided(Frozen):
     """What the scheduler decided at a scheduling point, kills first; empty when nothing can be done.
 
-    `cut_short` says what a pass of too many jobs left undone; None, as nearly always, where it left nothing.
+    `cut_short` says what a pass of too many jobs left undone; None, as nearly always, where it left nothing. `chosen`
+    says which configuration decided, where a policy has several; None also where nothing was decided.
     """
 
     kind: Literal["Decided"] = "Decided"
@@ -156,6 +157,7 @@ class Decided(Frozen):
     kills: Annotated[tuple[Kill, ...], OfJobs] = ()
     evaluated: Annotated[tuple[Evaluated, ...], AtMost(MAX_LIVE_JOBS + 1)] = ()
     cut_short: Annotated[tuple[CutShort, ...], OfJobs] | None = None
+    chosen: Chosen | None = None
 
 
 Refusal = Literal["failed", "too-large", "quarantined"]

@@ -13,7 +13,7 @@ from shadowtime.services.scheduler.expected_end import CORRECTIONS
 from shadowtime.services.scheduler.histograms import Histograms
 from shadowtime.services.scheduler.job_table import NEVER, Queue, Running
 from shadowtime.services.scheduler.policies import POLICIES
-from shadowtime.shared.decisions import CutShort, Evaluated, Kill, Start
+from shadowtime.shared.decisions import Chosen, CutShort, Evaluated, Kill, Start
 from shadowtime.shared.events import (
     ClusterOpened,
     Decided,
@@ -103,9 +103,11 @@ class Scheduler(StageHandler):
             kills = tuple(each for each in decisions if isinstance(each, Kill))
             evaluated = tuple(each for each in decisions if isinstance(each, Evaluated))
             cut = tuple(each for each in decisions if isinstance(each, CutShort)) or None
-            if len(starts) + len(kills) + len(evaluated) + len(cut or ()) < len(decisions):
+            chosen = [each for each in decisions if isinstance(each, Chosen)]
+            if len(starts) + len(kills) + len(evaluated) + len(cut or ()) + len(chosen) < len(decisions):
                 raise TypeError("a policy decides starts and kills, and tells what it evaluated")
-            decided = Decided(time=point.time, starts=starts, kills=kills, evaluated=evaluated, cut_short=cut)
+            told = {"evaluated": evaluated, "cut_short": cut, "chosen": chosen[-1] if chosen else None}
+            decided = Decided(time=point.time, starts=starts, kills=kills, **told)
         else:
             decided = Decided(time=point.time)
         return envelope.model_copy(update={"event": decided})

@@ -118,6 +118,10 @@ class JobTable:
         self._size -= 1
         return self._rows.pop(job_number)
 
+    def row(self, job_number: int) -> tuple[int, ...] | None:
+        """Return the row of a job, a number per column; None if it is not here."""
+        return self._rows.get(job_number)
+
     def snapshot(self) -> Any:
         """Return the rows as plain numbers."""
         return self._table[:, : self._size].T.tolist()

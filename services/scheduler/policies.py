@@ -4,15 +4,17 @@ from shadowtime.services.scheduler.all_reserve import AllReserve
 from shadowtime.services.scheduler.conservative import Conservative
 from shadowtime.services.scheduler.easy import Easy, EasySjbf, Wfp
 from shadowtime.services.scheduler.fcfs import Fcfs
+from shadowtime.services.scheduler.guarded import Guarded
 from shadowtime.services.scheduler.lwf import Lwf
 from shadowtime.services.scheduler.policy import Policy
 from shadowtime.services.scheduler.policy_settings import PolicySettings
 from shadowtime.services.scheduler.probabilistic import Probabilistic
+from shadowtime.services.scheduler.tuned import Tuned
 from shadowtime.shared.spec import Registry
 
 POLICIES: Registry[Policy] = Registry(
     "policy",
-    [Fcfs, Lwf, Easy, EasySjbf, AllReserve, Conservative, Wfp, Probabilistic],
+    [Fcfs, Lwf, Easy, EasySjbf, AllReserve, Conservative, Wfp, Probabilistic, Guarded, Tuned],
     aliases=["best"],
     common=["runtime", "adjustment"],
     group="policies",

@@ -7,14 +7,14 @@ from shadowtime.services.scheduler.forecast import Forecaster
 from shadowtime.services.scheduler.job_table import NEVER, Queue, Running
 from shadowtime.services.scheduler.policy_settings import PolicySettings
 from shadowtime.shared.arrays import Integers
-from shadowtime.shared.decisions import CutShort, Decision, Evaluated, Start
+from shadowtime.shared.decisions import Chosen, CutShort, Decision, Evaluated, Start
 from shadowtime.shared.events import ClusterOpened, Event
 from shadowtime.shared.message import MAX_DURATION
 from shadowtime.shared.reasons import Backfilled, FitsNow, Reason
 
 FITS_NOW = FitsNow()
 
-Output = Decision | Evaluated | CutShort
+Output = Decision | Evaluated | CutShort | Chosen
 
 
 class Policy(Protocol):

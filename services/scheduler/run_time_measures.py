@@ -10,7 +10,7 @@ import numpy as np
 
 from shadowtime.services.scheduler.histograms import Histograms
 from shadowtime.services.scheduler.job_table import Queue
-from shadowtime.shared.arrays import Floats, FloatTable, Integers
+from shadowtime.shared.arrays import Floats, FloatTable, Integers, IntegerTable
 from shadowtime.shared.kernel import kernel
 from shadowtime.shared.run_time_bins import EDGES
 from shadowtime.shared.slowdown import RUN_TIME_FLOOR
@@ -99,22 +99,51 @@ def measures_of(masses: Floats, elapsed: float, limit: float) -> tuple[float, fl
 
 
 @kernel
-def measure(slots: Integers, limits: Integers, histograms: FloatTable, table: FloatTable) -> None:
-    """Write the measures of the distributions in `slots` into the same rows of a table. O(slots * bins)."""
+def outlasted(masses: Floats, limit: float, tau: float) -> float:
+    """Return what a job outlasts with probability `tau`, in seconds, ended at `limit`; at least 1. O(bins).
+
+    Within a bin the logarithm of the run time is uniform.
+
+    >>> outlasted(np.array([0.0] * 12 + [1.0]), 3600.0, 0.5) == outlasted(np.array([0.0] * 12 + [2.0]), 3600.0, 0.5)
+    True
+    """
+    longer = tau * masses.sum()
+    j = len(masses) - 1
+    while j > 0 and masses[j] < longer:
+        longer -= masses[j]
+        j -= 1
+    low, high = EDGES[j], EDGES[j + 1]
+    share = min(longer / masses[j], 1.0) if masses[j] > 0.0 else 0.0
+    time = high - share * (high - low) if j == 0 else high * (low / high) ** share
+    return float(max(min(time, limit), 1.0))
+
+
+@kernel
+def measure(slots: Integers, limits: Integers, histograms: FloatTable, taus: Floats, table: FloatTable) -> None:
+    """Write what is known of the distributions in `slots` into their rows of a table. O(slots * bins * taus)."""
     for job in range(len(slots)):
-        table[slots[job]] = measures_of(histograms[slots[job]], 0.0, float(limits[job]))
+        masses, row = histograms[slots[job]], table[slots[job]]
+        row[0], row[1], row[2] = measures_of(masses, 0.0, float(limits[job]))
+        for column in range(len(taus)):
+            row[3 + column] = outlasted(masses, float(limits[job]), taus[column])
 
 
 class RunTimeMeasures:
     """The measures of waiting jobs, each worked out once; what is kept follows from the queue, and only saves work.
 
     A job without a distribution runs as predicted. O(jobs) a pass, and O(bins) for each job that is new.
+
+    Parameters
+    ----------
+    taus
+        Probabilities of which `outlasted` tells.
     """
 
-    def __init__(self) -> None:
+    def __init__(self, taus: tuple[float, ...] = ()) -> None:
+        self.taus = np.array(taus, dtype=np.float64)
         self._histograms: Histograms | None = None
         self._changes: Integers = np.empty(0, dtype=np.int64)
-        self._table: FloatTable = np.empty((0, 3))
+        self._table: FloatTable = np.empty((0, 3 + len(taus)))
 
     def of(self, queue: Queue) -> Measures:
         """Return the measures of the waiting jobs.
@@ -128,18 +157,35 @@ class RunTimeMeasures:
         found = np.stack((points, 1.0 / np.maximum(points, FLOOR), 1.0 / points))
         rows = np.flatnonzero(queue.slot >= 0)
         if len(rows):
-            slots = queue.slot[rows]
-            changes = queue.histograms.changes
-            if queue.histograms is not self._histograms:
-                self._histograms = queue.histograms
-                self._changes.fill(0)
-            if len(self._changes) < len(changes):
-                more = len(changes) - len(self._changes)
-                self._changes = np.concatenate((self._changes, np.zeros(more, dtype=np.int64)))
-                self._table = np.concatenate((self._table, np.empty((more, 3))))
-            new = self._changes[slots] != changes[slots]
-            if new.any():
-                measure(slots[new], queue.limit_time[rows[new]], queue.histograms.masses, self._table)
-                self._changes[slots[new]] = changes[slots[new]]
-            found[:, rows] = self._table[slots].T
+            found[:, rows] = self._rows(queue, rows)[:, :3].T
         return Measures(*found)
+
+    def outlasted(self, queue: Queue) -> IntegerTable:
+        """Return what each waiting job outlasts with each of the `taus`, in whole seconds, shape (taus, jobs).
+
+        Where that is 0, and of a job without a distribution, it is what is predicted.
+        """
+        found = np.repeat(queue.predicted_time[np.newaxis], len(self.taus), axis=0)
+        rows = np.flatnonzero(queue.slot >= 0)
+        told = np.flatnonzero(self.taus > 0)
+        if len(rows) and len(told):
+            found[np.ix_(told, rows)] = self._rows(queue, rows)[:, 3 + told].T.astype(np.int64)
+        return found
+
+    def _rows(self, queue: Queue, rows: Integers) -> FloatTable:
+        """Return the rows of the table that belong to these rows of the queue."""
+        slots = queue.slot[rows]
+        changes = queue.histograms.changes
+        if queue.histograms is not self._histograms:
+            self._histograms = queue.histograms
+            self._changes.fill(0)
+        if len(self._changes) < len(changes):
+            more = len(changes) - len(self._changes)
+            self._changes = np.concatenate((self._changes, np.zeros(more, dtype=np.int64)))
+            self._table = np.concatenate((self._table, np.empty((more, self._table.shape[1]))))
+        new = self._changes[slots] != changes[slots]
+        if new.any():
+            measure(slots[new], queue.limit_time[rows[new]], queue.histograms.masses, self.taus, self._table)
+            self._changes[slots[new]] = changes[slots[new]]
+        table: FloatTable = self._table[slots]
+        return table

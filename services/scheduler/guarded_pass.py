@@ -1,0 +1,177 @@
+"""One pass of backfilling in an order that is limited in what it may do to one job, over arrays."""
+
+from typing import NamedTuple
+
+import numpy as np
+
+from shadowtime.services.scheduler.easy_pass import BEYOND
+from shadowtime.shared.arrays import Flags, Floats, Integers
+from shadowtime.shared.kernel import kernel
+
+FITS, BEFORE_ELDEST, BEFORE_HEAD = range(3)
+"""Why a job starts: all before it in the order start, too; or what it is planned not to delay."""
+
+
+class Jobs(NamedTuple):
+    """Jobs in order of (submit time, job number): times in seconds, shape (jobs,)."""
+
+    submit_times: Integers
+    processors: Integers
+    requested_times: Integers
+    planned_times: Integers
+
+
+class Held(NamedTuple):
+    """Processors of the running jobs, and when each ends at the latest, in seconds; shape (running,)."""
+
+    processors: Integers
+    ends: Integers
+
+
+class Guards(NamedTuple):
+    """What the order may do to one job, in seconds; infinity limits nothing. See `GuardedSettings`."""
+
+    threshold: float
+    overtaken: float
+    patience: float
+
+
+class Pass(NamedTuple):
+    """What starts, as places in the array of waiting jobs, in this order; why; and what that must not delay."""
+
+    places: Integers
+    reasons: Integers
+    eldest: tuple[int, int]
+    """When the job that has waited longest has its place, in seconds, and the processors that are left beside it."""
+    head: int
+    """Place of the first job of the order that does not fit; -1 if there is none, or nothing is tried behind it."""
+    shadow: tuple[int, int]
+    """The head's shadow time in seconds, and its extra processors."""
+    strict: bool
+    """Whether candidates were taken to run for what they request."""
+
+
+@kernel
+def place_of(needed: int, earliest: int, free: int, held: Held, by_end: Integers) -> tuple[int, int]:
+    """Return when a job fits from `earliest` on, if all run to their requests, and what is left then. O(running).
+
+    >>> held = Held(np.array([4, 4]), np.array([100, 200]))
+    >>> place_of(6, 0, 2, held, np.array([0, 1])), place_of(6, 150, 2, held, np.array([0, 1]))
+    ((100, 0), (150, 0))
+    """
+    time, ended = earliest, 0
+    while ended < len(by_end) and (free < needed or held.ends[by_end[ended]] <= time):
+        free += held.processors[by_end[ended]]
+        time = max(time, held.ends[by_end[ended]])
+        ended += 1
+    return (time if free >= needed else BEYOND), free - needed
+
+
+@kernel
+def guarded_pass(
+    now: int,
+    free: int,
+    machine: int,
+    jobs: Jobs,
+    waiting: Integers,
+    keys: Floats,
+    candidate_keys: Floats,
+    work: Floats,
+    held: Held,
+    guards: Guards,
+) -> tuple[Integers, Integers, tuple[int, int], int, tuple[int, int], bool]:
+    """Return the fields of a `Pass`. O(waiting log waiting + running log running).
+
+    Parameters
+    ----------
+    now, free, machine
+        The time in seconds; idle processors; all processors.
+    jobs, waiting
+        Jobs, and which of them wait, in their order.
+    keys, candidate_keys
+        What the waiting jobs are sorted by, least first, and those behind the head; empty: as the queue.
+    work
+        Processor seconds that each waiting job has been overtaken by.
+    """
+    count = len(waiting)
+    places, reasons = np.empty(count, dtype=np.int64), np.empty(count, dtype=np.int64)
+    longest = -1
+    for place in range(count):
+        if jobs.processors[waiting[place]] <= free:
+            longest = max(longest, jobs.requested_times[waiting[place]])
+    if longest < 0:
+        return places[:0], reasons[:0], (BEYOND, 0), -1, (0, 0), False
+    by_end = np.argsort(held.ends, kind="mergesort")
+    due, room = BEYOND, 0
+    deadline = jobs.submit_times[waiting[0]] + guards.patience
+    if deadline < now + longest:
+        due, room = place_of(jobs.processors[waiting[0]], max(now, int(deadline)), free, held, by_end)
+    first: Flags = np.empty(count, dtype=np.bool_)
+    order = np.empty(count, dtype=np.int64)
+    served = 0
+    for place in range(count):
+        job = waiting[place]
+        overtaken = work[place] > guards.overtaken * machine
+        first[place] = overtaken or now - jobs.submit_times[job] > guards.threshold
+        if first[place]:
+            order[served] = place
+            served += 1
+    for place in np.argsort(keys, kind="mergesort"):
+        if not first[place]:
+            order[served] = place
+            served += 1
+    started, turn, why = 0, 0, FITS
+    while turn < count and jobs.processors[waiting[order[turn]]] <= free:
+        place = order[turn]
+        job = waiting[place]
+        size = jobs.processors[job]
+        late = place > 0 and now + jobs.requested_times[job] > due
+        if late and size > room:
+            why = BEFORE_ELDEST
+        else:
+            if late:
+                room -= size
+            if place == 0:
+                due = BEYOND
+            free -= size
+            places[started], reasons[started] = place, why
+            started += 1
+        turn += 1
+    if turn >= count - 1:
+        return places[:started], reasons[:started], (due, room), -1, (0, 0), False
+    head = order[turn]
+    fits = False
+    for place in order[turn + 1 :]:
+        fits = fits or jobs.processors[waiting[place]] <= free
+    if not fits:
+        return places[:started], reasons[:started], (due, room), -1, (0, 0), False
+    strict = now - jobs.submit_times[waiting[head]] > guards.threshold
+    begun = waiting[places[:started]]
+    sizes = np.concatenate((held.processors, jobs.processors[begun]))
+    ends = np.concatenate((held.ends, now + jobs.requested_times[begun]))
+    by_end = np.argsort(ends, kind="mergesort")
+    shadow_time, extra = place_of(jobs.processors[waiting[head]], now, free, Held(sizes, ends), by_end)
+    shadow = shadow_time, extra
+    behind = order[turn + 1 :]
+    if len(candidate_keys):
+        behind = np.sort(behind)
+        behind = behind[np.argsort(candidate_keys[behind], kind="mergesort")]
+    for place in behind:
+        job = waiting[place]
+        size = jobs.processors[job]
+        if size > free:
+            continue
+        late = place > 0 and now + jobs.requested_times[job] > due
+        if late and size > room:
+            continue
+        run_time = jobs.requested_times[job] if strict else jobs.planned_times[job]
+        if now + run_time > shadow_time:
+            if size > extra:
+                continue
+            extra -= size
+        if late:
+            room -= size
+        free -= size
+        places[started], reasons[started] = place, BEFORE_HEAD
+        started += 1
+    return places[:started], reasons[:started], (due, room), head, shadow, strict

@@ -1,0 +1,70 @@
+"""What shadow machines made of the jobs that have ended on all of them: the same jobs for each."""
+
+import numpy as np
+
+from shadowtime.services.scheduler.shadow_machine import Known, Machines
+from shadowtime.shared.arrays import Floats, FloatTable, Integers
+from shadowtime.shared.kernel import kernel
+from shadowtime.shared.slowdown import RUN_TIME_FLOOR
+
+SLOWDOWN, WAIT, TAIL, LONGEST = range(4)
+"""Columns of what each machine made of the jobs that are settled: sums of bounded slowdowns, of waits and of a power of
+the waits; longest wait."""
+
+POWER = 16.0
+"""Of waits in the sum of `TAIL`: its root mean lies near the longest waits, and yet depends on all that are long."""
+
+UNIT = 86_400.0
+"""Seconds in which waits are raised to that power."""
+
+FLOOR = int(RUN_TIME_FLOOR)
+
+
+@kernel
+def settle(
+    first: int, known: Known, users: Integers, machines: Machines, totals: FloatTable, waits: FloatTable, counts: Floats
+) -> int:
+    """Add the jobs from `first` on that have ended on all machines; return the first that has not. O(members * jobs).
+
+    Parameters
+    ----------
+    users
+        Of each job, a row number.
+    totals, waits, counts
+        Of each machine, see above; of each machine and user, the sum of waits; of each user, jobs. Are written to.
+    """
+    members = len(totals)
+    job = first
+    while job < known.jobs:
+        for member in range(members):
+            if machines.ends[member, job] < 0:
+                return job
+        counts[users[job]] += 1.0
+        for member in range(members):
+            wait = machines.starts[member, job] - known.submit_times[job]
+            slowdown = (wait + known.run_times[job]) / max(known.run_times[job], FLOOR)
+            totals[member, SLOWDOWN] += max(slowdown, 1.0)
+            totals[member, WAIT] += wait
+            totals[member, TAIL] += (wait / UNIT) ** POWER
+            totals[member, LONGEST] = max(totals[member, LONGEST], float(wait))
+            waits[member, users[job]] += wait
+        job += 1
+    return job
+
+
+@kernel
+def worst_user(waits: FloatTable, counts: Floats, least: float, floor: float) -> Floats:
+    """Return, of each machine, the largest ratio of a user's mean wait to that on machine 0. O(members * users).
+
+    Parameters
+    ----------
+    least, floor
+        Jobs that a user has at least; seconds that are added to either mean, so that next to nothing is no ratio.
+    """
+    worst = np.zeros(len(waits))
+    for member in range(len(waits)):
+        for user in range(len(counts)):
+            if counts[user] >= least:
+                ratio = (waits[member, user] / counts[user] + floor) / (waits[0, user] / counts[user] + floor)
+                worst[member] = max(worst[member], ratio)
+    return worst

@@ -1,0 +1,162 @@
+"""The shadow machines of a run: one for each configuration of a portfolio."""
+
+from collections.abc import Sequence
+from typing import Any
+
+import numpy as np
+
+from shadowtime.services.scheduler.guarded import GuardedSettings
+from shadowtime.services.scheduler.job_table import Queue, Running
+from shadowtime.services.scheduler.known_jobs import AS_PREDICTED, AS_REQUESTED, GROWTH, MAX_USERS, KnownJobs, grown
+from shadowtime.services.scheduler.order_settings import AS_QUEUE
+from shadowtime.services.scheduler.ordering import Ordering
+from shadowtime.services.scheduler.orders import ORDERS, Key, compiled
+from shadowtime.services.scheduler.policy_settings import PolicySettings
+from shadowtime.services.scheduler.portfolio import Member
+from shadowtime.services.scheduler.settled import settle
+from shadowtime.services.scheduler.shadow_machine import ARRIVED, FREE, RUNS, WAITS, Machines, Members, advance
+from shadowtime.shared.arrays import Floats, FloatTable, IntegerTable
+from shadowtime.shared.events import CapacityChanged, ClusterOpened, Event
+
+MAX_OPEN = 20_000
+"""Jobs that have not ended on all machines; beyond these, new ones are left out on all of them."""
+
+STEPS = 20_000_000
+"""Steps that all machines may take at one scheduling point; the next goes on. A step is about a nanosecond."""
+
+KEPT = 1_024
+"""Settled jobs that may lie about before they are dropped."""
+
+
+class Shadows:
+    """Machines that run what is known of a run by other configurations, each as far as it is known.
+
+    O(members * (waiting log waiting + running log running)) for each instant of a machine, at most `STEPS` a scheduling
+    point; O(members * jobs) memory for jobs that have not ended on all machines, at most `MAX_OPEN`.
+
+    Parameters
+    ----------
+    members
+        The configurations; the first is what users' waits are compared with.
+    settings
+        What the policy makes of adjusted requests.
+    """
+
+    def __init__(self, members: Sequence[Member], settings: PolicySettings) -> None:
+        self.count = len(members)
+        self.orderings: list[Ordering] = []
+        bases: list[tuple[Ordering, Key]] = []
+        rows: dict[tuple[str, str], int] = {}
+
+        def basis(order: str, each: GuardedSettings) -> tuple[int, int]:
+            kind, key = compiled(ORDERS[order])
+            if (order, each.by) not in rows:
+                rows[order, each.by] = len(bases)
+                bases.append((Ordering(each), key))
+            return kind, rows[order, each.by]
+
+        taus = sorted({each.settings.tau for each in members} - {0.0})
+        columns, guards = [], []
+        for _, each, predicted in members:
+            candidates = (-1, 0) if each.candidates == AS_QUEUE else basis(each.candidates, each)
+            plan = 2 + taus.index(each.tau) if each.tau else AS_PREDICTED if predicted else AS_REQUESTED
+            columns.append((*basis(each.queue, each), *candidates, plan))
+            guards.append((each.threshold, each.overtaken, each.patience))
+        whole, parts = np.array(columns, dtype=np.int64).T, np.array(guards, dtype=np.float64).T
+        self.members = Members(*np.ascontiguousarray(whole), *np.ascontiguousarray(parts))
+        self.jobs = KnownJobs(bases, tuple(taus), settings, MAX_OPEN)
+        self.settled = 0
+        """Jobs in front that have ended on all machines."""
+        self.counters: IntegerTable = np.zeros((self.count, 6), dtype=np.int64)
+        self.waiting: IntegerTable = np.zeros((self.count, GROWTH), dtype=np.int64)
+        self.running: IntegerTable = np.zeros((self.count, GROWTH), dtype=np.int64)
+        self.work: FloatTable = np.zeros((self.count, GROWTH))
+        self.starts: IntegerTable = np.full((self.count, GROWTH), -1, dtype=np.int64)
+        self.ends: IntegerTable = np.full((self.count, GROWTH), -1, dtype=np.int64)
+        self.capacity: IntegerTable = np.zeros((2, 1), dtype=np.int64)
+        self.totals: FloatTable = np.zeros((self.count, 4))
+        self.waits: FloatTable = np.zeros((self.count, 1))
+        self.counts: Floats = np.zeros(1)
+
+    def open(self, opened: ClusterOpened) -> None:
+        """Take note of the run: when it begins, and how large the machine is."""
+        for ordering, _ in self.jobs.bases:
+            ordering.open(opened)
+        self.capacity[:, 0] = opened.time, opened.processors
+        self.counters[:, FREE] = opened.processors
+
+    def observe(self, event: Event) -> None:
+        """Note an event."""
+        self.jobs.observe(event)
+        if isinstance(event, CapacityChanged):
+            self.capacity = np.append(self.capacity, [[event.time], [event.processors]], axis=1)
+
+    def advance(self, now: int, queue: Queue, running: Running) -> None:
+        """Take in what has happened, and run every machine on as far as that tells."""
+        jobs = self.jobs
+        jobs.take_in(now, queue, running)
+        self.waiting, self.running = grown(self.waiting, jobs.size), grown(self.running, jobs.size)
+        self.work = grown(self.work, jobs.size)
+        self.starts, self.ends = grown(self.starts, jobs.size, -1), grown(self.ends, jobs.size, -1)
+        machines = Machines(self.counters, self.waiting, self.work, self.running, self.starts, self.ends)
+        known = jobs.known
+        advance(now, known, self.capacity, self.members, machines, STEPS)
+        self.waits = grown(self.waits, min(len(jobs.users), MAX_USERS))
+        self.counts = np.append(self.counts, np.zeros(self.waits.shape[1] - len(self.counts)))
+        users = jobs.user_rows
+        self.settled = settle(self.settled, known, users, machines, self.totals, self.waits, self.counts)
+        if self.settled >= KEPT:
+            self._drop()
+
+    def _drop(self) -> None:
+        """Forget the settled jobs, which nothing refers to any more."""
+        gone, size = self.settled, self.jobs.size
+        for table in (self.starts, self.ends):
+            table[:, : size - gone] = table[:, gone:size].copy()
+            table[:, size - gone :] = -1
+        self.waiting -= gone
+        self.running -= gone
+        self.counters[:, ARRIVED] -= gone
+        self.jobs.drop(gone)
+        self.settled = 0
+
+    def snapshot(self) -> Any:
+        """Return the whole state as plain values."""
+        size = self.jobs.size
+        lists = [
+            [
+                self.waiting[at, :waits].tolist(),
+                self.work[at, :waits].tolist(),
+                self.running[at, :runs].tolist(),
+            ]
+            for at, (waits, runs) in enumerate(self.counters[:, [WAITS, RUNS]].tolist())
+        ]
+        return {
+            "jobs": self.jobs.snapshot(),
+            "settled": self.settled,
+            "counters": self.counters.tolist(),
+            "lists": lists,
+            "starts": self.starts[:, :size].tolist(),
+            "ends": self.ends[:, :size].tolist(),
+            "capacity": self.capacity.tolist(),
+            "totals": self.totals.tolist(),
+            "waits": self.waits.tolist(),
+            "counts": self.counts.tolist(),
+        }
+
+    def restore(self, state: Any) -> None:
+        """Take on what `snapshot` returned."""
+        self.jobs.restore(state["jobs"])
+        size = self.jobs.size
+        self.settled = state["settled"]
+        self.counters = np.array(state["counters"], dtype=np.int64)
+        self.waiting, self.running = grown(self.waiting, size), grown(self.running, size)
+        self.work = grown(self.work, size)
+        self.starts, self.ends = grown(self.starts, size, -1), grown(self.ends, size, -1)
+        for member, (waiting, work, running) in enumerate(state["lists"]):
+            self.waiting[member, : len(waiting)], self.work[member, : len(waiting)] = waiting, work
+            self.running[member, : len(running)] = running
+        self.starts[:, :size], self.ends[:, :size] = state["starts"], state["ends"]
+        self.capacity = np.array(state["capacity"], dtype=np.int64)
+        self.totals, self.waits = np.array(state["totals"]), np.array(state["waits"])
+        self.counts = np.array(state["counts"])

@@ -1,0 +1,118 @@
+"""A policy that moves between configurations, by what each would have made of the jobs so far."""
+
+from typing import Any
+
+import numpy as np
+
+from shadowtime.services.scheduler.choice import Aims, Comparison, compare, leader
+from shadowtime.services.scheduler.guarded import GuardedPass
+from shadowtime.services.scheduler.job_table import Queue, Running
+from shadowtime.services.scheduler.overtaken import Overtaken
+from shadowtime.services.scheduler.policy import Output, Policy
+from shadowtime.services.scheduler.portfolio import TunedSettings
+from shadowtime.services.scheduler.shadows import Shadows
+from shadowtime.shared.arrays import Floats
+from shadowtime.shared.chance import key_of, uniform
+from shadowtime.shared.decisions import Chosen, Standing
+from shadowtime.shared.events import CapacityChanged, ClusterOpened, Event
+from shadowtime.shared.predictions import DIGITS
+
+SLOWDOWN_SHARES = {"slowdown": 1.0, "wait": 0.0, "weighted": 0.5}
+
+
+class Tuned(Policy):
+    """Decide as that member of a portfolio that would have done best on the jobs so far, chosen anew once a day.
+
+    Each member runs the jobs of the run on a shadow machine, as far as what it needs is known; all are compared on the
+    jobs that have ended on all of them. Who waits keeps what it has been overtaken by when the member changes, so that
+    its threshold and its place in time hold under the next. O(queue log queue + running log running) per pass, and as
+    much for each instant of each shadow machine.
+
+    References
+    ----------
+    docs/ordering.md#a-policy-that-tunes-itself (ours; the choice: Kalai 2005).
+    """
+
+    name = "tuned"
+    Settings = TunedSettings
+
+    def __init__(self, settings: TunedSettings) -> None:
+        self.settings = settings
+        self.portfolio = settings.portfolio()
+        self.passes = [GuardedPass(member.settings, predicted=member.predicted) for member in self.portfolio]
+        self.shadows = Shadows(self.portfolio, settings)
+        self.overtaken = Overtaken()
+        self.processors = 0
+        self.member = min(1, len(self.portfolio) - 1)
+        """Who decides; at first the first order with the least threshold."""
+        self.next_choice = 0
+        share = SLOWDOWN_SHARES[settings.objective]
+        self.aims = Aims(share, settings.tail, settings.longest, settings.user)
+        self.perturbations: Floats = np.zeros(len(self.portfolio))
+
+    def open(self, opened: ClusterOpened) -> None:
+        """Take note of the run: its draws of chance, when it begins, and how large the machine is."""
+        for each in self.passes:
+            each.ordering.open(opened)
+        self.shadows.open(opened)
+        self.processors = opened.processors
+        self.next_choice = opened.time + self.settings.every
+        draws = uniform(key_of(opened.seed, opened.cluster), np.arange(len(self.portfolio)), 0)
+        self.perturbations = -np.log(1.0 - draws) * self.settings.perturbation
+
+    def observe(self, event: Event) -> None:
+        """Notice what happens to the jobs, and how large the machine is."""
+        if isinstance(event, CapacityChanged):
+            self.processors = event.processors
+        self.overtaken.observe(event)
+        self.shadows.observe(event)
+
+    def schedule(self, now: int, queue: Queue, running: Running, free: int) -> list[Output]:
+        """Return the starts of one pass of the member that decides, which is chosen first where it is time to."""
+        self.shadows.advance(now, queue, running)
+        told: list[Output] = []
+        if now >= self.next_choice:
+            every = self.settings.every
+            self.next_choice += every * ((now - self.next_choice) // every + 1)
+            told.extend(self._choose())
+        work = self.overtaken.of(queue, running)
+        starts = self.passes[self.member].starts(now, queue, running, free, self.processors, work)
+        if starts and not told:
+            told.append(Chosen(member=self.portfolio[self.member].name))
+        return [*starts, *told]
+
+    def snapshot(self) -> Any:
+        """Return the whole state as plain values."""
+        return {
+            "shadows": self.shadows.snapshot(),
+            "overtaken": self.overtaken.snapshot(),
+            "processors": self.processors,
+            "member": self.member,
+            "next_choice": self.next_choice,
+        }
+
+    def restore(self, state: Any) -> None:
+        """Take on what `snapshot` returned."""
+        self.shadows.restore(state["shadows"])
+        self.overtaken.restore(state["overtaken"])
+        self.processors, self.member, self.next_choice = state["processors"], state["member"], state["next_choice"]
+
+    def _choose(self) -> list[Chosen]:
+        """Choose who decides from now on, and tell where all stand; nothing while too little is known."""
+        shadows = self.shadows
+        jobs = int(shadows.counts.sum())
+        if jobs < self.settings.least:
+            return []
+        found = compare(shadows.totals, shadows.waits, shadows.counts, self.aims)
+        self.member = leader(found.losses, self.perturbations)
+        return [Chosen(member=self.portfolio[self.member].name, jobs=jobs, standings=self._standings(found))]
+
+    def _standings(self, found: Comparison) -> tuple[Standing, ...]:
+        weights = np.exp((found.losses.min() - found.losses) / self.settings.perturbation)
+        columns = (*found, weights / weights.sum())
+        names = "slowdown", "wait", "longest_wait", "worst_user", "loss", "weight"
+        rows = np.stack(columns).T.round(DIGITS).tolist()
+        return tuple(
+            Standing(member=member.name, **dict(zip(names, row, strict=True)))
+            for member, row in zip(self.portfolio, rows, strict=True)
+        )

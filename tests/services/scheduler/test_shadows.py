@@ -1,0 +1,141 @@
+"""Shadow machines against whole replays, and what they may know."""
+
+from collections.abc import Iterable
+from itertools import product
+from typing import NamedTuple
+
+import numpy as np
+import pytest
+from hypothesis import given, settings
+from hypothesis import strategies as st
+
+from shadowtime.replayer.machine import Machine
+from shadowtime.replayer.workload import Job, Workload
+from shadowtime.services.catalogue import canonical
+from shadowtime.services.scheduler.handler import Scheduler
+from shadowtime.services.scheduler.policies import POLICIES
+from shadowtime.services.scheduler.policy import Policy
+from shadowtime.services.scheduler.portfolio import TunedSettings
+from shadowtime.services.scheduler.settled import LONGEST, SLOWDOWN, WAIT
+from shadowtime.services.scheduler.tuned import Tuned
+from shadowtime.shared.errors import SettingsError
+from shadowtime.shared.events import CapacityChanged, ClusterOpened, Event, JobEnded, JobStarted
+from shadowtime.shared.slowdown import bounded_slowdown
+from shadowtime.shared.spec import parse
+from shadowtime.testing.chain import Chain
+from shadowtime.testing.workloads import TraceRow, workload, workloads
+
+ORDERS, THRESHOLDS = "fcfs+spf+saf+exp+wfp3+unicep+area", "0+5+20+60"
+KEYS = f"orders={ORDERS},thresholds={THRESHOLDS},overtaken=0.1+1,patience=0.5+2"
+Configuration = tuple[str, float, float, float]
+MEMBERS: list[Configuration] = list(
+    product(ORDERS.split("+"), map(float, THRESHOLDS.split("+")), (0.1, 1.0), (0.5, 2.0))
+)
+
+
+class Told(NamedTuple):
+    events: list[Event]
+    policy: Policy
+
+
+def opened(policy: str, runtime: str = "last-two") -> ClusterOpened:
+    return ClusterOpened(time=0, cluster="c", processors=8, policy=canonical("policy", policy), runtime=runtime)
+
+
+def guarded(order: str, threshold: float, overtaken: float, patience: float) -> str:
+    keys = f"threshold={threshold},overtaken={overtaken * threshold},patience={patience * threshold}"
+    return f"guarded:queue={order},{keys}"
+
+
+def told(policy: str, jobs: Workload, runtime: str = "last-two", capacity: tuple[CapacityChanged, ...] = ()) -> Told:
+    """Return every event of a run as the last stage tells it, and the policy as it is in the end."""
+    chain = Chain(opened(policy, runtime))
+    events = [answer.event for _, answer in chain.play(Machine(jobs, capacity))]
+    scheduler = chain.stages["scheduler"].handler
+    assert isinstance(scheduler, Scheduler)
+    return Told(events, scheduler.policy)
+
+
+def starts(events: Iterable[Event]) -> dict[int, int]:
+    return {event.job_number: event.time for event in events if isinstance(event, JobStarted)}
+
+
+def rewritten(job: Job, run_time: int) -> TraceRow:
+    sizes = job.processors, job.requested_time, run_time
+    return TraceRow(job.job_number, job.submit_time, *sizes, user_id=job.user_id or -1, status=job.status)
+
+
+@given(jobs=workloads(), member=st.sampled_from(MEMBERS))
+@settings(max_examples=60, deadline=None)
+def test_a_portfolio_of_one_decides_as_that_one(jobs: Workload, member: Configuration) -> None:
+    order, threshold, overtaken, patience = member
+    alone = f"orders={order},thresholds={threshold},overtaken={overtaken},patience={patience},least=1000000"
+    assert starts(told(f"tuned:{alone}", jobs).events) == starts(told(guarded(*member), jobs).events)
+
+
+@given(jobs=workloads(), size=st.integers(8, 12), shrinks=st.integers(0, 60))
+@settings(max_examples=30, deadline=None)
+def test_a_shadow_machine_does_what_a_replay_does(jobs: Workload, size: int, shrinks: int) -> None:
+    """Where predictions do not depend on what is decided: EASY, and every member, each in a replay of its own."""
+    capacity = (CapacityChanged(time=shrinks, processors=size), CapacityChanged(time=shrinks + 9, processors=8))
+    rows = [rewritten(job, job.run_time) for job in jobs]
+    jobs = workload(8, [*rows, TraceRow(1000, rows[-1].submit_time + 2000, 1, 5, 5)])  # all have caught up by then
+    policy = told(f"tuned:{KEYS},least=1,every=7", jobs, "requested", capacity).policy
+    assert isinstance(policy, Tuned)
+    assert policy.shadows.counts.sum() == len(jobs)
+    for row, member in enumerate(policy.portfolio):
+        spec = "easy" if row == 0 else guarded(*MEMBERS[row - 1])
+        alone = starts(told(spec, jobs, "requested", capacity).events)
+        waits = {job.job_number: alone[job.job_number] - job.submit_time for job in jobs}
+        run_times = {job.job_number: min(job.run_time, job.requested_time) for job in jobs}
+        totals = policy.shadows.totals[row]
+        assert totals[WAIT] == sum(waits.values()), member.name
+        assert totals[LONGEST] == max(waits.values()), member.name
+        slowdowns = [bounded_slowdown(wait, run_times[number]) for number, wait in waits.items()]
+        assert totals[SLOWDOWN] == pytest.approx(sum(slowdowns)), member.name
+
+
+@given(jobs=workloads(beyond_request=False), at=st.floats(0, 1), seed=st.integers(0, 100))
+@settings(max_examples=60, deadline=None)
+def test_nothing_depends_on_what_is_only_known_later(jobs: Workload, at: float, seed: int) -> None:
+    """Run times that are not known at a time are changed: all that was told and chosen up to then is the same."""
+    policy = f"tuned:orders=spf+wfp3,thresholds={THRESHOLDS},overtaken=0.1+1,least=1,every=3"
+    before = told(policy, jobs).events
+    time = int(at * before[-1].time)
+    begun, ended = (
+        starts(before),
+        {event.job_number for event in before if isinstance(event, JobEnded) and event.time <= time},
+    )
+    draws = np.random.default_rng(seed)
+    rows = []
+    for job in jobs:
+        least = max(time - begun[job.job_number] + 1, 1)  # it runs on at that time
+        known = job.job_number in ended or least > job.requested_time
+        run_time = job.run_time if known else int(draws.integers(least, job.requested_time + 1))
+        rows.append(rewritten(job, run_time))
+    after = told(policy, workload(8, rows)).events
+    assert [event for event in after if event.time <= time] == [event for event in before if event.time <= time]
+
+
+def test_a_default_portfolio_has_few_members() -> None:
+    names = [member.name for member in TunedSettings().portfolio()]
+    assert len(set(names)) == len(names) == 28
+    assert names[0] == "easy"
+
+
+@pytest.mark.parametrize(
+    ("keys", "reason"),
+    [
+        ("orders=spf+R", "order R: changes as time passes in a way that no shadow machine follows"),
+        ("orders=spf+glass", "order glass: unknown order; known: 1/L, BF"),
+        ("thresholds=10+soon", "expected numbers from 0 to 1e+09 with + between them"),
+        (
+            "thresholds=1+2+3+4+5+6+7+8+9+10,overtaken=1+2+3,taus=0.1+0.2+0.3",
+            "a portfolio of 271 configurations; at most 200",
+        ),
+    ],
+)
+def test_what_is_no_portfolio_is_refused(keys: str, reason: str) -> None:
+    with pytest.raises(SettingsError) as refused:
+        POLICIES.build(parse(f"tuned:{keys}"))
+    assert reason in str(refused.value)
