@@ -7,9 +7,10 @@ from typing import Annotated, Any, Literal, NamedTuple
 
 from pydantic import AfterValidator, Field, model_validator
 
+from shadowtime.services.scheduler.compiled_orders import compiled
 from shadowtime.services.scheduler.guarded import GuardedSettings
 from shadowtime.services.scheduler.order_settings import known_order
-from shadowtime.services.scheduler.orders import ORDERS, compiled
+from shadowtime.services.scheduler.orders import ORDERS
 from shadowtime.services.scheduler.policy_settings import PolicySettings
 from shadowtime.services.scheduler.run_time_measures import TimesBy
 from shadowtime.shared.bounds import MAX_MEMBERS

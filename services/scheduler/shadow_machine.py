@@ -1,16 +1,16 @@
 """Shadow machines: the jobs of a run so far, run by other configurations than the one that decides.
 
 A shadow machine never uses what nobody knows yet: it stops where it would need the end of a job that has not ended in
-the run itself, and goes on once that is known (docs/tuned.md#no-leak).
+the run itself, and goes on once that is known (docs/ordering.md#no-leak).
 """
 
 from typing import NamedTuple
 
 import numpy as np
 
+from shadowtime.services.scheduler.compiled_orders import sort_keys
 from shadowtime.services.scheduler.easy_pass import BEYOND
 from shadowtime.services.scheduler.guarded_pass import Guards, Held, Jobs, guarded_pass
-from shadowtime.services.scheduler.orders import sort_keys
 from shadowtime.shared.arrays import Flags, Floats, FloatTable, Integers, IntegerTable
 from shadowtime.shared.kernel import kernel
 

@@ -5,12 +5,13 @@ from typing import Any
 
 import numpy as np
 
+from shadowtime.services.scheduler.compiled_orders import compiled
 from shadowtime.services.scheduler.guarded import GuardedSettings
 from shadowtime.services.scheduler.job_table import Queue, Running
 from shadowtime.services.scheduler.known_jobs import AS_PREDICTED, AS_REQUESTED, GROWTH, MAX_USERS, KnownJobs, grown
 from shadowtime.services.scheduler.order_settings import AS_QUEUE
 from shadowtime.services.scheduler.ordering import Ordering
-from shadowtime.services.scheduler.orders import ORDERS, Key, compiled
+from shadowtime.services.scheduler.orders import ORDERS, Key
 from shadowtime.services.scheduler.policy_settings import PolicySettings
 from shadowtime.services.scheduler.portfolio import Member
 from shadowtime.services.scheduler.settled import settle

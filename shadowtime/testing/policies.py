@@ -111,7 +111,7 @@ class Policies(InPipeline):
             return
         sizes = {job.job_number: job.processors for job in instance.queue}
         for each in decide(policy, instance):
-            if isinstance(each, Evaluated):
+            if isinstance(each, Chosen | Evaluated):
                 continue
             assert isinstance(each, Start)
             assert each.processors == sizes[each.job_number]

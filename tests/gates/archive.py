@@ -28,6 +28,7 @@ FILES = {
     "SDSC-SP2": "SDSC-SP2-1998-4.2-cln",
     "CTC": "CTC-SP2-1996-3.1-cln",
     "HPC2N": "HPC2N-2002-2.2-cln",
+    "Mira": "ALCF-Mira-2018",
 }
 
 needs_archive = pytest.mark.skipif(not TRACES.is_dir(), reason=f"the logs of the archive are not in {TRACES}")

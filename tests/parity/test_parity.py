@@ -15,6 +15,7 @@ from tests.patience import PATIENCE
 JOBS = 150
 REPLANNED = "conservative:order=R/L,guarantees=no,speculate=0.8,test_runs=yes,shape=half,widen=yes"
 PROMISED = "conservative:speculate=expected,test_runs=yes,shape=greedy,runtime=empirical"
+TUNED = "tuned:least=20,every=3600,runtime=empirical"
 
 
 @pytest.fixture(scope="module")
@@ -33,8 +34,8 @@ def assert_as_embedded(workers: Workers, run: str, folder: Path, *arguments: str
 
 @pytest.mark.parametrize(
     ("run", "policy"),
-    [("easy", "easy"), ("best", "best"), ("replanned", REPLANNED), ("promised", PROMISED)],
-    ids=["easy", "best", "replanned", "promised"],
+    [("easy", "easy"), ("best", "best"), ("replanned", REPLANNED), ("promised", PROMISED), ("tuned", TUNED)],
+    ids=["easy", "best", "replanned", "promised", "tuned"],
 )
 def test_kafka_gives_the_decisions_of_the_embedded_pipeline(
     workers: Workers, tmp_path: Path, run: str, policy: str

@@ -62,7 +62,13 @@ def starts(events: Iterable[Event]) -> dict[int, int]:
 
 def rewritten(job: Job, run_time: int) -> TraceRow:
     sizes = job.processors, job.requested_time, run_time
-    return TraceRow(job.job_number, job.submit_time, *sizes, user_id=job.user_id or -1, status=job.status)
+    return TraceRow(
+        job.job_number,
+        job.submit_time,
+        *sizes,
+        user_id=job.user_id or -1,
+        status=-1 if job.status is None else job.status,
+    )
 
 
 @given(jobs=workloads(), member=st.sampled_from(MEMBERS))

@@ -1,0 +1,100 @@
+"""What the guards of an order keep."""
+
+import pytest
+from hypothesis import given, settings
+from hypothesis import strategies as st
+
+from shadowtime.replayer.machine import Machine
+from shadowtime.replayer.workload import Workload
+from shadowtime.services.catalogue import canonical
+from shadowtime.services.scheduler.compiled_orders import compiled, sort_keys
+from shadowtime.services.scheduler.order_settings import OrderedSettings
+from shadowtime.services.scheduler.ordering import Ordering
+from shadowtime.services.scheduler.orders import ORDERS
+from shadowtime.services.scheduler.overtaken import Overtaken
+from shadowtime.shared.events import ClusterOpened, Event, JobEnded, JobStarted, JobSubmitted, SchedulingPoint
+from shadowtime.testing.chain import Chain
+from shadowtime.testing.instances import Instance, instances
+from shadowtime.testing.workloads import TraceRow, workload, workloads
+
+
+def events(policy: str, jobs: Workload, runtime: str = "requested") -> list[Event]:
+    opened = ClusterOpened(
+        time=0, cluster="c", processors=8, policy=canonical("policy", policy), runtime=canonical("runtime", runtime)
+    )
+    return [event for event, _ in Chain(opened).play(Machine(jobs))]
+
+
+def starts(told: list[Event]) -> dict[int, int]:
+    return {event.job_number: event.time for event in told if isinstance(event, JobStarted)}
+
+
+@given(
+    jobs=workloads(),
+    order=st.sampled_from(["fcfs", "spf", "srf", "wfp3", "unicep"]),
+    threshold=st.sampled_from([5, 30]),
+)
+@settings(max_examples=60, deadline=None)
+def test_without_further_guards_it_is_easy_on_requests(jobs: Workload, order: str, threshold: int) -> None:
+    keys = f"queue={order},threshold={threshold}"
+    assert starts(events(f"guarded:{keys}", jobs)) == starts(events(f"easy:{keys},plan=requested", jobs))
+
+
+@given(instance=instances(), order=st.sampled_from(["fcfs", "saf", "f2", "exp", "wfp3", "unicep"]))
+@settings(max_examples=100, deadline=None)
+def test_compiled_orders_sort_by_the_same_numbers(instance: Instance, order: str) -> None:
+    queue, _ = instance.tables()
+    if not len(queue):
+        return
+    ordering = Ordering(OrderedSettings(queue=order))
+    kind, key = compiled(ORDERS[order])
+    basis = ordering.keys(key, instance.now, queue)
+    rows = ordering.rows(instance.now, queue)
+    found = sort_keys(kind, instance.now, queue.submit_time, queue.processors, basis, rows)
+    assert found.tolist() == ordering.keys(ordering.key, instance.now, queue)[rows].tolist()
+
+
+def test_a_job_goes_first_once_it_has_been_overtaken_enough() -> None:
+    """A long job of the whole machine waits while small ones pass it, which would keep the machine busy to the end."""
+    small = [TraceRow(number, number - 1, 4, 5, 5) for number in range(1, 40)]
+    jobs = workload(8, [*small, TraceRow(100, 1, 8, 50, 5)])
+    found = [starts(events(f"guarded:queue=spf,overtaken={seconds}", jobs))[100] for seconds in (0, 10, 40, 1000)]
+    assert found == sorted(set(found))
+
+
+def test_the_job_that_has_waited_longest_finds_room_once_its_patience_is_over() -> None:
+    """Small jobs would keep out a large one for ever; all of them run as long as they ask for."""
+    small = [TraceRow(number, 2 * number, 3, 10, 10) for number in range(1, 80)]
+    jobs = workload(8, [*small, TraceRow(100, 3, 8, 5, 5)])
+    last = starts(events("guarded:queue=sqf", jobs))[100]
+    for patience in (10, 30, 60):
+        start = starts(events(f"guarded:queue=sqf,patience={patience}", jobs))[100]
+        assert start <= 3 + patience + 10 < last, "the last that began before its time ends ten seconds later"
+
+
+@given(jobs=workloads(beyond_request=False))
+@settings(max_examples=60, deadline=None)
+def test_what_jobs_are_overtaken_by_is_that_of_later_ones_that_started_before(jobs: Workload) -> None:
+    """Brute force, at the end of each instant, once all that had started has ended."""
+    order = {job.job_number: (job.submit_time, job.job_number) for job in jobs}
+    sizes = {job.job_number: job.processors for job in jobs}
+    kept, waiting = Overtaken(), set()
+    work: dict[int, float] = {}
+    running: set[int] = set()
+    for event in events("easy:queue=spf", jobs):
+        kept.observe(event)
+        if isinstance(event, JobSubmitted):
+            waiting.add(event.job_number)
+            work[event.job_number] = 0.0
+        elif isinstance(event, JobStarted):
+            waiting.remove(event.job_number)
+            running.add(event.job_number)
+        elif isinstance(event, JobEnded):
+            running.remove(event.job_number)
+            for number in waiting:
+                if order[number] < order[event.job_number]:
+                    work[number] += event.run_time * sizes[event.job_number]
+        elif isinstance(event, SchedulingPoint):
+            numbers = sorted(waiting, key=order.__getitem__)
+            assert kept.numbers.tolist() == numbers
+            assert kept.work.tolist() == pytest.approx([work[number] for number in numbers])
