@@ -1,15 +1,18 @@
 """What the scheduler decides, why, and whether the probabilities that it states come true."""
 
+from grafana_foundation_sdk.builders.common import TableSortByFieldState
 from grafana_foundation_sdk.builders.dashboard import Dashboard
 
-from shadowtime.dashboards.boards import board
-from shadowtime.dashboards.moments import bars, live, reliability
+from shadowtime.dashboards.boards import board, mark
+from shadowtime.dashboards.moments import bars, live, reliability, rows
 from shadowtime.dashboards.panels import Asks, chart, number
 from shadowtime.dashboards.queries import ONE, Query, largest, last
 from shadowtime.shared import metric_names as names
+from shadowtime.shared.colours import WARNING
 
 UNWEIGHED = "This policy weighs no probabilities: replay best or probabilistic"
 TOO_FEW = f"Candidates are followed in batches of 1,000: too few yet. {UNWEIGHED}"
+ONE_ONLY = "This policy has no portfolio: only with --policy tuned"
 NOT_LIVE = "Not connected: `serve metrics` is to be told where Grafana is (grafana-url)"
 MEASURES = {
     "recalibrated": (
@@ -29,6 +32,8 @@ def dashboard() -> Dashboard:
         ("experiment", "cluster", "policy"),
         window=True,
     )
+    begins = f"sum by (member) ({_decides('30d')} unless on (member) {_decides('30d', ' offset $__interval')})"
+    made = made.annotation(mark("Who decides", Query(begins, "{{member}}"), "Decides from now on", WARNING))
     for panel in (
         number(
             "Passes",
@@ -114,6 +119,25 @@ def dashboard() -> Dashboard:
             ),
             [Query(ONE.of(names.CALIBRATION_ERROR), "{{measure}}")],
         ),
+        chart(
+            "Weights of those that may decide",
+            Asks(
+                "Which members of the portfolio are ahead? Marks: who decides from there on.", "percentunit", ONE_ONLY
+            ),
+            [Query(largest(ONE.of(names.MEMBER_WEIGHT), "member"), "{{member}}")],
+        ),
+        rows(
+            "Who decides",
+            Asks("Who decides at the end of the time range, and how do all fare? Of EASY's slowdown.", empty=ONE_ONLY),
+            [
+                Query(f"sum by (member) ({_decides('$__range')} > bool 0)", "decides", instant=True),
+                Query(_of_members(names.MEMBER_SLOWDOWN), "slowdown", instant=True),
+                Query(_of_members(names.MEMBER_WEIGHT), "weight", instant=True),
+            ],
+            {"decides": "bool_yes_no", "slowdown": "percentunit", "weight": "percentunit"},
+        )
+        .span(12)
+        .sort_by([TableSortByFieldState().display_name("weight").desc(True)]),
         live("Decisions as they come", Asks("What was decided last, and why?", empty=NOT_LIVE), "decision"),
         live(
             "Predictions as they come",
@@ -123,6 +147,15 @@ def dashboard() -> Dashboard:
     ):
         made = made.with_panel(panel)
     return made
+
+
+def _decides(within: str, when: str = "") -> str:
+    """Return the one member that was last to be told to decide, and when that was; samples may be days apart."""
+    return f"topk(1, tlast_over_time({ONE.of(names.MEMBER_DECIDES)}[{within}]{when}))"
+
+
+def _of_members(metric: names.Metric) -> str:
+    return f"sum by (member) ({last(ONE.of(metric))})"
 
 
 def _share(metric: names.Metric, measure: str) -> str:

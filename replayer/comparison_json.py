@@ -94,7 +94,14 @@ def _policy_row(result: Result) -> dict[str, Any]:
             "calibration": calibration.model_dump() if calibration else None,
             "configuration": str(spelled_out(plan.configuration)),
         }
+        | _portfolio(result)
     )
+
+
+def _portfolio(result: Result) -> dict[str, Any]:
+    """Return what a policy that moves between several configurations says of them; nothing of another."""
+    told = result.scores.portfolio
+    return {} if told is None else {"portfolio": told.model_dump()}
 
 
 def requests_as_run_times(plan: Plan) -> dict[str, float]:

@@ -55,8 +55,9 @@ def watch(
     with lasting_imports():
         import asyncio
 
-        from shadowtime.services.watch.messages import KINDS, JsonLines, Printer, Sentences, Wanted
+        from shadowtime.services.watch.messages import KINDS, JsonLines, Printer, Sentences
         from shadowtime.services.watch.messages import watch as watch_topic
+        from shadowtime.services.watch.wanted import Wanted
         from shadowtime.shared.streaming.settings import read_settings
     if kind is not None and kind not in KINDS:
         raise SettingsError(f"unknown kind {quoted(kind)} of events; known: {', '.join(KINDS)}")

@@ -50,6 +50,9 @@ MAX_RISKS = 8
 MAX_MEMBERS = 200
 """Configurations of the portfolio of a policy that tunes itself."""
 
+MAX_MEMBER_CHANGES = 1_000
+"""Changes of the member that decides of which a run tells; later ones are only counted."""
+
 MAX_KINDS = 500
 """Kinds of bounds, by grouping, queue, quantile and confidence, that a run has scores of; later ones are left out."""
 

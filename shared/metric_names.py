@@ -96,6 +96,14 @@ CANDIDATE_PROBABILITY = _result(
 BRIER_SCORE = _result("delay_brier_score", "1", "Mean squared error of the probabilities of delay.", "measure")
 CALIBRATION_ERROR = _result("delay_calibration_error", "share", "Mean distance from what happened.", "measure")
 
+MEMBER_WEIGHT = _result(
+    "member_weight", "share", "Weight of a member of a portfolio at the last choice between them.", "member"
+)
+MEMBER_SLOWDOWN = _result(
+    "member_slowdown", "share", "Slowdown that it would have given, as a share of that of EASY.", "member"
+)
+MEMBER_DECIDES = _result("member_decides", "1", "1 for the member that decides; the others have none.", "member")
+
 RUN_TIME_PREDICTIONS = _result("run_time_predictions_total", "jobs", "Ended jobs whose run time was predicted.")
 RUN_TIME_ERROR = _result("run_time_mean_absolute_error_seconds", "seconds", "Mean error of predicted run times.")
 RUN_TIME_MEAN = _result("run_time_mean_seconds", "seconds", "Mean run time of the jobs that this error is about.")

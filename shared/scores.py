@@ -2,8 +2,9 @@
 
 from typing import Annotated
 
-from shadowtime.shared.bounds import MAX_KINDS
-from shadowtime.shared.message import AtMost, Count, Finite, Frozen, Name, Whole
+from shadowtime.shared.bounds import MAX_KINDS, MAX_MEMBER_CHANGES, MAX_MEMBERS
+from shadowtime.shared.decisions import Standing
+from shadowtime.shared.message import AtMost, Count, Finite, Frozen, Instant, Name, Whole
 
 TENTHS = 10
 """Bins of shares in 0 to 1."""
@@ -133,10 +134,31 @@ class WaitForecastScores(Frozen):
     error_share: Finite | None = None
 
 
+class MemberChange(Frozen):
+    """From `time` on, in seconds of the log, another member of a portfolio decided than before."""
+
+    time: Instant
+    member: Name
+
+
+class PortfolioScores(Frozen):
+    """Which members of a portfolio decided when, the first included, and where all stood on how many `jobs` at last.
+
+    `members` are as at the last choice, none before the first; `left_out` counts the changes that came after so many.
+    """
+
+    decides: Name
+    jobs: Count | None = None
+    members: Annotated[tuple[Standing, ...], AtMost(MAX_MEMBERS)] = ()
+    changes: Annotated[tuple[MemberChange, ...], AtMost(MAX_MEMBER_CHANGES)] = ()
+    left_out: Count = 0
+
+
 class Scores(Frozen):
     """The scoreboard's answer to `ClusterClosed`.
 
-    `calibration` only of policies that weigh probabilities, `wait_forecast` only of those that forecast.
+    `calibration` only of policies that weigh probabilities, `wait_forecast` only of those that forecast, and
+    `portfolio` only of those that move between several configurations.
     """
 
     policy: PolicyScores
@@ -145,3 +167,4 @@ class Scores(Frozen):
     adjustment: AdjustmentScores
     wait_bounds: Annotated[tuple[WaitBoundScores, ...], AtMost(MAX_KINDS)] = ()
     wait_forecast: WaitForecastScores | None = None
+    portfolio: PortfolioScores | None = None

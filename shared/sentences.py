@@ -37,15 +37,20 @@ ENDS: dict[Outcome, str] = {
 
 
 class Log(NamedTuple):
-    """What is known of the log of a run: the Unix time of its second 0, and whether decisions are carried out."""
+    """What is known of a run: Unix time of second 0, whether decisions are carried out, which member decided last."""
 
     unix_start: int = 0
     obeyed: bool = True
+    member: str | None = None
 
     @classmethod
     def of(cls, opened: ClusterOpened) -> "Log":
         """Return what the first event of a run says."""
         return cls(opened.unix_start, opened.mode == "closed")
+
+    def after(self, decided: Decided) -> "Log":
+        """Return what is known after a decision."""
+        return self if decided.chosen is None else self._replace(member=decided.chosen.member)
 
 
 UNKNOWN = Log()
@@ -178,6 +183,9 @@ def _decisions(decided: Decided, log: Log) -> Iterator[Sentence]:
         yield Sentence("start", start.job_number, what, (because(start.reason, log, decided.time),))
     for cut in decided.cut_short or ():
         yield Sentence("cut short", None, left_undone(cut))
+    if (now := decided.chosen) is not None and now.jobs is not None and now.member != log.member:
+        on = f"best so far on {now.jobs:,} jobs"
+        yield Sentence("member", None, f"{plain(now.member)} decides from now on", (on,))
 
 
 def _submission(envelope: Envelope, job: JobSubmitted) -> Iterator[str]:
@@ -223,9 +231,8 @@ def _scope(of: Coverage | ChangePoint) -> str:
 
 
 def _outcome(envelope: Envelope) -> Iterator[str]:
-    if envelope.scores is None or envelope.scores.policy.mean_wait is None:
+    if envelope.scores is None or (scores := envelope.scores.policy).mean_wait is None:
         return
-    scores = envelope.scores.policy
     slowdown = "" if scores.mean_bounded_slowdown is None else f", slowdown {scores.mean_bounded_slowdown:,.2f}"
     yield f"{scores.jobs:,} jobs, mean wait {duration(scores.mean_wait)}{slowdown}"
 

@@ -16,6 +16,7 @@ from shadowtime.dashboards.report.month_figures import by_month
 from shadowtime.dashboards.report.names import named, spelled_out
 from shadowtime.dashboards.report.statistics import DAY, paired
 from shadowtime.dashboards.report.verdict import baseline, contenders, limits, verdict
+from shadowtime.dashboards.report.who_decided import who_decided
 from shadowtime.dashboards.report.whom import whom_table
 from shadowtime.replayer.block_bootstrap import block_length
 from shadowtime.replayer.run_record import RunRecord
@@ -95,6 +96,7 @@ def _cluster(place: int, document: Mapping[str, Any], runs: Sequence[RunRecord],
         _part("The schedule as logged" if recorded else "Scores", tables.comparison(rows)),
         tables.at_a_glance(rows) if compared else "",
         _part("What the names stand for", names),
+        _part("Who decided", who_decided(rows, (runs[0].plan.workload.unix_start_time if runs else None) or 0)),
         _part("For whom", whom_table(runs, base)) if compared and ended else "",
         _part("Each job against itself", _differences(runs, base)) if compared and ended else "",
         *(predictions + drawn if recorded else drawn + predictions),

@@ -160,6 +160,7 @@ class LiveView(StageHandler):
                 verb = "decided" if self.log.obeyed else "advised"
                 story.note(decided.time, f"{verb} to {each.kind} it: {'; '.join(each.details)}")
             self._tell(decided.time, each)
+        self.log = self.log.after(decided)
         if self.log.obeyed:
             self.starting = {each.job_number: each.processors for each in decided.starts}
         for start in decided.starts:

@@ -37,6 +37,7 @@ def figures(run: StageHandler, tally: Tally, sampling: Sampling, time: int) -> I
         *_adjustments(tally),
         *_wait_bounds(tally, sampling, time),
         *_forecasts(tally),
+        *_members(tally),
     ):
         if value is not None and isfinite(value):  # sums of absurd predictions are not
             yield metric.name, labels, float(value)
@@ -151,6 +152,15 @@ def _forecasts(tally: Tally) -> Told:
         yield names.FORECAST_ERROR, (), told.mean_absolute_error
         yield names.FORECAST_MEAN, (), told.mean_forecast
         yield names.FORECAST_WAIT, (), told.mean_wait
+
+
+def _members(tally: Tally) -> Told:
+    members = tally.members
+    if members.decides is not None:
+        yield names.MEMBER_DECIDES, (label(members.decides),), 1
+    for told in members.standings:
+        yield names.MEMBER_WEIGHT, (label(told.member),), told.weight
+        yield names.MEMBER_SLOWDOWN, (label(told.member),), told.slowdown
 
 
 def _wait_bounds(tally: Tally, sampling: Sampling, time: int) -> Told:

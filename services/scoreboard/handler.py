@@ -118,6 +118,7 @@ class Scoreboard(StageHandler):
         if decided.evaluated or decided.starts:
             self._require_waiting(decided)
             self.tally.calibration.decide(decided, self.jobs.waiting, obeyed=self.opened.mode == "closed")
+        self.tally.members.decide(decided)
         self.tally.scheduling_points += 1
         if self.sampling is not None:
             self.sampling.decide(decided)

@@ -5,6 +5,7 @@ from typing import Any
 from shadowtime.services.scoreboard.calibration import Calibration
 from shadowtime.services.scoreboard.capacity import Capacity
 from shadowtime.services.scoreboard.coverage import WaitBoundCoverage
+from shadowtime.services.scoreboard.members import Members
 from shadowtime.services.scoreboard.run_time_distribution import RunTimeDistributionScores
 from shadowtime.services.scoreboard.run_time_errors import RunTimeErrors
 from shadowtime.services.scoreboard.wait_forecasts import WaitForecastErrors
@@ -26,6 +27,7 @@ class Tally:
         self.coverage = WaitBoundCoverage()
         self.forecasts = WaitForecastErrors()
         self.capacity = Capacity()
+        self.members = Members()
         self.scheduling_points = 0
         self.ended_at_limit = 0
         self.killed = 0
@@ -46,6 +48,7 @@ class Tally:
             calibration=self.calibration.scores(),
             wait_bounds=self.coverage.scores(),
             wait_forecast=self.forecasts.scores(),
+            portfolio=self.members.scores(),
         )
 
     def snapshot(self) -> dict[str, Any]:
@@ -59,6 +62,7 @@ class Tally:
             "coverage": self.coverage.snapshot(),
             "forecasts": self.forecasts.snapshot(),
             "capacity": self.capacity.snapshot(),
+            **self.members.snapshot(),
             "scheduling_points": self.scheduling_points,
             "ended_at_limit": self.ended_at_limit,
             "killed": self.killed,
@@ -75,6 +79,7 @@ class Tally:
         self.coverage.restore(state["coverage"])
         self.forecasts.restore(state["forecasts"])
         self.capacity.restore(state["capacity"])
+        self.members.restore(state)
         self.scheduling_points = state["scheduling_points"]
         self.ended_at_limit = state["ended_at_limit"]
         self.killed = state["killed"]

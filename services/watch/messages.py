@@ -1,8 +1,8 @@
 """Watch a topic: sentences for people, JSON lines for programs."""
 
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Iterator, Sequence
 from contextlib import aclosing
-from typing import Any, BinaryIO, NamedTuple, Protocol, get_args
+from typing import BinaryIO, Protocol, get_args
 
 import orjson
 from rich.cells import cell_len
@@ -10,16 +10,14 @@ from rich.console import Console
 from rich.table import Table
 from rich.text import Text
 
+from shadowtime.services.watch.wanted import Chosen, Filter, Wanted
 from shadowtime.shared.command_line import plain
-from shadowtime.shared.events import ClusterOpened, Envelope, Event
+from shadowtime.shared.events import ClusterOpened, Decided, Envelope, Event
 from shadowtime.shared.formatting import clock
 from shadowtime.shared.sentences import UNKNOWN, Log, sentences
 from shadowtime.shared.streaming.settings import Settings
 from shadowtime.shared.streaming.subscribe import Message, subscribe
 from shadowtime.shared.topics import DEAD_LETTERS
-
-PREDICTIONS = ("run_time", "adjustment", "wait_bounds", "forecast", "coverage", "change_points")
-"""Fields of an envelope that stages fill with what they predict, or with how earlier predictions fared."""
 
 STYLES = {
     "opened": "bold",
@@ -28,6 +26,7 @@ STYLES = {
     "started": "green",
     "kill": "bold red",
     "cut short": "yellow",
+    "member": "yellow",
     "capacity": "yellow",
     "rejected": "bold red",
     "closed": "bold",
@@ -41,77 +40,6 @@ MAX_RUNS = 1_000
 """Runs whose beginnings are remembered, and clusters."""
 
 KINDS: tuple[str, ...] = tuple(each.model_fields["kind"].default for each in get_args(Event))
-
-
-class Wanted(NamedTuple):
-    """Which messages are to be shown; None where any is."""
-
-    run: str | None = None
-    cluster: str | None = None
-    kind: str | None = None
-    user: int | None = None
-    job: int | None = None
-    predictions: bool = False
-
-
-class Chosen(NamedTuple):
-    """A message that is wanted, and the jobs about which it is; None for all that it tells."""
-
-    message: Message
-    jobs: frozenset[int] | None = None
-
-
-class Filter:
-    """Chooses the messages that are wanted, and of each what is.
-
-    Only submissions name a user: of what comes later, that is let through which is about a job that was seen to be
-    submitted. The jobs of the user that have not ended are all that is kept.
-    """
-
-    def __init__(self, wanted: Wanted) -> None:
-        self._wanted = wanted
-        self._jobs: set[tuple[str, int]] = set()
-
-    def __call__(self, message: Message) -> Chosen | None:
-        """Return what is wanted of a message, or None; one that no stage could read is not, unless all are."""
-        if self._wanted == Wanted():
-            return Chosen(message)
-        try:
-            return self._chosen(message, orjson.loads(message.value))
-        except (orjson.JSONDecodeError, KeyError, TypeError, AttributeError):
-            return None  # it is a dead letter of the next stage
-
-    def _chosen(self, message: Message, envelope: Mapping[str, Any]) -> Chosen | None:
-        wanted, event = self._wanted, envelope["event"]
-        kind, run = event["kind"], envelope["run"]
-        if (wanted.run or run) != run or (wanted.cluster or envelope.get("cluster")) != envelope.get("cluster"):
-            return None
-        jobs = None
-        if wanted.user is not None or wanted.job is not None:
-            jobs = _jobs(event)
-            if wanted.user is not None:
-                jobs = self._of_user(run, kind, event, jobs)
-            if wanted.job is not None:
-                jobs &= {wanted.job}
-        predicts = any(envelope.get(name) for name in PREDICTIONS) or bool(event.get("evaluated"))
-        fits = (wanted.kind or kind) == kind and (predicts or not wanted.predictions)
-        return Chosen(message, jobs) if fits and (jobs is None or jobs) else None
-
-    def _of_user(self, run: str, kind: str, event: Mapping[str, Any], jobs: frozenset[int]) -> frozenset[int]:
-        """Return which of the jobs of an event are the user's."""
-        if kind == "JobSubmitted" and event.get("user_id") == self._wanted.user:
-            self._jobs |= {(run, number) for number in jobs}
-        found = frozenset(number for number in jobs if (run, number) in self._jobs)
-        if kind == "JobEnded" and not event.get("requeued"):
-            self._jobs.discard((run, event["job_number"]))
-        return found
-
-
-def _jobs(event: Mapping[str, Any]) -> frozenset[int]:
-    """Return the jobs that an event is about."""
-    if "job_number" in event:
-        return frozenset({event["job_number"]})
-    return frozenset(each["job_number"] for each in (*event.get("starts", ()), *event.get("kills", ())))
 
 
 class Printer(Protocol):
@@ -166,9 +94,12 @@ class Sentences:
             return
         envelope = Envelope.read(message.value)
         if envelope is not None and isinstance(envelope.event, ClusterOpened):
-            self._logs[envelope.run] = Log.of(envelope.event)
-            if len(self._logs) > MAX_RUNS:
-                del self._logs[next(iter(self._logs))]
+            self._remember(envelope.run, Log.of(envelope.event))
+
+    def _remember(self, run: str, log: Log) -> None:
+        self._logs[run] = log
+        if len(self._logs) > MAX_RUNS:
+            del self._logs[next(iter(self._logs))]
 
     def show(self, messages: Sequence[Chosen]) -> None:
         """Print the lines of messages."""
@@ -198,6 +129,8 @@ class Sentences:
         for each in sentences(envelope, log):
             if chosen.jobs is None or each.job in chosen.jobs:
                 yield when, where, Text(str(each), STYLES.get(each.kind, ""))
+        if isinstance(envelope.event, Decided) and (then := log.after(envelope.event)) != log:
+            self._remember(envelope.run, then)
 
     def _place(self, envelope: Envelope) -> str:
         cluster = envelope.cluster or envelope.run

@@ -117,7 +117,7 @@ _shtab_shadowtime_campaign_defaults_added=0
 
 _shtab_shadowtime_check_schedule_options=(
   "(- : *)"{-h,--help}"[show this help message and exit]"
-  "--policy[The policy that the schedule is to be of]:policy:(all-reserve best conservative easy easy-sjbf fcfs lwf probabilistic wfp)"
+  "--policy[The policy that the schedule is to be of]:policy:(all-reserve best conservative easy easy-sjbf fcfs guarded lwf probabilistic tuned wfp)"
   "--requests[Rewrite requested times]:requests:(as-logged actual doubled)"
   "--filter[What to do with jobs larger than the machine]:filter:(drop align)"
   "--jobs[Only the first N jobs]:jobs:"
@@ -132,7 +132,7 @@ _shtab_shadowtime_check_schedule_defaults_added=0
 
 _shtab_shadowtime_compare_options=(
   "(- : *)"{-h,--help}"[show this help message and exit]"
-  "--policy[Repeat to compare\; see --list]:policy:(all-reserve best conservative easy easy-sjbf fcfs lwf probabilistic wfp)"
+  "--policy[Repeat to compare\; see --list]:policy:(all-reserve best conservative easy easy-sjbf fcfs guarded lwf probabilistic tuned wfp)"
   "--baseline[The policy to compare the others with\; easy if it is one, else the first]:baseline:"
   "--runtime[Run-time predictor of policies that name none]:runtime:(class-mean-sigma class-p90 downey-mean downey-median empirical empirical-request experts gibbons hmm last-two queue-maximum requested templates)"
   "--adjustment[Walltime adjustment of policies that name none]:adjustment:(auto none percentile)"
@@ -260,7 +260,7 @@ _shtab_shadowtime_rebuild_defaults_added=0
 
 _shtab_shadowtime_replay_options=(
   "(- : *)"{-h,--help}"[show this help message and exit]"
-  "--policy[Repeat to compare\; see --list]:policy:(all-reserve best conservative easy easy-sjbf fcfs lwf probabilistic wfp)"
+  "--policy[Repeat to compare\; see --list]:policy:(all-reserve best conservative easy easy-sjbf fcfs guarded lwf probabilistic tuned wfp)"
   "--baseline[The policy to compare the others with\; easy if it is one, else the first]:baseline:"
   "--runtime[Run-time predictor of policies that name none]:runtime:(class-mean-sigma class-p90 downey-mean downey-median empirical empirical-request experts gibbons hmm last-two queue-maximum requested templates)"
   "--adjustment[Walltime adjustment of policies that name none]:adjustment:(auto none percentile)"

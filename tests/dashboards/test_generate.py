@@ -64,7 +64,11 @@ def test_large_figures_are_asked_for_at_the_very_end() -> None:
 
 def test_annotations_say_what_happened_by_labels_that_their_queries_have() -> None:
     marks = [each for board in boards().values() for each in board["annotations"]["list"] if "expr" in each]
-    assert [each["titleFormat"] for each in marks] == ["The machine has changed", "Change point"]
+    assert [each["titleFormat"] for each in marks] == [
+        "Decides from now on",
+        "The machine has changed",
+        "Change point",
+    ]
     for each in marks:
         labels = re.match(r"sum by \(([^)]*)\)", each["expr"])
         assert labels is not None

@@ -30,6 +30,7 @@ from tests.stack.test_supervisor import new_plan, options, stack
 SEEDS = {"north": 3, "south": 6}
 POLICY = "probabilistic:tau=0.3,recalibrate=stated,runtime={},adjustment=auto"
 FORECASTING = "easy:forecast=yes"
+TUNED = "tuned:runtime=empirical,least=50,every=3600"
 RUNS = "What was run, newest first"
 LONG = 1_000
 """Jobs from which on a log lasts for the week after which there are hidden states."""
@@ -71,11 +72,13 @@ def replay(folder: Path, jobs: int, load: float) -> Iterator[Replayed]:
             policy,
             "--policy",
             FORECASTING,
+            "--policy",
+            TUNED,
         ]
         command += ["--wait-bound", "all", "--transport", "kafka", "--json", str(told)]
         command += ["--set", f"kafka-bootstrap=127.0.0.1:{plan.kafka_port}"]
         subprocess.run(command, cwd=ROOT, check=True)
-        wait_until(lambda: len(ended(store, jobs)) == 4, "the results of a run are not written")
+        wait_until(lambda: len(ended(store, jobs)) == 6, "the results of a run are not written")
         time.sleep(11)  # two scrapes
         wait_until(lambda: scraped(store), "not every process is scraped any more")
         store.flush()
@@ -164,7 +167,7 @@ def test_numbers_are_those_of_the_replay(replayed: Replayed) -> None:
     assert len(replayed.documents) == 2
     for document in replayed.documents:
         cluster = document["cluster"]
-        (policy, _), (run_time, _), (adjustment, _), (forecast,) = (
+        (policy, *_), (run_time, *_), (adjustment, *_), (forecast,) = (
             document[name] for name in ("policies", "run_time_predictions", "walltime_adjustments", "wait_forecasts")
         )
         for metric, value in {
@@ -209,6 +212,12 @@ def test_numbers_are_those_of_the_replay(replayed: Replayed) -> None:
             told = policy["calibration"][measure]
             assert last("delay_brier_score", cluster, measure=measure) == pytest.approx(told["brier_score"])
             assert last("delay_calibration_error", cluster, measure=measure) == pytest.approx(told["calibration_error"])
+        portfolio = document["policies"][-1]["portfolio"]
+        assert last("member_decides", cluster, TUNED, member=portfolio["decides"]) == 1
+        for row in portfolio["members"]:
+            for metric in ("weight", "slowdown"):
+                told = last(f"member_{metric}", cluster, TUNED, member=row["member"])
+                assert told == pytest.approx(row[metric], rel=1e-9)
         for row in document["wait_bounds"]:
             scope = {"policy": row["policy"], "queue": str(row["queue"]), "grouping": row["grouping"]}
             assert last("wait_bound_predictions_total", cluster, **scope) == row["predictions"]
@@ -241,7 +250,7 @@ def opened(replayed: Replayed, cluster: str, policy: str) -> tuple[dict[str, str
 def test_panels_of_a_run_opened_in_its_time_show_what_the_replay_said(replayed: Replayed) -> None:
     for document in replayed.documents:
         chosen, start, end = opened(replayed, document["cluster"], replayed.policy)
-        (policy, _), (run_time, _), (adjustment, _) = (
+        (policy, *_), (run_time, *_), (adjustment, *_) = (
             document[name] for name in ("policies", "run_time_predictions", "walltime_adjustments")
         )
         raw = policy["calibration"]["exact"]
@@ -294,7 +303,7 @@ def test_panels_of_a_run_opened_in_its_time_show_what_the_replay_said(replayed: 
 def test_charts_of_a_run_opened_in_its_time_end_with_what_the_replay_said(replayed: Replayed) -> None:
     for document in replayed.documents:
         chosen, start, end = opened(replayed, document["cluster"], FORECASTING)
-        (_, policy) = document["policies"]
+        (_, policy, _) = document["policies"]
         for panel, value in (
             ("Longest wait so far", policy["max_wait"]),
             ("Jobs cut at their limit", policy["ended_at_limit"]),
@@ -302,6 +311,36 @@ def test_charts_of_a_run_opened_in_its_time_end_with_what_the_replay_said(replay
             (query,) = [each for each in asked() if each.panel == panel]
             (series,) = answered(replayed.store, query, chosen | {"policy": regular(FORECASTING)}, start, end)
             assert float(series["values"][-1][1]) == pytest.approx(value, rel=1e-9), panel
+
+
+def test_the_table_of_a_portfolio_has_who_decides_and_how_all_fare(replayed: Replayed) -> None:
+    for document in replayed.documents:
+        chosen, start, end = opened(replayed, document["cluster"], TUNED)
+        told = document["policies"][-1]["portfolio"]
+        queries = [query for query in asked() if query.panel == "Who decides" and query.instant]
+        found = {
+            query.legend: {
+                each["metric"]["member"]: float(each["value"][1])
+                for each in answered(replayed.store, query, chosen, start, end)
+            }
+            for query in queries
+        }
+        assert found["decides"] == {told["decides"]: 1}
+        for column in ("slowdown", "weight"):
+            assert found[column] == pytest.approx({each["member"]: each[column] for each in told["members"]})
+
+
+def test_marks_are_where_another_member_begins_to_decide(replayed: Replayed) -> None:
+    (query,) = [each for each in asked() if each.panel == "Who decides" and not each.instant]
+    for document in replayed.documents:
+        chosen, start, end = opened(replayed, document["cluster"], TUNED)
+        told = document["policies"][-1]["portfolio"]["changes"]
+        marked = [
+            (at, each["metric"]["member"])
+            for each in answered(replayed.store, query, chosen, start, end)
+            for at, _ in each["values"]
+        ]
+        assert [member for _, member in sorted(marked)] == [each["member"] for each in told]
 
 
 def test_what_is_emitted_is_what_is_asked_for(replayed: Replayed) -> None:

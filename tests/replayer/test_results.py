@@ -53,6 +53,19 @@ def test_every_file_is_there_in_the_end_and_none_before(tmp_path: Path) -> None:
     assert (tmp_path / "decisions").read_bytes().count(b'"ClusterOpened"') == 2
 
 
+def test_only_a_policy_with_a_portfolio_tells_of_its_members() -> None:
+    plans = [plan_of(generated(200), policy) for policy in ("easy", "tuned:runtime=empirical,least=20,every=900")]
+    easy, tuned = as_json([carry_out(plan) for plan in plans])["policies"]
+    assert "portfolio" not in easy
+    told = tuned["portfolio"]
+    assert told["changes"][0]["time"] >= 0
+    assert told["changes"][-1]["member"] == told["decides"]
+    assert told["decides"] in {row["member"] for row in told["members"]}
+    (of_easy,) = [row for row in told["members"] if row["member"] == "easy"]
+    assert (of_easy["slowdown"], of_easy["wait"], of_easy["longest_wait"]) == (1, 1, 1)
+    assert 0 < told["jobs"] <= 200
+
+
 def test_nothing_is_gathered_for_what_nobody_wants() -> None:
     plans = [plan_of(generated(jobs=20))] * 2
     with result_files(Targets(), plans) as files:

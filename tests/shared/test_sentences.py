@@ -4,7 +4,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from shadowtime.shared.decisions import Kill, Start
+from shadowtime.shared.decisions import Chosen, Kill, Start
 from shadowtime.shared.events import (
     ClusterOpened,
     Decided,
@@ -173,6 +173,28 @@ def test_decisions_that_nobody_carries_out_are_advice() -> None:
         "job 4 would be killed: room",
         "job 3 (2 procs) would start now: nothing waits ahead of it, and it fits",
     ]
+
+
+def test_a_member_that_begins_to_decide_is_told_once() -> None:
+    told: list[str] = []
+    log = Log()
+    for chosen_now in (
+        Chosen(member="easy"),
+        Chosen(member="easy", jobs=300, standings=()),
+        Chosen(member="wfp3 60 h\x1b", jobs=12_345, standings=()),
+        Chosen(member="wfp3 60 h\x1b"),
+        Chosen(member="wfp3 60 h\x1b", jobs=13_000, standings=()),
+    ):
+        decided = Decided(time=0, chosen=chosen_now)
+        told += map(str, sentences(Envelope(run="r", sequence=1, event=decided), log))
+        log = log.after(decided).after(Decided(time=1))
+    assert told == ["wfp3 60 h\ufffd decides from now on: best so far on 12,345 jobs"]
+
+
+def test_of_a_run_whose_beginning_was_not_seen_every_choice_is_told() -> None:
+    decided = Decided(time=0, chosen=Chosen(member="easy", jobs=300, standings=()))
+    (found,) = sentences(Envelope(run="r", sequence=1, event=decided))
+    assert str(found) == "easy decides from now on: best so far on 300 jobs"
 
 
 def test_names_lose_what_a_terminal_obeys() -> None:

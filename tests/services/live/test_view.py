@@ -76,6 +76,21 @@ def test_the_last_decisions_come_first_with_their_reasons(log: list[Envelope]) -
     assert all(because for *_, because in state["decisions"].values())
 
 
+def test_the_members_of_a_portfolio_that_begin_to_decide_are_among_the_decisions() -> None:
+    runs = LiveRuns()
+    told = log_of(policy="tuned:runtime=empirical,least=20,every=900")
+    shown_once: dict[str, str] = {}
+    for envelope in told:
+        runs.push(envelope)
+        rows = shown(runs)["decisions"].items()
+        shown_once |= {number: what for number, (_, _, kind, what, _) in rows if kind == "member"}
+    assert told[-1].scores is not None
+    assert told[-1].scores.portfolio is not None
+    _, *changes = told[-1].scores.portfolio.changes
+    assert changes
+    assert list(shown_once.values()) == [f"{each.member} decides from now on" for each in changes]
+
+
 def test_bounds_are_shown_with_their_coverage(log: list[Envelope]) -> None:
     runs = LiveRuns()
     for envelope in log:

@@ -15,7 +15,9 @@ import orjson
 import pytest
 from rich.console import Console
 
-from shadowtime.services.watch.messages import KINDS, MAX_RUNS, Chosen, Filter, JsonLines, Sentences, Wanted
+from shadowtime.services.watch.messages import KINDS, MAX_RUNS, JsonLines, Sentences
+from shadowtime.services.watch.wanted import Chosen, Filter, Wanted
+from shadowtime.shared.decisions import Chosen as ChosenMember
 from shadowtime.shared.decisions import Evaluated, Start
 from shadowtime.shared.events import (
     ClusterOpened,
@@ -189,6 +191,17 @@ def test_sentences_of_one_user() -> None:
     assert re.findall(r"job (\d) (?:\(|completed)", shown) == ["2"] * 4
 
 
+def test_of_each_run_it_is_told_when_another_member_begins_to_decide() -> None:
+    chosen = [ChosenMember(member=name, jobs=300, standings=()) for name in ("a", "a", "b", "a")]
+    told = [
+        Envelope(run=run, cluster=run, sequence=place, event=Decided(time=place, chosen=each))
+        for place, each in enumerate(chosen)
+        for run in ("r", "s")
+    ]
+    shown = printed(*(each.to_bytes() for each in told))
+    assert re.findall(r"([rs]) +(\w) decides", shown) == [(run, name) for name in "aba" for run in "rs"]
+
+
 def test_a_hostile_name_is_only_text() -> None:
     shown = printed(envelopes(cluster=HOSTILE)[1].to_bytes(), b"\x1b[2J{")
     assert "\x1b" not in shown
@@ -202,6 +215,8 @@ def test_what_it_remembers_is_bounded() -> None:
         each = message(envelopes(f"r{number}", f"c{number}")[0].to_bytes())
         printer.note(each)
         printer.show([Chosen(each)])
+        decided = Decided(time=0, chosen=ChosenMember(member="easy"))
+        printer.show([Chosen(message(Envelope(run=f"x{number}", sequence=0, event=decided).to_bytes()))])
     assert len(printer._logs) == MAX_RUNS
     assert len(printer._only) <= MAX_RUNS + 1
 

@@ -1,0 +1,72 @@
+"""Which member of a policy's portfolio decided when, and where the best of them stood at last."""
+
+from collections.abc import Mapping, Sequence
+from typing import Any
+
+from shadowtime.dashboards.report.markup import cell, escape, table
+from shadowtime.shared.formatting import clock, duration, percent
+
+MOST = 10
+"""Rows of a table."""
+
+Row = Mapping[str, Any]
+
+
+def who_decided(rows: Sequence[Row], unix_start: int = 0) -> str:
+    """Return the tables of each policy that moves between several configurations; nothing of others.
+
+    Parameters
+    ----------
+    rows
+        What `--json` has under `policies`.
+    unix_start
+        Unix time of second 0 of the log; 0 where that is not known.
+    """
+    return "".join(
+        _changes(row["policy"], row["portfolio"], unix_start) + _standings(row["policy"], row["portfolio"])
+        for row in rows
+        if "portfolio" in row
+    )
+
+
+def _changes(policy: str, told: Row, unix_start: int) -> str:
+    changes = told["changes"]
+    ends = [*(each["time"] for each in changes[1:]), None]
+    body = [
+        [
+            cell(change["time"], clock(change["time"], unix_start)),
+            escape(change["member"]),
+            "to the end" if end is None else cell(end - change["time"], duration(end - change["time"])),
+        ]
+        for change, end in zip(changes, ends, strict=True)
+    ][-MOST:]
+    count = len(changes) + told["left_out"]
+    note = f"{policy} had {count:,} turn{'s' * (count != 1)} of its members" + (
+        f"; the first {len(changes):,} are known" if told["left_out"] else ""
+    )
+    if told["left_out"]:  # nobody knows when the last of those that are known was over
+        body[-1][-1] = "-"
+    note += f"; here are the last {MOST} of these." if len(changes) > MOST else "."
+    return table(["from", "decided", "for"], body, f"Who decided, {policy}", note)
+
+
+def _standings(policy: str, told: Row) -> str:
+    if not told["members"]:
+        return ""
+    ahead = sorted(told["members"], key=lambda each: -each["weight"])[:MOST]
+    if all(each["member"] != told["decides"] for each in ahead):
+        ahead[-1] = next(each for each in told["members"] if each["member"] == told["decides"])
+    body = [
+        [
+            escape(each["member"]) + (" (decides)" if each["member"] == told["decides"] else ""),
+            *(cell(each[key], percent(each[key])) for key in ("slowdown", "wait", "longest_wait", "weight")),
+        ]
+        for each in ahead
+    ]
+    left = len(told["members"]) - len(ahead)
+    note = (
+        f"Mean bounded slowdown, mean wait and longest wait are shares of those of EASY, of the {told['jobs']:,} jobs "
+        "that have ended on all shadow machines."
+        + (f" {left:,} members with less weight are left out." if left else "")
+    )
+    return table(["member", "slowdown", "wait", "longest wait", "weight"], body, f"Standings, {policy}", note)
