@@ -95,9 +95,24 @@ class GuardedPass:
         self.predicted = predicted
 
     def starts(
-        self, now: int, queue: Queue, running: Running, free: int, machine: int, work: Floats
+        self,
+        now: int,
+        queue: Queue,
+        running: Running,
+        free: int,
+        machine: int,
+        work: Floats,
+        promised: float = math.inf,
     ) -> list[Start | CutShort]:
-        """Return the starts of a pass; `machine` is all processors, `work` as of `guarded_pass`."""
+        """Return the starts of a pass.
+
+        Parameters
+        ----------
+        machine, work
+            All processors, and the rest as of `guarded_pass`.
+        promised
+            The patience that the job that has waited longest was promised before, in seconds; the least holds.
+        """
         if free <= 0 or not len(queue):
             return []
         ordering = self.ordering
@@ -113,7 +128,7 @@ class GuardedPass:
                 NO_KEYS if ordering.alike else ordering.keys(ordering.candidate_key, now, queue),
                 work,
                 held(now, running),
-                self.guards,
+                self.guards._replace(patience=min(self.guards.patience, promised)),
             )
         )
         return decisions_of(now, queue, planned, found)

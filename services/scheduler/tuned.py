@@ -1,5 +1,6 @@
 """A policy that moves between configurations, by what each would have made of the jobs so far."""
 
+import math
 from typing import Any
 
 import numpy as np
@@ -24,9 +25,9 @@ class Tuned(Policy):
     """Decide as that member of a portfolio that would have done best on the jobs so far, chosen anew once a day.
 
     Each member runs the jobs of the run on a shadow machine, as far as what it needs is known; all are compared on the
-    jobs that have ended on all of them. Who waits keeps what it has been overtaken by when the member changes, so that
-    its threshold and its place in time hold under the next. O(queue log queue + running log running) per pass, and as
-    much for each instant of each shadow machine.
+    jobs that have ended on all of them. When the member changes, waiting jobs keep what they have been overtaken by,
+    and the one that has waited longest the place that it was promised. O(queue log queue + running log running) per
+    pass, and as much for each instant of each shadow machine.
 
     References
     ----------
@@ -46,6 +47,8 @@ class Tuned(Policy):
         self.member = min(1, len(self.portfolio) - 1)
         """Who decides; at first the first order with the least threshold."""
         self.next_choice = 0
+        self.promise: tuple[int, float] | None = None
+        """The job that has waited longest, and the least patience that a member has promised it, in seconds."""
         share = SLOWDOWN_SHARES[settings.objective]
         self.aims = Aims(share, settings.tail, settings.longest, settings.user)
         self.perturbations: Floats = np.zeros(len(self.portfolio))
@@ -76,7 +79,9 @@ class Tuned(Policy):
             self.next_choice += every * ((now - self.next_choice) // every + 1)
             told.extend(self._choose())
         work = self.overtaken.of(queue, running)
-        starts = self.passes[self.member].starts(now, queue, running, free, self.processors, work)
+        decides = self.passes[self.member]
+        promised = self._promised(queue, decides.guards.patience)
+        starts = decides.starts(now, queue, running, free, self.processors, work, promised)
         if starts and not told:
             told.append(Chosen(member=self.portfolio[self.member].name))
         return [*starts, *told]
@@ -89,6 +94,7 @@ class Tuned(Policy):
             "processors": self.processors,
             "member": self.member,
             "next_choice": self.next_choice,
+            "promise": None if self.promise is None or math.isinf(self.promise[1]) else list(self.promise),
         }
 
     def restore(self, state: Any) -> None:
@@ -96,6 +102,18 @@ class Tuned(Policy):
         self.shadows.restore(state["shadows"])
         self.overtaken.restore(state["overtaken"])
         self.processors, self.member, self.next_choice = state["processors"], state["member"], state["next_choice"]
+        self.promise = None if state["promise"] is None else (state["promise"][0], state["promise"][1])
+
+    def _promised(self, queue: Queue, patience: float) -> float:
+        """Return the patience that the job that has waited longest is promised, now or under an earlier member."""
+        if not len(queue):
+            self.promise = None
+            return patience
+        eldest = int(queue.job_number[0])
+        if self.promise is not None and self.promise[0] == eldest:
+            patience = min(patience, self.promise[1])
+        self.promise = eldest, patience
+        return patience
 
     def _choose(self) -> list[Chosen]:
         """Choose who decides from now on, and tell where all stand; nothing while too little is known."""

@@ -145,3 +145,24 @@ def test_what_is_no_portfolio_is_refused(keys: str, reason: str) -> None:
     with pytest.raises(SettingsError) as refused:
         POLICIES.build(parse(f"tuned:{keys}"))
     assert reason in str(refused.value)
+
+
+def test_what_was_promised_under_one_member_is_kept_under_the_next() -> None:
+    """Small jobs would keep out a large one; the member changes, by hand, once the large one has waited a while."""
+    rows = [TraceRow(number, 2 * number, 3, 10, 10) for number in range(1, 80)]
+    jobs = workload(8, [*rows, TraceRow(100, 3, 8, 5, 5)])
+
+    def start(first: int, then: int) -> int:
+        policy = "tuned:orders=sqf,thresholds=20+1000,overtaken=1000,patience=1,least=1000000"
+        chain, machine = Chain(opened(policy)), Machine(jobs)
+        for event, _ in chain.play(machine):
+            scheduler = chain.stages["scheduler"].handler
+            assert isinstance(scheduler, Scheduler)
+            assert isinstance(scheduler.policy, Tuned)
+            scheduler.policy.member = first if event.time < 12 else then
+            if isinstance(event, JobStarted) and event.job_number == 100:
+                return event.time
+        raise AssertionError
+
+    assert start(1, 1) <= 3 + 20 + 10 < start(2, 2)
+    assert start(1, 2) == start(1, 1)
