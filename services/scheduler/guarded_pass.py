@@ -132,7 +132,7 @@ def guarded_pass(
             if late:
                 room -= size
             if place == 0:
-                due = BEYOND
+                due, why = BEYOND, FITS
             free -= size
             places[started], reasons[started] = place, why
             started += 1
@@ -171,6 +171,8 @@ def guarded_pass(
             extra -= size
         if late:
             room -= size
+        if place == 0:
+            due = BEYOND
         free -= size
         places[started], reasons[started] = place, BEFORE_HEAD
         started += 1
