@@ -67,10 +67,15 @@ class LogEntry(_Table):
 
 
 class PolicyEntry(_Table):
-    """A policy of the grid; `seeds` are those of a policy that draws nothing, where others draw."""
+    """A policy of the grid.
+
+    `seeds` are those of a policy that draws nothing, where others draw; `requests` take the place of those of the log
+    where a policy is to know what others do not, as a ceiling.
+    """
 
     spec: Annotated[str, _checked(configure)]
     label: str | None = None
+    requests: Requests | None = None
     seeds: tuple[Annotated[int, Field(ge=0, le=MAX_INTEGER)], ...] | None = None
 
     @property

@@ -95,8 +95,9 @@ def grid_of(campaign: Campaign, logs: Sequence[Log]) -> list[Cell]:
     traits = JobTraits(campaign.restartable, campaign.moldable, parse_speedup(campaign.speedup))
     cells = [
         Cell(label, log, configuration, wait_bound, campaign.mode, traits, seed, copy, campaign.keep_jobs and first)
-        for log in logs
+        for each in logs
         for label, entry, configuration, wait_bound in _rows(campaign)
+        for log in [each if entry.requests is None else replace(each, requests=entry.requests)]
         for copy in range(campaign.copies + 1)
         for seed in (entry.seeds or campaign.seeds)
         for first in [copy == 0 and seed == (entry.seeds or campaign.seeds)[0]]

@@ -28,10 +28,11 @@ ARCHIVE = {
     "CTC": Archived("CTC-SP2-1996-3.1-cln", f"{_WORKLOADS}/l_ctc_sp2/"),
     "HPC2N": Archived("HPC2N-2002-2.2-cln", f"{_WORKLOADS}/l_hpc2n/"),
     "KTH": Archived("KTH-SP2-1996-2", f"{_WORKLOADS}/l_kth_sp2/"),
+    "Mira": Archived("ALCF-Mira-2018", "https://github.com/DIR-LAB/lumos"),
     "SDSC-SP2": Archived("SDSC-SP2-1998-4.2-cln", f"{_WORKLOADS}/l_sdsc_sp2/"),
     "SDSC-Blue": Archived("SDSC-BLUE-2000-4.2-cln", f"{_WORKLOADS}/l_sdsc_blue/"),
 }
-"""Logs of the Parallel Workloads Archive, by the names that campaigns call them."""
+"""Logs of the Parallel Workloads Archive, and one of LUMOS, by the names that campaigns call them."""
 
 
 @dataclass(frozen=True)
