@@ -16,9 +16,9 @@ from shadowtime.services.runtime_distribution.hmm_filter import (
 )
 from shadowtime.services.runtime_distribution.hmm_learning import learn, start, unlearned
 from shadowtime.services.runtime_distribution.hmm_settings import DAY, SLICE, WEEK, HmmSettings
-from shadowtime.services.runtime_distribution.packed_table import packed, unpacked
 from shadowtime.shared.arrays import Floats, Integers
 from shadowtime.shared.events import Event, JobEnded, JobStarted, JobSubmitted
+from shadowtime.shared.packed_table import packed, unpacked
 from shadowtime.shared.predictions import RunTimePrediction
 from shadowtime.shared.predictor import Predictor
 from shadowtime.shared.run_time_bins import BINS, bin_of

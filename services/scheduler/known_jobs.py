@@ -13,6 +13,7 @@ from shadowtime.services.scheduler.run_time_measures import RunTimeMeasures
 from shadowtime.services.scheduler.shadow_machine import Known
 from shadowtime.shared.arrays import FloatTable, Integers, IntegerTable
 from shadowtime.shared.events import Event, JobEnded, JobStarted, JobSubmitted
+from shadowtime.shared.packed_table import packed_numbers, unpacked_numbers
 
 SUBMITTED, PROCESSORS, LIMIT, RUN_TIME, STARTED, USER = range(6)
 """Rows of the table of facts; times in seconds. Run time and start are -1 until they are known."""
@@ -126,19 +127,16 @@ class KnownJobs:
             "index": list(self.index.items()),
             "users": list(self.users.items()),
             "dropped": self.dropped,
-            "tables": [table[:, : self.size].tolist() for table in (self.facts, self.planned, self.numbers)],
+            "tables": [packed_numbers(table[:, : self.size]) for table in (self.facts, self.planned, self.numbers)],
         }
 
     def restore(self, state: Any) -> None:
         """Take on what `snapshot` returned."""
         self.pending = [(kind, number, value, flag) for kind, number, value, flag in state["pending"]]
         self.index, self.users, self.dropped = dict(state["index"]), dict(state["users"]), state["dropped"]
-        self.size = len(state["tables"][0][0])
-        tables = (self.facts, self.planned, self.numbers)
-        self.facts, self.planned, self.numbers = (grown(table, self.size) for table in tables)
-        for table, rows in zip((self.facts, self.planned, self.numbers), state["tables"], strict=True):
-            if len(table):
-                table[:, : self.size] = rows
+        tables = [unpacked_numbers(table) for table in state["tables"]]
+        self.size = tables[0].shape[1]
+        self.facts, self.planned, self.numbers = (grown(table, GROWTH) for table in tables)
 
     def _add(self, now: int, users: dict[int, int], queue: Queue, running: Running) -> None:
         new = Queue(queue.histograms, self.settings)

@@ -16,8 +16,9 @@ from shadowtime.services.scheduler.policy_settings import PolicySettings
 from shadowtime.services.scheduler.portfolio import Member
 from shadowtime.services.scheduler.settled import settle
 from shadowtime.services.scheduler.shadow_machine import ARRIVED, FREE, RUNS, WAITS, Machines, Members, advance
-from shadowtime.shared.arrays import Floats, FloatTable, IntegerTable
+from shadowtime.shared.arrays import Floats, FloatTable, Integers, IntegerTable
 from shadowtime.shared.events import CapacityChanged, ClusterOpened, Event
+from shadowtime.shared.packed_table import packed_numbers, unpacked_numbers
 
 MAX_OPEN = 20_000
 """Jobs that have not ended on all machines; beyond these, new ones are left out on all of them."""
@@ -27,6 +28,12 @@ STEPS = 20_000_000
 
 KEPT = 1_024
 """Settled jobs that may lie about before they are dropped."""
+
+
+def _filled(table: Any, counts: Integers) -> Any:
+    """Return a table without what lies behind the first so many numbers of each row."""
+    most = int(counts.max())
+    return np.where(np.arange(most) < counts[:, np.newaxis], table[:, :most], 0)
 
 
 class Shadows:
@@ -122,42 +129,33 @@ class Shadows:
         self.settled = 0
 
     def snapshot(self) -> Any:
-        """Return the whole state as plain values."""
-        size = self.jobs.size
-        lists = [
-            [
-                self.waiting[at, :waits].tolist(),
-                self.work[at, :waits].tolist(),
-                self.running[at, :runs].tolist(),
-            ]
-            for at, (waits, runs) in enumerate(self.counters[:, [WAITS, RUNS]].tolist())
-        ]
+        """Return the whole state as plain values, its tables packed."""
+        size, waits, runs = self.jobs.size, self.counters[:, WAITS], self.counters[:, RUNS]
         return {
             "jobs": self.jobs.snapshot(),
             "settled": self.settled,
             "counters": self.counters.tolist(),
-            "lists": lists,
-            "starts": self.starts[:, :size].tolist(),
-            "ends": self.ends[:, :size].tolist(),
+            "waiting": packed_numbers(_filled(self.waiting, waits)),
+            "work": packed_numbers(_filled(self.work, waits)),
+            "running": packed_numbers(_filled(self.running, runs)),
+            "starts": packed_numbers(self.starts[:, :size]),
+            "ends": packed_numbers(self.ends[:, :size]),
             "capacity": self.capacity.tolist(),
             "totals": self.totals.tolist(),
-            "waits": self.waits.tolist(),
+            "waits": packed_numbers(self.waits),
             "counts": self.counts.tolist(),
         }
 
     def restore(self, state: Any) -> None:
         """Take on what `snapshot` returned."""
         self.jobs.restore(state["jobs"])
-        size = self.jobs.size
+        size = max(self.jobs.size, GROWTH)
         self.settled = state["settled"]
         self.counters = np.array(state["counters"], dtype=np.int64)
-        self.waiting, self.running = grown(self.waiting, size), grown(self.running, size)
-        self.work = grown(self.work, size)
-        self.starts, self.ends = grown(self.starts, size, -1), grown(self.ends, size, -1)
-        for member, (waiting, work, running) in enumerate(state["lists"]):
-            self.waiting[member, : len(waiting)], self.work[member, : len(waiting)] = waiting, work
-            self.running[member, : len(running)] = running
-        self.starts[:, :size], self.ends[:, :size] = state["starts"], state["ends"]
+        self.waiting, self.work, self.running = (
+            grown(unpacked_numbers(state[name]), size) for name in ("waiting", "work", "running")
+        )
+        self.starts, self.ends = (grown(unpacked_numbers(state[name]), size, -1) for name in ("starts", "ends"))
         self.capacity = np.array(state["capacity"], dtype=np.int64)
-        self.totals, self.waits = np.array(state["totals"]), np.array(state["waits"])
+        self.totals, self.waits = np.array(state["totals"]), unpacked_numbers(state["waits"])
         self.counts = np.array(state["counts"])

@@ -19,11 +19,11 @@ from shadowtime.services.runtime_distribution.hmm import Hmm
 from shadowtime.services.runtime_distribution.hmm_filter import Model, add_unfinished, forward, log_likelihoods
 from shadowtime.services.runtime_distribution.hmm_learning import start
 from shadowtime.services.runtime_distribution.hmm_settings import DAY, MAX_LEARNED, SLICE, WEEK, HmmSettings
-from shadowtime.services.runtime_distribution.packed_table import unpacked
 from shadowtime.shared.arrays import Floats
 from shadowtime.shared.bounds import MAX_TIME
 from shadowtime.shared.errors import SettingsError
 from shadowtime.shared.events import Event, JobEnded, JobStarted, JobSubmitted
+from shadowtime.shared.packed_table import unpacked
 from shadowtime.shared.run_time_bins import BINS, bin_of
 from shadowtime.shared.spec import parse
 

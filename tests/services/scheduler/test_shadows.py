@@ -22,6 +22,7 @@ from shadowtime.shared.errors import SettingsError
 from shadowtime.shared.events import CapacityChanged, ClusterOpened, Event, JobEnded, JobStarted
 from shadowtime.shared.slowdown import bounded_slowdown
 from shadowtime.shared.spec import parse
+from shadowtime.shared.stage import StageRun
 from shadowtime.testing.chain import Chain
 from shadowtime.testing.workloads import TraceRow, workload, workloads
 
@@ -166,3 +167,21 @@ def test_what_was_promised_under_one_member_is_kept_under_the_next() -> None:
 
     assert start(1, 1) <= 3 + 20 + 10 < start(2, 2)
     assert start(1, 2) == start(1, 1)
+
+
+@given(jobs=workloads(), cut=st.floats(0, 1))
+@settings(max_examples=40, deadline=None)
+def test_a_restored_policy_goes_on_as_if_never_interrupted(jobs: Workload, cut: float) -> None:
+    chain = Chain(opened(f"tuned:{KEYS},least=1,every=3"))
+    for _ in chain.play(Machine(jobs)):
+        pass
+    envelopes = chain.read["scheduler"]
+    run, again = StageRun(chain.stages["scheduler"].stage), StageRun(chain.stages["scheduler"].stage)
+    at = int(cut * len(envelopes))
+    for envelope in envelopes[:at]:
+        run.push(envelope)
+    if at:
+        again.restore(run.snapshot())
+    for envelope in envelopes[at:]:
+        assert again.push(envelope) == run.push(envelope)
+    assert again.snapshot() == run.snapshot()
