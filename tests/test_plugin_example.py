@@ -65,8 +65,10 @@ def blocks(language: str) -> list[str]:
 
 def test_the_page_shows_what_the_template_has(source: Path) -> None:
     assert blocks("python") == [(source / "shadowtime_example" / "usual_share.py").read_text()]
-    for language, name in (("toml", "pyproject.toml"), ("py", "tests/test_plug_ins.py")):
-        (block,) = blocks(language)
+    (settings,) = blocks("toml")
+    assert settings in (source / "pyproject.toml").read_text()
+    files = "tests/test_plug_ins.py", "shadowtime_example/tallest.py"
+    for block, name in zip(blocks("py"), files, strict=True):
         assert block in (source / name).read_text()
 
 
@@ -80,7 +82,7 @@ def test_the_page_shows_what_the_template_has(source: Path) -> None:
 def test_commands_of_its_page_and_readme_run(command: str, tmp_path: Path) -> None:
     few = ("--jobs", "150") if command.startswith("replay") else ()
     told = run(sys.executable, "-m", "shadowtime", *command.split(), *few, cwd=tmp_path)
-    named = re.search(r"first-fit|usual-share", command)
+    named = re.search(r"first-fit|usual-share|tallest", command)
     assert named is not None
     assert named[0] in "".join(told.split())
 

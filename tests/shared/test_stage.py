@@ -171,8 +171,8 @@ def test_an_event_of_a_run_that_is_not_open_is_rejected(stage: Stage) -> None:
         (
             "scheduler",
             {"policy": "easy:depth=3"},
-            "policy 'easy' has no key 'depth'; known keys: queue, candidates, running, distribution, fallback, "
-            "forecast, plan, order, weight, runtime, adjustment",
+            "policy 'easy' has no key 'depth'; known keys: adjust_queue, adjust_candidates, running, distribution, "
+            "fallback, queue, candidates, by, threshold, forecast, plan, order, weight, runtime, adjustment",
         ),
         ("scheduler", {"policy": "easy("}, "'easy(' is not a SPEC: a parenthesis is not closed"),
         ("runtime_distribution", {"runtime": "empirical:prior=no"}, "run-time predictor 'empirical': prior=no: "),

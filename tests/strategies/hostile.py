@@ -25,7 +25,7 @@ def extremes(option: str) -> list[str]:
     """Return a SPEC for the least and for the greatest value of each key that has them.
 
     >>> [each for each in extremes("policy") if each.startswith("easy(")]
-    ['easy(weight=1000000.0)']
+    ['easy(threshold=0.0)', 'easy(weight=1000000.0)']
     """
     found = []
     for name, listed in sorted(REGISTRIES[option].classes.items()):
