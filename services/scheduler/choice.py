@@ -50,7 +50,8 @@ def compare(totals: FloatTable, waits: FloatTable, counts: Floats, aims: Aims) -
     """
     first = totals[0]
     shares = np.where(first > 0, totals / np.where(first > 0, first, 1.0), 1.0)
-    logs = np.log(np.maximum(shares, LEAST**POWER))
+    logs = np.log(np.maximum(shares, LEAST))
+    logs[:, TAIL] = np.log(np.maximum(shares[:, TAIL], LEAST**POWER))
     users = worst_user(waits, counts, FEW, FLOOR)
     losses = aims.slowdown * logs[:, SLOWDOWN] + (1.0 - aims.slowdown) * logs[:, WAIT]
     losses += aims.tail * logs[:, TAIL] / POWER

@@ -55,6 +55,8 @@ class Pass(NamedTuple):
 def place_of(needed: int, earliest: int, free: int, held: Held, by_end: Integers) -> tuple[int, int]:
     """Return when a job fits from `earliest` on, if all run to their requests, and what is left then. O(running).
 
+    All is left if it never fits.
+
     >>> held = Held(np.array([4, 4]), np.array([100, 200]))
     >>> place_of(6, 0, 2, held, np.array([0, 1])), place_of(6, 150, 2, held, np.array([0, 1]))
     ((100, 0), (150, 0))
@@ -64,7 +66,7 @@ def place_of(needed: int, earliest: int, free: int, held: Held, by_end: Integers
         free += held.processors[by_end[ended]]
         time = max(time, held.ends[by_end[ended]])
         ended += 1
-    return (time if free >= needed else BEYOND), free - needed
+    return (time, free - needed) if free >= needed else (BEYOND, free)
 
 
 @kernel

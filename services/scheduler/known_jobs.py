@@ -10,7 +10,7 @@ from shadowtime.services.scheduler.ordering import Ordering
 from shadowtime.services.scheduler.orders import Key
 from shadowtime.services.scheduler.policy_settings import PolicySettings
 from shadowtime.services.scheduler.run_time_measures import RunTimeMeasures
-from shadowtime.services.scheduler.shadow_machine import Known
+from shadowtime.services.scheduler.shadow_machine import AS_PREDICTED, AS_REQUESTED, Known
 from shadowtime.shared.arrays import FloatTable, Integers, IntegerTable
 from shadowtime.shared.events import Event, JobEnded, JobStarted, JobSubmitted
 from shadowtime.shared.packed_table import packed_numbers, unpacked_numbers
@@ -19,10 +19,7 @@ SUBMITTED, PROCESSORS, LIMIT, RUN_TIME, STARTED, USER = range(6)
 """Rows of the table of facts; times in seconds. Run time and start are -1 until they are known."""
 
 MAX_USERS = 4_096
-"""Users that are told apart; those that come later count as one."""
-
-AS_REQUESTED, AS_PREDICTED = range(2)
-"""Rows of planned times; then what jobs outlast with each of the taus."""
+"""Users that are told apart; those that come later count as one more."""
 
 GROWTH = 256
 """Jobs for which there is room at first."""
@@ -88,8 +85,10 @@ class KnownJobs:
     def observe(self, event: Event) -> None:
         """Note an event."""
         if isinstance(event, JobSubmitted):
-            user = self.users.setdefault(event.user_id, min(len(self.users), MAX_USERS - 1))
-            self.pending.append(("submitted", event.job_number, user, 0))
+            user = self.users.get(event.user_id, len(self.users))
+            if user < MAX_USERS:
+                self.users[event.user_id] = user
+            self.pending.append(("submitted", event.job_number, min(user, MAX_USERS), 0))
         elif isinstance(event, JobStarted):
             self.pending.append(("started", event.job_number, event.time, 0))
         elif isinstance(event, JobEnded):
@@ -97,21 +96,33 @@ class KnownJobs:
 
     def take_in(self, now: int, queue: Queue, running: Running) -> None:
         """Take in the events noted, with what the tables of jobs say of the new ones."""
-        users = {number: user for kind, number, user, _ in self.pending if kind == "submitted"}
+        users: dict[int, int] = {}
+        of_new = []
+        for kind, number, value, requeued in self.pending:
+            if kind == "submitted":
+                users[number] = value
+            elif number in users:  # a number is free again once its job has ended
+                of_new.append((kind, number, value, requeued))
+            else:
+                self._learn(kind, number, value, requeued)
         if users:
             self._add(now, users, queue, running)
-        for kind, number, value, requeued in self.pending:
-            at = self.index.get(number, -1) - self.dropped
-            if at < 0 or kind == "submitted":
-                continue
-            if kind == "started":
-                self.facts[STARTED, at] = value
-            elif requeued:
-                self.facts[STARTED, at] = -1
-            else:
-                self.facts[RUN_TIME, at] = value
-                del self.index[number]
+        for each in of_new:
+            self._learn(*each)
         self.pending.clear()
+
+    def _learn(self, kind: str, number: int, value: int, requeued: int) -> None:
+        """Take in the start or the end of a job that is known."""
+        at = self.index.get(number, -1) - self.dropped
+        if at < 0:
+            return
+        if kind == "started":
+            self.facts[STARTED, at] = value
+        elif requeued:
+            self.facts[STARTED, at] = -1
+        else:
+            self.facts[RUN_TIME, at] = value
+            del self.index[number]
 
     def drop(self, count: int) -> None:
         """Forget the first jobs."""

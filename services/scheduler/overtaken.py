@@ -4,7 +4,7 @@ from typing import Any
 
 import numpy as np
 
-from shadowtime.services.scheduler.job_table import Queue, Running
+from shadowtime.services.scheduler.job_table import NEVER, Queue, Running
 from shadowtime.shared.arrays import Floats, Integers
 from shadowtime.shared.events import Event, JobEnded, JobStarted, JobSubmitted
 
@@ -24,6 +24,8 @@ class Overtaken:
         """Of each job in the system: when it was submitted."""
         self.counted: dict[int, tuple[int, float]] = {}
         """Of each running job: its processors, and what it counts with; nothing until a pass has seen it run."""
+        self.unseen: dict[int, None] = {}
+        """Running jobs that none has seen."""
 
     def observe(self, event: Event) -> None:
         """Take notice of an event."""
@@ -35,8 +37,10 @@ class Overtaken:
             keep = np.arange(len(self.numbers)) != row
             self.submit_times, self.numbers, self.work = self.submit_times[keep], self.numbers[keep], self.work[keep]
             self.counted[event.job_number] = event.processors, 0.0
+            self.unseen[event.job_number] = None
         elif isinstance(event, JobEnded):
             processors, counted = self.counted.pop(event.job_number)
+            self.unseen.pop(event.job_number, None)
             self._count(event.job_number, float(processors) * event.run_time - counted)
             if event.requeued:
                 self._insert(event.job_number)
@@ -45,14 +49,18 @@ class Overtaken:
 
     def of(self, queue: Queue, running: Running) -> Floats:
         """Return what the waiting jobs have been overtaken by; jobs that are seen to run count from now on."""
-        new = [number for number, (_, counted) in self.counted.items() if not counted]
-        if new:
-            rows = np.flatnonzero(np.isin(running.job_number, new))
-            times = running.predicted_time[rows].tolist()
-            for number, run_time in zip(running.job_number[rows].tolist(), times, strict=True):
+        if self.unseen:
+            rows = np.flatnonzero(np.isin(running.job_number, list(self.unseen)))
+            more = np.zeros(len(self.work) + 1)
+            for number, run_time in zip(
+                running.job_number[rows].tolist(), running.predicted_time[rows].tolist(), strict=True
+            ):
                 processors, _ = self.counted[number]
-                self.counted[number] = processors, float(processors) * run_time
-                self._count(number, self.counted[number][1])
+                work = float(processors) * run_time if run_time < NEVER else 0.0
+                self.counted[number] = processors, work
+                more[self._row(number)] += work
+            self.work = self.work + more[::-1].cumsum()[::-1][1:]  # what lies behind each job
+            self.unseen.clear()
         if np.array_equal(self.numbers, queue.job_number):
             return self.work
         known = dict(zip(self.numbers.tolist(), self.work.tolist(), strict=True))
@@ -64,6 +72,7 @@ class Overtaken:
         return {
             "waiting": [list(row) for row in waiting],
             "running": [[number, self.submitted[number], *counted] for number, counted in self.counted.items()],
+            "unseen": list(self.unseen),
         }
 
     def restore(self, state: Any) -> None:
@@ -74,6 +83,7 @@ class Overtaken:
         self.work = np.array([row[2] for row in waiting], dtype=np.float64)
         self.submitted = {number: time for time, number, _ in waiting} | {row[0]: row[1] for row in running}
         self.counted = {row[0]: (row[2], row[3]) for row in running}
+        self.unseen = dict.fromkeys(state["unseen"])
 
     def _row(self, number: int) -> int:
         """Return how many waiting jobs come before a job."""

@@ -11,6 +11,7 @@ import numpy as np
 from shadowtime.services.scheduler.compiled_orders import sort_keys
 from shadowtime.services.scheduler.easy_pass import BEYOND
 from shadowtime.services.scheduler.guarded_pass import Guards, Held, Jobs, guarded_pass
+from shadowtime.services.scheduler.job_table import NEVER
 from shadowtime.shared.arrays import Flags, Floats, FloatTable, Integers, IntegerTable
 from shadowtime.shared.kernel import kernel
 
@@ -66,6 +67,20 @@ class Machines(NamedTuple):
     ends: IntegerTable
 
 
+AS_REQUESTED, AS_PREDICTED = range(2)
+"""Rows of planned times; then what jobs outlast with each of the taus."""
+
+
+@kernel
+def counted(planned_time: int) -> int:
+    """Return what a running job counts with for those that it has overtaken, in seconds; 0 if nothing is known of it.
+
+    >>> counted(300), counted(NEVER)
+    (300, 0)
+    """
+    return planned_time if planned_time < NEVER else 0
+
+
 @kernel
 def next_time(now: int, known: Known, running: Integers, starts: Integers, coming: int) -> int:
     """Return when something happens next on a machine; `BEYOND` if that is not known at `now`. O(running).
@@ -107,6 +122,7 @@ def advance_one(
     waiting, work, running = machines.waiting[member], machines.work[member], machines.running[member]
     starts, ends = machines.starts[member], machines.ends[member]
     planned, basis = known.planned_times[members.plans[member]], known.bases[members.bases[member]]
+    predicted = known.planned_times[AS_PREDICTED]
     jobs = Jobs(known.submit_times, known.processors, known.requested_times, planned)
     guards = Guards(members.thresholds[member], members.overtaken[member], members.patience[member])
     steps = 0
@@ -130,7 +146,7 @@ def advance_one(
                 counters[FREE] += known.processors[job]
                 counters[RUNS] -= 1
                 running[place] = running[counters[RUNS]]
-                wrong = float(known.run_times[job] - planned[job]) * known.processors[job]
+                wrong = float(known.run_times[job] - counted(predicted[job])) * known.processors[job]
                 for other in range(waits):
                     if waiting[other] < job:
                         work[other] += wrong
@@ -184,7 +200,7 @@ def advance_one(
             counters[RUNS] += 1
             counters[FREE] -= known.processors[job]
             for other in range(place):  # those that came before it
-                work[other] += float(planned[job]) * known.processors[job]
+                work[other] += float(counted(predicted[job])) * known.processors[job]
         left = 0
         for place in range(waits):
             if stays[place]:

@@ -8,14 +8,26 @@ import numpy as np
 from shadowtime.services.scheduler.compiled_orders import compiled
 from shadowtime.services.scheduler.guarded import GuardedSettings
 from shadowtime.services.scheduler.job_table import Queue, Running
-from shadowtime.services.scheduler.known_jobs import AS_PREDICTED, AS_REQUESTED, GROWTH, MAX_USERS, KnownJobs, grown
+from shadowtime.services.scheduler.known_jobs import GROWTH, MAX_USERS, KnownJobs, grown
 from shadowtime.services.scheduler.order_settings import AS_QUEUE
 from shadowtime.services.scheduler.ordering import Ordering
 from shadowtime.services.scheduler.orders import ORDERS, Key
 from shadowtime.services.scheduler.policy_settings import PolicySettings
 from shadowtime.services.scheduler.portfolio import Member
 from shadowtime.services.scheduler.settled import settle
-from shadowtime.services.scheduler.shadow_machine import ARRIVED, FREE, RUNS, WAITS, Machines, Members, advance
+from shadowtime.services.scheduler.shadow_machine import (
+    ARRIVED,
+    AS_PREDICTED,
+    AS_REQUESTED,
+    CHANGED,
+    CLOCK,
+    FREE,
+    RUNS,
+    WAITS,
+    Machines,
+    Members,
+    advance,
+)
 from shadowtime.shared.arrays import Floats, FloatTable, Integers, IntegerTable
 from shadowtime.shared.events import CapacityChanged, ClusterOpened, Event
 from shadowtime.shared.packed_table import packed_numbers, unpacked_numbers
@@ -92,6 +104,7 @@ class Shadows:
             ordering.open(opened)
         self.capacity[:, 0] = opened.time, opened.processors
         self.counters[:, FREE] = opened.processors
+        self.counters[:, CLOCK] = opened.time
 
     def observe(self, event: Event) -> None:
         """Note an event."""
@@ -109,12 +122,15 @@ class Shadows:
         machines = Machines(self.counters, self.waiting, self.work, self.running, self.starts, self.ends)
         known = jobs.known
         advance(now, known, self.capacity, self.members, machines, STEPS)
-        self.waits = grown(self.waits, min(len(jobs.users), MAX_USERS))
+        self.waits = grown(self.waits, min(len(jobs.users), MAX_USERS) + 1)
         self.counts = np.append(self.counts, np.zeros(self.waits.shape[1] - len(self.counts)))
         users = jobs.user_rows
         self.settled = settle(self.settled, known, users, machines, self.totals, self.waits, self.counts)
         if self.settled >= KEPT:
             self._drop()
+        if over := int(self.counters[:, CHANGED].min()):  # no machine comes back to these sizes
+            self.capacity = np.ascontiguousarray(self.capacity[:, over:])
+            self.counters[:, CHANGED] -= over
 
     def _drop(self) -> None:
         """Forget the settled jobs, which nothing refers to any more."""

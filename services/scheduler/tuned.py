@@ -45,7 +45,7 @@ class Tuned(Policy):
         self.overtaken = Overtaken()
         self.processors = 0
         self.member = min(1, len(self.portfolio) - 1)
-        """Who decides; at first the first order with the least threshold."""
+        """Who decides; at first the first order with the first threshold."""
         self.next_choice = 0
         self.promise: tuple[int, float] | None = None
         """The job that has waited longest, and the least patience that a member has promised it, in seconds."""

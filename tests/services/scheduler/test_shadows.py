@@ -13,13 +13,16 @@ from shadowtime.replayer.machine import Machine
 from shadowtime.replayer.workload import Job, Workload
 from shadowtime.services.catalogue import canonical
 from shadowtime.services.scheduler.handler import Scheduler
+from shadowtime.services.scheduler.job_table import Queue, Running
+from shadowtime.services.scheduler.known_jobs import RUN_TIME, STARTED, SUBMITTED
 from shadowtime.services.scheduler.policies import POLICIES
 from shadowtime.services.scheduler.policy import Policy
 from shadowtime.services.scheduler.portfolio import TunedSettings
 from shadowtime.services.scheduler.settled import LONGEST, SLOWDOWN, WAIT
+from shadowtime.services.scheduler.shadow_machine import CLOCK
 from shadowtime.services.scheduler.tuned import Tuned
 from shadowtime.shared.errors import SettingsError
-from shadowtime.shared.events import CapacityChanged, ClusterOpened, Event, JobEnded, JobStarted
+from shadowtime.shared.events import CapacityChanged, ClusterOpened, Event, JobEnded, JobStarted, JobSubmitted
 from shadowtime.shared.slowdown import bounded_slowdown
 from shadowtime.shared.spec import parse
 from shadowtime.shared.stage import StageRun
@@ -185,3 +188,54 @@ def test_a_restored_policy_goes_on_as_if_never_interrupted(jobs: Workload, cut: 
     for envelope in envelopes[at:]:
         assert again.push(envelope) == run.push(envelope)
     assert again.snapshot() == run.snapshot()
+
+
+def shadow_of_the_run(jobs: Workload, keys: str, runtime: str) -> tuple[float, int]:
+    """Return what the waits of a run add up to on the shadow machine of the one member that decides, and in the run."""
+    rows = [rewritten(job, job.run_time) for job in jobs]
+    jobs = workload(8, [*rows, TraceRow(1000, rows[-1].submit_time + 2000, 1, 5, 5)])  # all have caught up by then
+    events, policy = told(f"tuned:{keys},least=1000000", jobs, runtime)
+    assert isinstance(policy, Tuned)
+    assert policy.shadows.counts.sum() == len(jobs)
+    submitted = {job.job_number: job.submit_time for job in jobs}
+    return policy.shadows.totals[1, WAIT], sum(time - submitted[number] for number, time in starts(events).items())
+
+
+@given(jobs=workloads(), tau=st.sampled_from([0, 0.3, 0.9]), overtaken=st.sampled_from([0.05, 0.5]))
+@settings(max_examples=60, deadline=None)
+def test_the_shadow_of_the_member_that_decides_is_the_run(jobs: Workload, tau: float, overtaken: float) -> None:
+    keys = f"orders=spf,thresholds=40,overtaken={overtaken},patience=1,taus={tau}"
+    shadow, run = shadow_of_the_run(jobs, keys, "empirical")
+    assert shadow == run
+
+
+def test_a_number_that_is_used_again_is_another_job() -> None:
+    """A job ends, and at the same instant another comes under its number, before any pass."""
+    policy = POLICIES.build(parse("tuned:orders=spf,thresholds=40,least=1"))
+    assert isinstance(policy, Tuned)
+    policy.open(opened("tuned:orders=spf,thresholds=40,least=1"))
+    queue, running = Queue(), Running()
+    row = (5, 0, 2, 60, 60, 60, 60, -1)
+
+    def submit(time: int) -> None:
+        policy.observe(JobSubmitted(time=time, job_number=5, requested_processors=2, requested_time=60, user_id=1))
+
+    submit(0)
+    queue.add(row)
+    assert policy.schedule(0, queue, running, 8)
+    policy.observe(JobStarted(time=0, job_number=5, processors=2))
+    queue.remove(5)
+    policy.observe(JobEnded(time=10, job_number=5, run_time=10))
+    submit(10)
+    queue.add((5, 10, *row[2:]))
+    policy.schedule(10, queue, running, 8)
+    facts = policy.shadows.jobs.facts[:, :2]
+    assert facts[[SUBMITTED, RUN_TIME, STARTED]].tolist() == [[0, 10], [10, -1], [0, -1]]
+
+
+def test_time_may_begin_before_second_0() -> None:
+    """A shadow machine is where the run begins, and not at second 0."""
+    policy = POLICIES.build(parse("tuned"))
+    assert isinstance(policy, Tuned)
+    policy.open(opened("tuned").model_copy(update={"time": -1000}))
+    assert set(policy.shadows.counters[:, CLOCK].tolist()) == {-1000}
