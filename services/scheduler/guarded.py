@@ -6,7 +6,7 @@ from typing import Annotated, Any
 import numpy as np
 from pydantic import Field
 
-from shadowtime.services.scheduler.expected_end import RunningJobs, expected_ends
+from shadowtime.services.scheduler.expected_end import expected_ends
 from shadowtime.services.scheduler.guarded_pass import BEFORE_ELDEST, FITS, Guards, Held, Jobs, Pass, guarded_pass
 from shadowtime.services.scheduler.job_table import Queue, Running
 from shadowtime.services.scheduler.limits import MAX_STARTS
@@ -20,7 +20,6 @@ from shadowtime.shared.arrays import Floats, Integers
 from shadowtime.shared.decisions import CutShort, Start
 from shadowtime.shared.events import CapacityChanged, ClusterOpened, Event
 
-NO_CORRECTIONS: Integers = np.empty(0, dtype=np.int64)
 NO_KEYS: Floats = np.empty(0)
 Guard = Annotated[float, Field(ge=0)]
 
@@ -47,15 +46,7 @@ class GuardedSettings(OrderedSettings):
 
 def held(now: int, running: Running) -> Held:
     """Return what the running jobs hold, until their requests end it."""
-    jobs = RunningJobs(
-        running.processors,
-        running.start_time,
-        running.requested_time,
-        running.requested_time,
-        running.requested_time,
-        NO_CORRECTIONS,
-    )
-    return Held(running.processors, expected_ends(now, jobs))
+    return Held(running.processors, expected_ends(now, running.jobs(on_requests=True)))
 
 
 def decisions_of(now: int, queue: Queue, planned: Integers, found: Pass) -> list[Start | CutShort]:
