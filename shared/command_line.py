@@ -71,9 +71,12 @@ def run_app(app: Callable[[], object], interrupted: str = "interrupted") -> None
         sys.exit(2)
     except MemoryError:
         _fail("out of memory")
+    except RuntimeError as error:
+        if not isinstance(error.__cause__, KeyboardInterrupt):  # which Python 3.11 wraps where it makes a class
+            raise
+        _interrupted(interrupted)
     except _interruptions():
-        say(interrupted)
-        sys.exit(INTERRUPTED)
+        _interrupted(interrupted)
     except OSError as error:
         os.dup2(os.open(os.devnull, os.O_WRONLY), sys.stdout.fileno())  # what is still buffered goes nowhere
         if isinstance(error, BrokenPipeError):
@@ -102,6 +105,11 @@ def _interruptions() -> tuple[type[BaseException], ...]:
 def _program() -> str | None:
     """Return what a user called, if that was `shadowtime` with a sub-command."""
     return sys.argv[0] if sys.argv[0].split(" ")[0] == "shadowtime" else None
+
+
+def _interrupted(remark: str) -> NoReturn:
+    say(remark)
+    sys.exit(INTERRUPTED)
 
 
 def _fail(reason: str) -> NoReturn:

@@ -12,6 +12,7 @@ from pathlib import Path
 
 import pytest
 
+from shadowtime.shared.command_line import run_app
 from shadowtime.shared.paths import ROOT
 from shadowtime.shared.start_up import INTERRUPTED
 from tests.patience import PATIENCE
@@ -108,3 +109,26 @@ def test_the_forms_of_before_work_and_say_that_they_go(package: str) -> None:
     assert "Usage:" in told.stdout
     assert told.stderr.startswith(f"note: `python -m {package}` goes with the next release; use `shadowtime ")
     assert told.stderr.count("\n") == 1
+
+
+def test_interrupted_where_a_class_is_made(capsys: pytest.CaptureFixture[str]) -> None:
+    """Python 3.11 makes a `RuntimeError` of it: what typer imports while it reads a command line has such classes."""
+
+    class Late:
+        def __set_name__(self, owner: type, name: str) -> None:
+            raise KeyboardInterrupt
+
+    def command() -> None:
+        type("Made", (), {"late": Late()})
+
+    with pytest.raises(SystemExit) as ended:
+        run_app(command)
+    assert (ended.value.code, capsys.readouterr().err) == (INTERRUPTED, "interrupted\n")
+
+
+def test_a_fault_where_a_class_is_made_is_no_interruption() -> None:
+    def command() -> None:
+        raise RuntimeError("no interruption")
+
+    with pytest.raises(RuntimeError, match="no interruption"):
+        run_app(command)
