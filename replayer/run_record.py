@@ -73,7 +73,7 @@ class RunRecord:
 class JobTimes:
     """When jobs ran, as arrays of shape (n,) in order of job number; times in seconds."""
 
-    FIELDS = ("job_number", "submit_time", "start_time", "end_time", "own_run_time")
+    FIELDS = ("job_number", "submit_time", "start_time", "end_time", "own_run_time", "user_id")
 
     def __init__(
         self,
@@ -82,6 +82,7 @@ class JobTimes:
         start_time: Integers,
         end_time: Integers,
         own_run_time: Integers,
+        user_id: Integers,
     ) -> None:
         self.job_number = job_number
         self.submit_time = submit_time
@@ -89,6 +90,8 @@ class JobTimes:
         self.end_time = end_time
         self.own_run_time = own_run_time
         """On the processors that were requested; from start to end a job takes another time if it ran on others."""
+        self.user_id = user_id
+        """-1 of jobs whose user the log does not name."""
 
     def __len__(self) -> int:
         return len(self.job_number)
@@ -112,4 +115,5 @@ class Jobs(JobTimes):
         self.requested_processors = columns["processors"][rows]
         run_time = columns["run_time"][rows]
         own_run_time = np.minimum(run_time, self.requested_time) if plan.obeyed else run_time
-        super().__init__(job_number, submit_time, start_time, end_time, own_run_time)
+        user_id = columns["user_id"][rows]
+        super().__init__(job_number, submit_time, start_time, end_time, own_run_time, user_id)

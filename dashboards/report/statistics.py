@@ -29,6 +29,25 @@ def slowdowns(jobs: JobTimes) -> Floats:
     return np.fromiter(found, np.float64, len(run_times))
 
 
+FEW = 20
+"""Jobs that a user has at least whose mean wait says something."""
+
+NOTICED = 60
+"""Seconds by which a user's mean wait is longer at least where he is worse off."""
+
+
+def by_user(values: NDArray[np.generic], users: Integers) -> Floats:
+    """Return the mean of the values of each user who has `FEW` jobs at least; of all who are not named together none.
+
+    >>> by_user(np.arange(40), np.repeat([7, -1], 20))
+    array([9.5])
+    """
+    named = users >= 0
+    _, user, jobs = np.unique(users[named], return_inverse=True, return_counts=True)
+    means: Floats = np.bincount(user, weights=values[named].astype(np.float64), minlength=len(jobs)) / jobs
+    return means[jobs >= FEW]
+
+
 class Paired(NamedTuple):
     """What jobs fared differently from the same jobs in the first run."""
 
@@ -36,6 +55,10 @@ class Paired(NamedTuple):
     slowdown: Interval
     sooner: float
     later: float
+    users_worse: float | None
+    """Share of the users whose mean wait is longer by more than `NOTICED`; None if none has `FEW` jobs."""
+    worst_user: float | None
+    """Seconds by which the mean wait of a user is longer at most."""
 
 
 def paired(first: JobTimes, other: JobTimes, key: int) -> Paired:
@@ -44,11 +67,14 @@ def paired(first: JobTimes, other: JobTimes, key: int) -> Paired:
     submit_times = first.submit_time[here]
     wait = other.wait[there] - first.wait[here]
     slowdown = slowdowns(other)[there] - slowdowns(first)[here]
+    of_users = by_user(wait, first.user_id[here])
     return Paired(
         mean_of_blocks(wait.astype(np.float64), submit_times, key),
         mean_of_blocks(slowdown, submit_times, key),
         float((wait < 0).mean()),
         float((wait > 0).mean()),
+        float((of_users > NOTICED).mean()) if len(of_users) else None,
+        float(of_users.max()) if len(of_users) else None,
     )
 
 

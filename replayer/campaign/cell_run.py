@@ -3,6 +3,7 @@
 from collections.abc import Iterator
 from typing import Any, NamedTuple
 
+from shadowtime.dashboards.report.statistics import by_user
 from shadowtime.replayer.campaign.delays import Delays
 from shadowtime.replayer.campaign.grid import Cell
 from shadowtime.replayer.campaign.logs import workload_of
@@ -54,6 +55,7 @@ def carry_out_cell(cell: Cell) -> Outcome:
         "decisions_sha256": record.decisions_sha256,
         **dict(figures(result)),
         **delays.figures(),
+        "users.longest_mean_wait": max(by_user(record.jobs.wait, record.jobs.user_id), default=None),
         "elapsed_seconds": result.elapsed_seconds,
         "cpu_seconds": result.cpu_seconds,
     }

@@ -11,7 +11,7 @@ FEW = 20
 """Jobs that a user has at least whose mean wait is guarded."""
 
 FLOOR = 600.0
-"""Seconds that are added to either mean wait of a user: a ratio of next to nothing says nothing."""
+"""Seconds that are added at the least to either mean wait of a user: a ratio of next to nothing says nothing."""
 
 LEAST = 1e-6
 """In the place of a share of nothing."""
@@ -52,7 +52,7 @@ def compare(totals: FloatTable, waits: FloatTable, counts: Floats, aims: Aims) -
     shares = np.where(first > 0, totals / np.where(first > 0, first, 1.0), 1.0)
     logs = np.log(np.maximum(shares, LEAST))
     logs[:, TAIL] = np.log(np.maximum(shares[:, TAIL], LEAST**POWER))
-    users = worst_user(waits, counts, FEW, FLOOR)
+    users = worst_user(waits, counts, FEW, max(FLOOR, first[WAIT] / counts.sum()))
     losses = aims.slowdown * logs[:, SLOWDOWN] + (1.0 - aims.slowdown) * logs[:, WAIT]
     losses += aims.tail * logs[:, TAIL] / POWER
     losses += np.maximum(logs[:, LONGEST] - np.log(aims.longest), 0.0)

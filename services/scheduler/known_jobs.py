@@ -11,7 +11,7 @@ from shadowtime.services.scheduler.orders import Key
 from shadowtime.services.scheduler.policy_settings import PolicySettings
 from shadowtime.services.scheduler.run_time_measures import RunTimeMeasures
 from shadowtime.services.scheduler.shadow_machine import AS_PREDICTED, AS_REQUESTED, Known
-from shadowtime.shared.arrays import FloatTable, Integers, IntegerTable
+from shadowtime.shared.arrays import Flags, FloatTable, Integers, IntegerTable
 from shadowtime.shared.events import Event, JobEnded, JobStarted, JobSubmitted
 from shadowtime.shared.packed_table import packed_numbers, unpacked_numbers
 
@@ -60,11 +60,9 @@ class KnownJobs:
         self.pending: list[tuple[str, int, int, int]] = []
         """Kind, job number, and time, or run time, or user; since the last scheduling point."""
         self.index: dict[int, int] = {}
-        """Where each job is that has not ended in the run itself, counted from the first job of the run."""
+        """Where each job is that has not ended in the run itself."""
         self.users: dict[int | None, int] = {}
         self.size = 0
-        self.dropped = 0
-        """Jobs in front that are not there any more."""
         self.facts: IntegerTable = np.zeros((6, GROWTH), dtype=np.int64)
         self.planned: IntegerTable = np.zeros((2 + len(taus), GROWTH), dtype=np.int64)
         self.numbers: FloatTable = np.zeros((len(bases), GROWTH))
@@ -113,8 +111,7 @@ class KnownJobs:
 
     def _learn(self, kind: str, number: int, value: int, requeued: int) -> None:
         """Take in the start or the end of a job that is known."""
-        at = self.index.get(number, -1) - self.dropped
-        if at < 0:
+        if (at := self.index.get(number)) is None:  # it was one too many
             return
         if kind == "started":
             self.facts[STARTED, at] = value
@@ -124,12 +121,14 @@ class KnownJobs:
             self.facts[RUN_TIME, at] = value
             del self.index[number]
 
-    def drop(self, count: int) -> None:
-        """Forget the first jobs."""
-        left = self.size - count
+    def drop(self, gone: Flags) -> None:
+        """Forget jobs that have ended in the run itself, of each job whether it goes; the others move up."""
+        places = np.cumsum(~gone) - 1
+        left = int(places[-1]) + 1 if len(places) else 0
         for table in (self.facts, self.planned, self.numbers):
-            table[:, :left] = table[:, count : self.size].copy()
-        self.size, self.dropped = left, self.dropped + count
+            table[:, :left] = table[:, : self.size][:, ~gone]
+        self.index = {number: int(places[at]) for number, at in self.index.items()}
+        self.size = left
 
     def snapshot(self) -> Any:
         """Return the whole state as plain values."""
@@ -137,14 +136,13 @@ class KnownJobs:
             "pending": [list(each) for each in self.pending],
             "index": list(self.index.items()),
             "users": list(self.users.items()),
-            "dropped": self.dropped,
             "tables": [packed_numbers(table[:, : self.size]) for table in (self.facts, self.planned, self.numbers)],
         }
 
     def restore(self, state: Any) -> None:
         """Take on what `snapshot` returned."""
         self.pending = [(kind, number, value, flag) for kind, number, value, flag in state["pending"]]
-        self.index, self.users, self.dropped = dict(state["index"]), dict(state["users"]), state["dropped"]
+        self.index, self.users = dict(state["index"]), dict(state["users"])
         tables = [unpacked_numbers(table) for table in state["tables"]]
         self.size = tables[0].shape[1]
         self.facts, self.planned, self.numbers = (grown(table, GROWTH) for table in tables)
@@ -169,5 +167,5 @@ class KnownJobs:
         self.planned[2:, there] = self.measures.outlasted(new)
         for at, (ordering, key) in enumerate(self.bases):
             self.numbers[at, there] = ordering.keys(key, now, new)
-        self.index.update(zip(numbers, range(self.dropped + self.size, self.dropped + size), strict=True))
+        self.index.update(zip(numbers, range(self.size, size), strict=True))
         self.size = size

@@ -3,7 +3,7 @@
 import numpy as np
 
 from shadowtime.services.scheduler.shadow_machine import Known, Machines
-from shadowtime.shared.arrays import Floats, FloatTable, Integers
+from shadowtime.shared.arrays import Flags, Floats, FloatTable, Integers
 from shadowtime.shared.kernel import kernel
 from shadowtime.shared.slowdown import RUN_TIME_FLOOR
 
@@ -22,9 +22,9 @@ FLOOR = int(RUN_TIME_FLOOR)
 
 @kernel
 def settle(
-    first: int, known: Known, users: Integers, machines: Machines, totals: FloatTable, waits: FloatTable, counts: Floats
-) -> int:
-    """Add the jobs from `first` on that have ended on all machines; return the first that has not. O(members * jobs).
+    known: Known, users: Integers, machines: Machines, totals: FloatTable, waits: FloatTable, counts: Floats
+) -> Flags:
+    """Add the jobs that have ended on all machines; return of each job whether it has. O(members * jobs).
 
     Parameters
     ----------
@@ -33,23 +33,24 @@ def settle(
     totals, waits, counts
         Of each machine, see above; of each machine and user, the sum of waits; of each user, jobs. Are written to.
     """
-    members = len(totals)
-    job = first
-    while job < known.jobs:
-        for member in range(members):
-            if machines.ends[member, job] < 0:
-                return job
-        counts[users[job]] += 1.0
-        for member in range(members):
-            wait = machines.starts[member, job] - known.submit_times[job]
-            slowdown = (wait + known.run_times[job]) / max(known.run_times[job], FLOOR)
-            totals[member, SLOWDOWN] += max(slowdown, 1.0)
-            totals[member, WAIT] += wait
-            totals[member, TAIL] += (wait / UNIT) ** POWER
-            totals[member, LONGEST] = max(totals[member, LONGEST], float(wait))
-            waits[member, users[job]] += wait
-        job += 1
-    return job
+    settled: Flags = np.ones(known.jobs, dtype=np.bool_)
+    for member in range(len(totals)):
+        for job in range(known.jobs):
+            settled[job] = settled[job] and machines.ends[member, job] >= 0
+    for job in range(known.jobs):
+        if settled[job]:
+            counts[users[job]] += 1.0
+    for member in range(len(totals)):
+        for job in range(known.jobs):
+            if settled[job]:
+                wait = machines.starts[member, job] - known.submit_times[job]
+                slowdown = (wait + known.run_times[job]) / max(known.run_times[job], FLOOR)
+                totals[member, SLOWDOWN] += max(slowdown, 1.0)
+                totals[member, WAIT] += wait
+                totals[member, TAIL] += (wait / UNIT) ** POWER
+                totals[member, LONGEST] = max(totals[member, LONGEST], float(wait))
+                waits[member, users[job]] += wait
+    return settled
 
 
 @kernel

@@ -147,6 +147,7 @@ def advance_one(
                 counters[RUNS] -= 1
                 running[place] = running[counters[RUNS]]
                 wrong = float(known.run_times[job] - counted(predicted[job])) * known.processors[job]
+                steps += waits
                 for other in range(waits):
                     if waiting[other] < job:
                         work[other] += wrong
@@ -191,16 +192,20 @@ def advance_one(
         steps += 20 * (waits + runs)
         if len(places) == 0:
             continue
+        over = np.zeros(waits)  # what starts, at its place; those that came before it are overtaken by it
         stays: Flags = np.ones(waits, dtype=np.bool_)
         for place in places:
             job = waiting[place]
             stays[place] = False
+            over[place] = float(counted(predicted[job])) * known.processors[job]
             starts[job] = time
             running[counters[RUNS]] = job
             counters[RUNS] += 1
             counters[FREE] -= known.processors[job]
-            for other in range(place):  # those that came before it
-                work[other] += float(counted(predicted[job])) * known.processors[job]
+        behind = 0.0
+        for place in range(waits - 1, -1, -1):
+            work[place] += behind
+            behind += over[place]
         left = 0
         for place in range(waits):
             if stays[place]:

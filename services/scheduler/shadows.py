@@ -38,10 +38,6 @@ MAX_OPEN = 20_000
 STEPS = 20_000_000
 """Steps that all machines may take at one scheduling point; the next goes on. A step is about a nanosecond."""
 
-KEPT = 1_024
-"""Settled jobs that may lie about before they are dropped."""
-
-
 def _filled(table: Any, counts: Integers) -> Any:
     """Return a table without what lies behind the first so many numbers of each row."""
     most = int(counts.max())
@@ -85,8 +81,6 @@ class Shadows:
         whole, parts = np.array(columns, dtype=np.int64).T, np.array(guards, dtype=np.float64).T
         self.members = Members(*np.ascontiguousarray(whole), *np.ascontiguousarray(parts))
         self.jobs = KnownJobs(bases, tuple(taus), settings, MAX_OPEN)
-        self.settled = 0
-        """Jobs in front that have ended on all machines."""
         self.counters: IntegerTable = np.zeros((self.count, 6), dtype=np.int64)
         self.waiting: IntegerTable = np.zeros((self.count, GROWTH), dtype=np.int64)
         self.running: IntegerTable = np.zeros((self.count, GROWTH), dtype=np.int64)
@@ -119,37 +113,38 @@ class Shadows:
         self.waiting, self.running = grown(self.waiting, jobs.size), grown(self.running, jobs.size)
         self.work = grown(self.work, jobs.size)
         self.starts, self.ends = grown(self.starts, jobs.size, -1), grown(self.ends, jobs.size, -1)
-        machines = Machines(self.counters, self.waiting, self.work, self.running, self.starts, self.ends)
-        known = jobs.known
-        advance(now, known, self.capacity, self.members, machines, STEPS)
-        self.waits = grown(self.waits, min(len(jobs.users), MAX_USERS) + 1)
-        self.counts = np.append(self.counts, np.zeros(self.waits.shape[1] - len(self.counts)))
-        users = jobs.user_rows
-        self.settled = settle(self.settled, known, users, machines, self.totals, self.waits, self.counts)
-        if self.settled >= KEPT:
-            self._drop()
+        advance(now, jobs.known, self.capacity, self.members, self._machines, STEPS)
         if over := int(self.counters[:, CHANGED].min()):  # no machine comes back to these sizes
             self.capacity = np.ascontiguousarray(self.capacity[:, over:])
             self.counters[:, CHANGED] -= over
 
-    def _drop(self) -> None:
-        """Forget the settled jobs, which nothing refers to any more."""
-        gone, size = self.settled, self.jobs.size
+    def settle(self) -> None:
+        """Count the jobs that have ended on all machines, and forget them, as nothing refers to them any more."""
+        jobs = self.jobs
+        self.waits = grown(self.waits, min(len(jobs.users), MAX_USERS) + 1)
+        self.counts = np.append(self.counts, np.zeros(self.waits.shape[1] - len(self.counts)))
+        done = settle(jobs.known, jobs.user_rows, self._machines, self.totals, self.waits, self.counts)
+        places = np.cumsum(~done) - 1
+        for table, count in ((self.waiting, WAITS), (self.running, RUNS)):
+            for row, held in zip(table, self.counters[:, count], strict=True):
+                row[:held] = places[row[:held]]
+        came = np.append(0, places + 1)
+        self.counters[:, ARRIVED] = came[self.counters[:, ARRIVED]]
         for table in (self.starts, self.ends):
-            table[:, : size - gone] = table[:, gone:size].copy()
-            table[:, size - gone :] = -1
-        self.waiting -= gone
-        self.running -= gone
-        self.counters[:, ARRIVED] -= gone
-        self.jobs.drop(gone)
-        self.settled = 0
+            left = table[:, : len(done)][:, ~done]
+            table[:, : left.shape[1]] = left
+            table[:, left.shape[1] :] = -1
+        jobs.drop(done)
+
+    @property
+    def _machines(self) -> Machines:
+        return Machines(self.counters, self.waiting, self.work, self.running, self.starts, self.ends)
 
     def snapshot(self) -> Any:
         """Return the whole state as plain values, its tables packed."""
         size, waits, runs = self.jobs.size, self.counters[:, WAITS], self.counters[:, RUNS]
         return {
             "jobs": self.jobs.snapshot(),
-            "settled": self.settled,
             "counters": self.counters.tolist(),
             "waiting": packed_numbers(_filled(self.waiting, waits)),
             "work": packed_numbers(_filled(self.work, waits)),
@@ -166,7 +161,6 @@ class Shadows:
         """Take on what `snapshot` returned."""
         self.jobs.restore(state["jobs"])
         size = max(self.jobs.size, GROWTH)
-        self.settled = state["settled"]
         self.counters = np.array(state["counters"], dtype=np.int64)
         self.waiting, self.work, self.running = (
             grown(unpacked_numbers(state[name]), size) for name in ("waiting", "work", "running")

@@ -118,6 +118,7 @@ class Tuned(Policy):
     def _choose(self) -> list[Chosen]:
         """Choose who decides from now on, and tell where all stand; nothing while too little is known."""
         shadows = self.shadows
+        shadows.settle()
         jobs = int(shadows.counts.sum())
         if jobs < self.settings.least:
             return []

@@ -9,6 +9,7 @@ from pathlib import Path
 import pytest
 
 import shadowtime
+from shadowtime.dashboards.report.statistics import FEW, NOTICED
 from shadowtime.replayer import api
 from shadowtime.shared.errors import OutputError, SettingsError
 from shadowtime.shared.paths import ROOT
@@ -93,6 +94,10 @@ def test_two_replays_are_compared_job_by_job(easy: shadowtime.Result, best: shad
     assert difference.wait.mean == pytest.approx((best.jobs["wait"] - easy.jobs["wait"]).mean())
     assert difference.sooner == pytest.approx((best.jobs["wait"] < easy.jobs["wait"]).mean())
     assert best.compare(easy).wait.mean == pytest.approx(-difference.wait.mean)
+    of_users = (best.jobs["wait"] - easy.jobs["wait"]).groupby(best.jobs["user_id"]).agg(["mean", "count"])
+    of_users = of_users[of_users["count"] >= FEW]["mean"]
+    assert difference.users_worse == pytest.approx((of_users > NOTICED).mean())
+    assert difference.worst_user == pytest.approx(of_users.max())
 
 
 def test_the_report_shows_all_that_it_is_given(

@@ -160,11 +160,13 @@ def test_what_is_worked_out_from_the_schedule_agrees_with_json(comparison: tuple
     assert "The baseline is easy. " in html
     assert list(pairs) == [f"{b} against {a}" for a, b in combinations(baseline_first, 2)]
     for (a, b), values in zip(combinations(baseline_first, 2), pairs.values(), strict=True):
-        wait, slowdown, sooner, later = map(float, values)
+        wait, slowdown, sooner, later, users_worse, worst_user = map(float, values)
         assert wait == pytest.approx(by_policy[b]["mean_wait"] - by_policy[a]["mean_wait"])
         key = "mean_bounded_slowdown"
         assert slowdown == pytest.approx(by_policy[b][key] - by_policy[a][key])
         assert 0 <= sooner + later <= 1
+        assert 0 <= users_worse <= 1
+        assert worst_user >= wait
 
 
 def section(html: str, label: str) -> str:

@@ -1,5 +1,7 @@
 """Perturbed copies: the same jobs, moved by up to a minute, in order, and always the same."""
 
+from dataclasses import replace
+
 import numpy as np
 
 from shadowtime.replayer.campaign.perturbed import MAX_SHIFT, perturbed
@@ -26,3 +28,13 @@ def test_a_copy_is_always_the_same_and_no_other() -> None:
     first, again, second = (perturbed(log, number).columns["submit_time"].tolist() for number in (1, 1, 2))
     assert first == again != second
     assert perturbed(log, 0) is log
+
+
+def test_what_a_user_submits_stays_in_order() -> None:
+    log = generated(400)
+    crowd = replace(log, columns={**log.columns, "submit_time": np.sort(log.columns["submit_time"] % 900)})
+    copy = perturbed(crowd, 3)
+    assert copy.columns["job_number"].tolist() != crowd.columns["job_number"].tolist()
+    for user in set(crowd.columns["user_id"].tolist()):
+        there, here = (each.columns["job_number"][each.columns["user_id"] == user].tolist() for each in (crowd, copy))
+        assert here == there

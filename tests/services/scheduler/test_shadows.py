@@ -92,6 +92,7 @@ def test_a_shadow_machine_does_what_a_replay_does(jobs: Workload, size: int, shr
     jobs = workload(8, [*rows, TraceRow(1000, rows[-1].submit_time + 2000, 1, 5, 5)])  # all have caught up by then
     policy = told(f"tuned:{KEYS},least=1,every=7", jobs, "requested", capacity).policy
     assert isinstance(policy, Tuned)
+    policy.shadows.settle()
     assert policy.shadows.counts.sum() == len(jobs)
     for row, member in enumerate(policy.portfolio):
         spec = "easy" if row == 0 else guarded(*MEMBERS[row - 1])
@@ -196,6 +197,7 @@ def shadow_of_the_run(jobs: Workload, keys: str, runtime: str) -> tuple[float, i
     jobs = workload(8, [*rows, TraceRow(1000, rows[-1].submit_time + 2000, 1, 5, 5)])  # all have caught up by then
     events, policy = told(f"tuned:{keys},least=1000000", jobs, runtime)
     assert isinstance(policy, Tuned)
+    policy.shadows.settle()
     assert policy.shadows.counts.sum() == len(jobs)
     submitted = {job.job_number: job.submit_time for job in jobs}
     return policy.shadows.totals[1, WAIT], sum(time - submitted[number] for number, time in starts(events).items())
@@ -239,3 +241,19 @@ def test_time_may_begin_before_second_0() -> None:
     assert isinstance(policy, Tuned)
     policy.open(opened("tuned").model_copy(update={"time": -1000}))
     assert set(policy.shadows.counters[:, CLOCK].tolist()) == {-1000}
+
+
+def test_a_job_that_never_ends_keeps_no_other_from_being_counted() -> None:
+    chain = Chain(opened("tuned:orders=spf,thresholds=40,least=1,every=1"))
+    lost = 1
+    jobs = workload(8, [TraceRow(number, 3 * number, 2, 10, 5) for number in range(1, 60)])
+    for event, _ in chain.play(Machine(jobs)):
+        scheduler = chain.stages["scheduler"].handler
+        assert isinstance(scheduler, Scheduler)
+        assert isinstance(scheduler.policy, Tuned)
+        pending = scheduler.policy.shadows.jobs.pending
+        pending[:] = [each for each in pending if each[:2] != ("ended", lost)]
+    shadows = scheduler.policy.shadows
+    shadows.settle()
+    assert shadows.jobs.size <= 3
+    assert shadows.counts.sum() == len(jobs) - shadows.jobs.size
