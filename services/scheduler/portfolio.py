@@ -94,10 +94,13 @@ class TunedSettings(PolicySettings):
     )
 
     @model_validator(mode="after")
-    def _not_too_many(self) -> "TunedSettings":
+    def _few_and_different(self) -> "TunedSettings":
         count = 1 + math.prod(len(each.split(BETWEEN)) for each in self._lists())
         if count > MAX_MEMBERS:
             raise ValueError(f"a portfolio of {count:,} configurations; at most {MAX_MEMBERS}")
+        names = [member.name for member in self.portfolio()]
+        if twice := {name for name in names if names.count(name) > 1}:
+            raise ValueError(f"the configuration {min(twice)} is there twice")
         return self
 
     def _lists(self) -> tuple[str, ...]:
@@ -123,7 +126,7 @@ class TunedSettings(PolicySettings):
                 tau=float(tau),
             )
             also = [
-                f"{name} {value}"
+                f"{name} {float(value):g}"
                 for name, value, more in zip(
                     ("overtaken", "patience", "tau"), (overtaken, patience, tau), several[2:], strict=True
                 )

@@ -39,14 +39,11 @@ class Known(NamedTuple):
 class Members(NamedTuple):
     """Configurations, shape (members,).
 
-    For the queue, and for candidates, kind of order and row of `bases`; the kind of candidates is -1 where they are in
-    the order of the queue. Then the row of `planned_times`, and the guards in seconds.
+    Kind of the queue's order, and its row of `bases`; the row of `planned_times`; the guards in seconds.
     """
 
     kinds: Integers
     bases: Integers
-    candidate_kinds: Integers
-    candidate_bases: Integers
     plans: Integers
     thresholds: Floats
     overtaken: Floats
@@ -172,11 +169,6 @@ def advance_one(
             sizes[place] = known.processors[job]
             latest[place] = max(starts[job] + known.requested_times[job], time + 1)
         keys = sort_keys(members.kinds[member], time, jobs.submit_times, jobs.processors, basis, waiting[:waits])
-        candidate_keys = np.empty(0)
-        if members.candidate_kinds[member] >= 0:
-            kind, row = members.candidate_kinds[member], members.candidate_bases[member]
-            others = known.bases[row]
-            candidate_keys = sort_keys(kind, time, jobs.submit_times, jobs.processors, others, waiting[:waits])
         places, _, _, _, _, _ = guarded_pass(
             time,
             counters[FREE],
@@ -184,7 +176,7 @@ def advance_one(
             jobs,
             waiting[:waits],
             keys,
-            candidate_keys,
+            np.empty(0),
             work[:waits],
             Held(sizes, latest),
             guards,

@@ -6,10 +6,8 @@ from typing import Any
 import numpy as np
 
 from shadowtime.services.scheduler.compiled_orders import compiled
-from shadowtime.services.scheduler.guarded import GuardedSettings
 from shadowtime.services.scheduler.job_table import Queue, Running
 from shadowtime.services.scheduler.known_jobs import GROWTH, MAX_USERS, KnownJobs, grown
-from shadowtime.services.scheduler.order_settings import AS_QUEUE
 from shadowtime.services.scheduler.ordering import Ordering
 from shadowtime.services.scheduler.orders import ORDERS, Key
 from shadowtime.services.scheduler.policy_settings import PolicySettings
@@ -36,7 +34,8 @@ MAX_OPEN = 20_000
 """Jobs that have not ended on all machines; beyond these, new ones are left out on all of them."""
 
 STEPS = 20_000_000
-"""Steps that all machines may take at one scheduling point; the next goes on. A step is about a nanosecond."""
+"""Steps that all machines may take at one scheduling point; the next goes on. A step takes some nanoseconds."""
+
 
 def _filled(table: Any, counts: Integers) -> Any:
     """Return a table without what lies behind the first so many numbers of each row."""
@@ -60,23 +59,17 @@ class Shadows:
 
     def __init__(self, members: Sequence[Member], settings: PolicySettings) -> None:
         self.count = len(members)
-        self.orderings: list[Ordering] = []
         bases: list[tuple[Ordering, Key]] = []
         rows: dict[tuple[str, str], int] = {}
-
-        def basis(order: str, each: GuardedSettings) -> tuple[int, int]:
-            kind, key = compiled(ORDERS[order])
-            if (order, each.by) not in rows:
-                rows[order, each.by] = len(bases)
-                bases.append((Ordering(each), key))
-            return kind, rows[order, each.by]
-
         taus = sorted({each.settings.tau for each in members} - {0.0})
         columns, guards = [], []
         for _, each, predicted in members:
-            candidates = (-1, 0) if each.candidates == AS_QUEUE else basis(each.candidates, each)
+            kind, key = compiled(ORDERS[each.queue])
+            row = rows.setdefault((each.queue, each.by), len(bases))
+            if row == len(bases):
+                bases.append((Ordering(each), key))
             plan = 2 + taus.index(each.tau) if each.tau else AS_PREDICTED if predicted else AS_REQUESTED
-            columns.append((*basis(each.queue, each), *candidates, plan))
+            columns.append((kind, row, plan))
             guards.append((each.threshold, each.overtaken, each.patience))
         whole, parts = np.array(columns, dtype=np.int64).T, np.array(guards, dtype=np.float64).T
         self.members = Members(*np.ascontiguousarray(whole), *np.ascontiguousarray(parts))

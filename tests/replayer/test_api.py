@@ -95,9 +95,9 @@ def test_two_replays_are_compared_job_by_job(easy: shadowtime.Result, best: shad
     assert difference.sooner == pytest.approx((best.jobs["wait"] < easy.jobs["wait"]).mean())
     assert best.compare(easy).wait.mean == pytest.approx(-difference.wait.mean)
     of_users = (best.jobs["wait"] - easy.jobs["wait"]).groupby(best.jobs["user_id"]).agg(["mean", "count"])
-    of_users = of_users[of_users["count"] >= FEW]["mean"]
-    assert difference.users_worse == pytest.approx((of_users > NOTICED).mean())
-    assert difference.worst_user == pytest.approx(of_users.max())
+    means = of_users[of_users["count"] >= FEW]["mean"]
+    assert difference.users_worse == pytest.approx((means > NOTICED).mean())
+    assert difference.worst_user == pytest.approx(means.max())
 
 
 def test_the_report_shows_all_that_it_is_given(

@@ -144,6 +144,8 @@ def test_a_default_portfolio_has_few_members() -> None:
             "thresholds=1+2+3+4+5+6+7+8+9+10,overtaken=1+2+3,taus=0.1+0.2+0.3",
             "a portfolio of 271 configurations; at most 200",
         ),
+        ("orders=spf+spf,thresholds=36000", "the configuration spf 10 h is there twice"),
+        ("orders=spf,thresholds=36000,taus=0+0.0", "the configuration spf 10 h, tau 0 is there twice"),
     ],
 )
 def test_what_is_no_portfolio_is_refused(keys: str, reason: str) -> None:
@@ -247,13 +249,14 @@ def test_a_job_that_never_ends_keeps_no_other_from_being_counted() -> None:
     chain = Chain(opened("tuned:orders=spf,thresholds=40,least=1,every=1"))
     lost = 1
     jobs = workload(8, [TraceRow(number, 3 * number, 2, 10, 5) for number in range(1, 60)])
-    for event, _ in chain.play(Machine(jobs)):
+    shadows = None
+    for _ in chain.play(Machine(jobs)):
         scheduler = chain.stages["scheduler"].handler
         assert isinstance(scheduler, Scheduler)
         assert isinstance(scheduler.policy, Tuned)
-        pending = scheduler.policy.shadows.jobs.pending
-        pending[:] = [each for each in pending if each[:2] != ("ended", lost)]
-    shadows = scheduler.policy.shadows
+        shadows = scheduler.policy.shadows
+        shadows.jobs.pending[:] = [each for each in shadows.jobs.pending if each[:2] != ("ended", lost)]
+    assert shadows is not None
     shadows.settle()
     assert shadows.jobs.size <= 3
     assert shadows.counts.sum() == len(jobs) - shadows.jobs.size
