@@ -20,6 +20,7 @@ from tests.benchmarks.similar_jobs import BENCHMARKS as SIMILAR_JOBS
 from tests.benchmarks.store_away import store_away
 from tests.benchmarks.stream import stream, stream_with_access
 from tests.benchmarks.stream_memory import stream_memory
+from tests.benchmarks.tuned import regret
 from tests.benchmarks.wait_forecasts import BENCHMARKS as FORECASTS
 from tests.benchmarks.worst_messages import worst_messages
 from tests.watcher import watch
@@ -36,6 +37,7 @@ BENCHMARKS: dict[str, Callable[[], dict[str, Any] | list[dict[str, Any]]]] = {
     **ADJUSTMENTS,
     **SIMILAR_JOBS,
     **FORECASTS,
+    **{f"tuned-{trace.lower()}": partial(regret, trace) for trace in ("KTH", "SDSC-SP2", "CTC")},
     "live-page": live_page,
     "stream": stream,
     "access-stream": stream_with_access,
