@@ -54,7 +54,7 @@ def standing(found: Floats) -> Comparison:
     totals[:, WAIT], totals[:, TAIL] = waits.sum(axis=1), ((waits / UNIT) ** POWER).sum(axis=1)
     totals[:, LONGEST] = waits.max(axis=1)
     rows = users.astype(int)
-    of_users = np.stack([np.bincount(rows, weights=each) for each in waits])
+    of_users = np.stack([np.bincount(rows, weights=each) for each in waits]).astype(np.float64)
     jobs: Floats = np.bincount(rows).astype(np.float64)
     keys = TunedSettings()
     return compare(totals, of_users, jobs, Aims(1.0, keys.tail, keys.longest, keys.user))
