@@ -8,7 +8,7 @@ import numpy as np
 
 from shadowtime.replayer.block_bootstrap import Interval, mean_of_blocks
 from shadowtime.shared.arrays import Integers
-from shadowtime.shared.events import Envelope, JobEnded, JobStarted, JobSubmitted
+from shadowtime.shared.events import Envelope, JobEnded, JobStarted, JobSubmitted, JobWithdrawn, moment
 
 NO_BOUND = -1
 
@@ -30,9 +30,11 @@ class BoundedWaits:
             if not self._groupings:
                 self._groupings = {grouping: place for place, grouping in enumerate(bounds)}
             found = [bounds.get(grouping) for grouping in self._groupings]
-            self._open[event.job_number] = event.time, [NO_BOUND if each is None else each for each in found]
+            self._open[event.job_number] = event.since, [NO_BOUND if each is None else each for each in found]
+        elif isinstance(event, JobWithdrawn):
+            self._open.pop(event.job_number, None)
         elif isinstance(event, JobStarted):
-            self._started[event.job_number] = event.time
+            self._started[event.job_number] = moment(event)
             if not event.trial:
                 self._reveal(event.job_number)
         elif isinstance(event, JobEnded) and not event.requeued:

@@ -1,16 +1,38 @@
 """The order of events at one instant, for every source (docs/algorithms.md#order-of-events-at-an-instant).
 
-What has ended frees its processors before anything else, so that the scheduler sees them; then the machine takes on
-its new size, and who arrives, arrives. The scheduling point follows what the scheduler is to know, and starts follow
+What has ended or stopped frees its processors before anything else, so that the scheduler sees them; then who leaves
+the queue, leaves, the machine takes on its new size, what stopped goes on, what changes, changes, and who arrives,
+arrives. The scheduling point follows what the scheduler is to know, and starts follow
 the scheduling point. Events of one kind keep the order in which they are given. What a decision itself causes, kills
 and then starts, is told after its instant, as it was decided.
 """
 
 from collections.abc import Iterable
 
-from shadowtime.shared.events import CapacityChanged, Event, JobEnded, JobStarted, JobSubmitted, SchedulingPoint
+from shadowtime.shared.events import (
+    CapacityChanged,
+    Event,
+    JobChanged,
+    JobEnded,
+    JobResumed,
+    JobStarted,
+    JobSubmitted,
+    JobSuspended,
+    JobWithdrawn,
+    SchedulingPoint,
+)
 
-EVENT_ORDER = (JobEnded, CapacityChanged, JobSubmitted, SchedulingPoint, JobStarted)
+EVENT_ORDER = (
+    JobEnded,
+    JobSuspended,
+    JobWithdrawn,
+    CapacityChanged,
+    JobResumed,
+    JobChanged,
+    JobSubmitted,
+    SchedulingPoint,
+    JobStarted,
+)
 
 _PLACE: dict[type, int] = {kind: place for place, kind in enumerate(EVENT_ORDER)}
 

@@ -8,7 +8,17 @@ import orjson
 
 from shadowtime.replayer.source import OUTCOMES
 from shadowtime.shared.arrays import Integers
-from shadowtime.shared.events import ClusterOpened, Decided, Envelope, JobEnded, JobStarted, JobSubmitted, Outcome
+from shadowtime.shared.events import (
+    ClusterOpened,
+    Decided,
+    Envelope,
+    JobEnded,
+    JobStarted,
+    JobSubmitted,
+    JobWithdrawn,
+    Outcome,
+    moment,
+)
 
 STATUSES: dict[Outcome, int] = {outcome: status for status, outcome in OUTCOMES.items() if status is not None} | {
     "limit": 0,
@@ -62,7 +72,9 @@ class Schedule:
         """Take in an envelope."""
         event = envelope.event
         if isinstance(event, JobSubmitted):
-            self._submit_times[event.job_number] = event.time
+            self._submit_times[event.job_number] = event.since
+        elif isinstance(event, JobWithdrawn):
+            del self._submit_times[event.job_number]
         elif isinstance(event, JobStarted):
             self._starts[event.job_number] = event
         elif isinstance(event, JobEnded):
@@ -70,7 +82,7 @@ class Schedule:
             if not event.requeued:
                 submit_time = self._submit_times.pop(event.job_number)
                 status = STATUSES[event.outcome]
-                row = (event.job_number, submit_time, started.time, event.time, started.processors, status)
+                row = (event.job_number, submit_time, moment(started), moment(event), started.processors, status)
                 self._rows.extend(row)
 
     def table(self) -> Integers:

@@ -7,7 +7,8 @@ sequence number identifies an envelope on every topic, and a receiver drops dupl
 The scheduler answers a `SchedulingPoint` with a `Decided` in its place. A stage that finds an event to contradict the
 log puts a `Rejected` in its place.
 
-All times are whole seconds on the cluster's own time line. What anything may be at most is in `shared.bounds`.
+All times are whole seconds on the cluster's own time line. Time never goes back: what is told after its instant is told
+at the present one, and says in `happened` when it was. What anything may be at most is in `shared.bounds`.
 """
 
 from typing import Annotated, Final, Literal
@@ -41,7 +42,8 @@ from shadowtime.shared.samples import Sample
 from shadowtime.shared.scores import Scores
 from shadowtime.shared.speedup import SpeedUp
 
-SCHEMA_VERSION: Final = 1
+SCHEMA_VERSION: Final = 2
+"""Of what is written; version 1, which knew fewer events and fields, is read too."""
 
 Outcome = Literal["completed", "failed", "cancelled", "limit", "killed"]
 """How a job ended: by itself (three ways), at the limit of its start, or by a decision of the scheduler."""
@@ -77,12 +79,16 @@ class ClusterOpened(Frozen):
 class JobSubmitted(Frozen):
     """A job enters the queue. What only the future knows, its run time, has no field here.
 
-    `speedup` is how a moldable job scales; None is constant efficiency.
+    It waits from `eligible_time` on, from `time` where that is not said; `submit_time` is when its user handed it in,
+    if that was before. A job that was withdrawn may enter the queue again, under the same number. `speedup` is how a
+    moldable job scales; None is constant efficiency.
     """
 
     kind: Literal["JobSubmitted"] = "JobSubmitted"
     time: Instant
     job_number: JobNumber
+    submit_time: Instant | None = None
+    eligible_time: Instant | None = None
     requested_processors: Processors
     requested_time: Request | None = None
     user_id: Whole | None = None
@@ -93,6 +99,42 @@ class JobSubmitted(Frozen):
     restartable: bool = True
     moldable: bool = True
     speedup: SpeedUp | None = None
+    priority: Count | None = None
+
+    @property
+    def since(self) -> int:
+        """When its wait began, in seconds."""
+        return self.time if self.eligible_time is None else self.eligible_time
+
+
+class JobWithdrawn(Frozen):
+    """A waiting job left the queue without having started: for good, or `held`, until it is submitted again."""
+
+    kind: Literal["JobWithdrawn"] = "JobWithdrawn"
+    time: Instant
+    job_number: JobNumber
+    reason: Literal["cancelled", "held"] = "cancelled"
+    happened: Instant | None = None
+
+
+class JobChanged(Frozen):
+    """A waiting or running job asks for something else, or has another place in the accounts; None is as before.
+
+    A running job holds `requested_processors` from now on, and ends `requested_time` seconds after its start at the
+    latest.
+    """
+
+    kind: Literal["JobChanged"] = "JobChanged"
+    time: Instant
+    job_number: JobNumber
+    requested_processors: Processors | None = None
+    requested_time: Request | None = None
+    user_id: Whole | None = None
+    group_id: Whole | None = None
+    queue_number: Whole | None = None
+    partition_number: Whole | None = None
+    priority: Count | None = None
+    happened: Instant | None = None
 
 
 class JobStarted(Frozen):
@@ -107,12 +149,32 @@ class JobStarted(Frozen):
     processors: Processors
     limit: Request | None = None
     trial: Literal[True] | None = None
+    happened: Instant | None = None
+
+
+class JobSuspended(Frozen):
+    """A running job stopped, and gave its processors back for a while."""
+
+    kind: Literal["JobSuspended"] = "JobSuspended"
+    time: Instant
+    job_number: JobNumber
+    happened: Instant | None = None
+
+
+class JobResumed(Frozen):
+    """A suspended job got its processors back, and goes on."""
+
+    kind: Literal["JobResumed"] = "JobResumed"
+    time: Instant
+    job_number: JobNumber
+    happened: Instant | None = None
 
 
 class JobEnded(Frozen):
-    """A running job gave its processors back; with `requeued` it waits again, as submitted.
+    """A running or suspended job gave its processors back; with `requeued` it waits again, as submitted.
 
-    `original_run_time` is what it would have run on the processors that it requested, where it ran on others.
+    `run_time` is without the time in which it was suspended; `original_run_time` what it would have run on the
+    processors that it requested, where it ran on others.
     """
 
     kind: Literal["JobEnded"] = "JobEnded"
@@ -122,6 +184,7 @@ class JobEnded(Frozen):
     outcome: Outcome = "completed"
     requeued: bool = False
     original_run_time: Seconds | None = None
+    happened: Instant | None = None
 
     @property
     def own_run_time(self) -> int:
@@ -184,10 +247,27 @@ class ClusterClosed(Frozen):
     time: Instant
 
 
+OfJob = JobWithdrawn | JobChanged | JobStarted | JobSuspended | JobResumed | JobEnded
+"""What happens to a job that was submitted."""
+
+
+def moment(event: OfJob) -> int:
+    """Return when something happened to a job, in seconds: before it was told, or then.
+
+    >>> moment(JobSuspended(time=60, job_number=1)), moment(JobSuspended(time=60, job_number=1, happened=45))
+    (60, 45)
+    """
+    return event.time if event.happened is None else event.happened
+
+
 Event = (
     ClusterOpened
     | JobSubmitted
+    | JobWithdrawn
+    | JobChanged
     | JobStarted
+    | JobSuspended
+    | JobResumed
     | JobEnded
     | CapacityChanged
     | SchedulingPoint
@@ -205,7 +285,7 @@ class Envelope(Frozen):
     7
     """
 
-    schema_version: Literal[1] = SCHEMA_VERSION
+    schema_version: Literal[1, 2] = SCHEMA_VERSION
     run: Annotated[Name, Field(min_length=1)]
     cluster: Name = ""
     sequence: Count

@@ -4,20 +4,64 @@ from typing import Any, NamedTuple
 
 from shadowtime.shared.bounds import MAX_LIVE_JOBS
 from shadowtime.shared.errors import RuleBroken
-from shadowtime.shared.events import JobEnded, JobStarted, JobSubmitted
+from shadowtime.shared.events import (
+    JobChanged,
+    JobEnded,
+    JobResumed,
+    JobStarted,
+    JobSubmitted,
+    JobSuspended,
+    JobWithdrawn,
+    OfJob,
+    moment,
+)
+
+DONE: dict[type, str] = {
+    JobWithdrawn: "withdrawn",
+    JobChanged: "changed",
+    JobStarted: "started",
+    JobSuspended: "suspended",
+    JobResumed: "resumed",
+    JobEnded: "ended",
+}
+CHANGEABLE = (
+    *("requested_processors", "requested_time", "user_id", "group_id", "queue_number", "partition_number"),
+    "priority",
+)
 
 
 class RunningJob(NamedTuple):
-    """A running job as it was submitted and started."""
+    """A running job as it was submitted and started; or a suspended one."""
 
     submitted: JobSubmitted
     started: JobStarted
+    suspended: int | None = None
+    """Since when it is suspended, in seconds; None while it runs."""
+    lost: int = 0
+    """Seconds for which it was suspended before that."""
+
+    def ran(self, time: int) -> int:
+        """Return how long it has run, in seconds."""
+        return (time if self.suspended is None else self.suspended) - moment(self.started) - self.lost
+
+    def changed(self, event: JobChanged) -> "RunningJob":
+        """Return it with what it asks for now."""
+        of_start = {"processors": event.requested_processors, "limit": event.requested_time}
+        held = {name: value for name, value in of_start.items() if value is not None}
+        return self._replace(
+            submitted=self.submitted.model_copy(update=new_request(event)), started=self.started.model_copy(update=held)
+        )
+
+
+def new_request(event: JobChanged) -> dict[str, int]:
+    """Return what a job asks for that it did not before."""
+    return {name: value for name in CHANGEABLE if (value := getattr(event, name)) is not None}
 
 
 class JobsInSystem:
     """Waiting and running jobs by number; memory is bounded by the jobs in the system.
 
-    The methods named after a question only check and look up; `submit`, `start` and `end` change.
+    The methods that require something only check and look up; the others change.
     """
 
     def __init__(self) -> None:
@@ -34,30 +78,80 @@ class JobsInSystem:
                 f"job {event.job_number} submitted at {event.time} is one too many: "
                 f"{len(self.waiting):,} wait and {len(self.running):,} run, at most {MAX_LIVE_JOBS:,} in all"
             )
+        if event.since > event.time:
+            raise RuleBroken(f"job {event.job_number} submitted at {event.time} waits from {event.since} on, later")
 
-    def require_waiting(self, event: JobStarted) -> JobSubmitted:
-        """Return the waiting job that starts, or raise `RuleBroken`."""
+    def require_waiting(self, event: JobStarted | JobWithdrawn) -> JobSubmitted:
+        """Return the waiting job that starts or is withdrawn, or raise `RuleBroken`."""
         job = self.waiting.get(event.job_number)
         if job is None:
             known = "runs already" if event.job_number in self.running else "was never submitted"
-            raise RuleBroken(f"job {event.job_number} started at {event.time} {known}")
+            raise RuleBroken(f"job {event.job_number} {DONE[type(event)]} at {event.time} {known}")
+        self._require_order(event, job.since, "its wait began")
         return job
 
-    def require_running(self, event: JobEnded) -> RunningJob:
-        """Return the running job that ends, or raise `RuleBroken`."""
+    def require_running(self, event: JobEnded | JobSuspended | JobResumed) -> RunningJob:
+        """Return the running job that ends, stops or goes on, or raise `RuleBroken`."""
         job = self.running.get(event.job_number)
+        done = DONE[type(event)]
         if job is None:
             known = "never started" if event.job_number in self.waiting else "was never submitted"
-            raise RuleBroken(f"job {event.job_number} ended at {event.time} {known}")
+            raise RuleBroken(f"job {event.job_number} {done} at {event.time} {known}")
+        if isinstance(event, JobSuspended) and job.suspended is not None:
+            raise RuleBroken(f"job {event.job_number} {done} at {event.time} is suspended since {job.suspended}")
+        if isinstance(event, JobResumed) and job.suspended is None:
+            raise RuleBroken(f"job {event.job_number} {done} at {event.time} was not suspended")
+        if job.suspended is None:
+            self._require_order(event, moment(job.started), "it started")
+        else:
+            self._require_order(event, job.suspended, "it was suspended")
         return job
+
+    def require_known(self, event: JobChanged) -> JobSubmitted | RunningJob:
+        """Return the job that changes, as it waits or runs, or raise `RuleBroken`."""
+        job = self.waiting.get(event.job_number) or self.running.get(event.job_number)
+        if job is None:
+            raise RuleBroken(f"job {event.job_number} changed at {event.time} was never submitted")
+        waits = job.submitted if isinstance(job, RunningJob) else job
+        self._require_order(event, waits.since, "its wait began")
+        return job
+
+    @staticmethod
+    def _require_order(event: OfJob, earliest: int, what: str) -> None:
+        if event.happened is not None and not earliest <= event.happened <= event.time:
+            raise RuleBroken(
+                f"job {event.job_number} {DONE[type(event)]} at {event.happened}, told at {event.time}; "
+                f"{what} at {earliest}"
+            )
 
     def submit(self, event: JobSubmitted) -> None:
         """Add a job to those that wait."""
         self.waiting[event.job_number] = event
 
+    def withdraw(self, event: JobWithdrawn) -> None:
+        """Take a waiting job out."""
+        del self.waiting[event.job_number]
+
+    def replace(self, job: JobSubmitted | RunningJob) -> None:
+        """Note what a job that waits or runs asks for now."""
+        if isinstance(job, RunningJob):
+            self.running[job.submitted.job_number] = job
+        else:
+            self.waiting[job.job_number] = job
+
     def start(self, event: JobStarted) -> None:
         """Move a job from waiting to running."""
         self.running[event.job_number] = RunningJob(self.waiting.pop(event.job_number), event)
+
+    def suspend(self, event: JobSuspended) -> None:
+        """Note that a running job has stopped."""
+        self.running[event.job_number] = self.running[event.job_number]._replace(suspended=moment(event))
+
+    def resume(self, event: JobResumed) -> None:
+        """Note that a suspended job goes on."""
+        job = self.running[event.job_number]
+        lost = job.lost + moment(event) - (job.suspended or 0)
+        self.running[event.job_number] = job._replace(suspended=None, lost=lost)
 
     def end(self, event: JobEnded) -> None:
         """Take a job out, or back to those that wait if it was requeued."""
@@ -69,15 +163,18 @@ class JobsInSystem:
         """Return the jobs as plain values, in the order in which they came."""
         return {
             "waiting": [job.model_dump() for job in self.waiting.values()],
-            "running": [[job.submitted.model_dump(), job.started.model_dump()] for job in self.running.values()],
+            "running": [
+                [submitted.model_dump(), started.model_dump(), *stopped]
+                for submitted, started, *stopped in self.running.values()
+            ],
         }
 
     def restore(self, state: dict[str, Any]) -> None:
         """Take on the jobs that `snapshot` returned."""
         waiting = [JobSubmitted.model_validate(job) for job in state["waiting"]]
         running = [
-            RunningJob(JobSubmitted.model_validate(submitted), JobStarted.model_validate(started))
-            for submitted, started in state["running"]
+            RunningJob(JobSubmitted.model_validate(submitted), JobStarted.model_validate(started), *stopped)
+            for submitted, started, *stopped in state["running"]
         ]
         self.waiting = {job.job_number: job for job in waiting}
         self.running = {job.submitted.job_number: job for job in running}

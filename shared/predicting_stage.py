@@ -24,7 +24,8 @@ class PredictingStage(StageHandler):
         """Answer the event, then let the predictor see it."""
         output = super().handle(envelope)
         if not isinstance(envelope.event, Rejected):  # it changes nothing
-            self.predictor.observe(envelope.event)
+            for event in self.noticed(envelope.event):
+                self.predictor.observe(event)
         return output
 
     def on_submitted(self, envelope: Envelope, job: JobSubmitted) -> Envelope:

@@ -154,11 +154,24 @@ class PortfolioScores(Frozen):
     left_out: Count = 0
 
 
+class Happenings(Frozen):
+    """What happened to jobs beside coming, starting and ending: how many times each.
+
+    `told_late` counts the events that were told after their instant.
+    """
+
+    cancelled: Count = 0
+    held: Count = 0
+    changed: Count = 0
+    suspended: Count = 0
+    told_late: Count = 0
+
+
 class Scores(Frozen):
     """The scoreboard's answer to `ClusterClosed`.
 
-    `calibration` only of policies that weigh probabilities, `wait_forecast` only of those that forecast, and
-    `portfolio` only of those that move between several configurations.
+    `calibration` only of policies that weigh probabilities, `wait_forecast` only of those that forecast, `portfolio`
+    only of those that move between several configurations, and `happenings` only of logs in which there were any.
     """
 
     policy: PolicyScores
@@ -168,3 +181,4 @@ class Scores(Frozen):
     wait_bounds: Annotated[tuple[WaitBoundScores, ...], AtMost(MAX_KINDS)] = ()
     wait_forecast: WaitForecastScores | None = None
     portfolio: PortfolioScores | None = None
+    happenings: Happenings | None = None

@@ -14,9 +14,14 @@ from shadowtime.shared.events import (
     ClusterOpened,
     Decided,
     Envelope,
+    JobChanged,
     JobEnded,
+    JobResumed,
     JobStarted,
     JobSubmitted,
+    JobSuspended,
+    JobWithdrawn,
+    OfJob,
     Outcome,
     Rejected,
 )
@@ -34,6 +39,10 @@ ENDS: dict[Outcome, str] = {
     "limit": "was ended at its limit",
     "killed": "was killed",
 }
+
+
+LEFT = {"cancelled": "was cancelled", "held": "is held"}
+"""What became of jobs that left the queue, by reason."""
 
 
 class Log(NamedTuple):
@@ -86,12 +95,20 @@ def sentences(envelope: Envelope, log: Log = UNKNOWN) -> Iterator[Sentence]:
     elif isinstance(event, JobSubmitted):
         what = f"({procs(event.requested_processors)}) is submitted"
         yield Sentence("submitted", event.job_number, what, tuple(_submission(envelope, event)))
+    elif isinstance(event, JobWithdrawn):
+        yield Sentence("withdrawn", event.job_number, LEFT[event.reason], _late(event, log))
+    elif isinstance(event, JobChanged):
+        yield Sentence("changed", event.job_number, "changes", (*_changes(event), *_late(event, log)))
+    elif isinstance(event, JobSuspended):
+        yield Sentence("suspended", event.job_number, "is suspended", _late(event, log))
+    elif isinstance(event, JobResumed):
+        yield Sentence("resumed", event.job_number, "goes on", _late(event, log))
     elif isinstance(event, JobStarted):
-        yield Sentence("started", event.job_number, _begun(event), tuple(_learned(envelope)))
+        yield Sentence("started", event.job_number, _begun(event), (*_late(event, log), *_learned(envelope)))
     elif isinstance(event, JobEnded):
         again = ", waits again" if event.requeued else ""
         what = f"{ENDS[event.outcome]} after {duration(event.run_time)}{again}"
-        yield Sentence("ended", event.job_number, what, tuple(_learned(envelope)))
+        yield Sentence("ended", event.job_number, what, (*_late(event, log), *_learned(envelope)))
     elif isinstance(event, Decided):
         yield from _decisions(event, log)
     elif isinstance(event, CapacityChanged):
@@ -207,6 +224,23 @@ def _submission(envelope: Envelope, job: JobSubmitted) -> Iterator[str]:
 def _begun(started: JobStarted) -> str:
     limit = "" if started.limit is None else f", for {duration(started.limit)} at most"
     return f"({procs(started.processors)}) started{', on trial' if started.trial else ''}{limit}"
+
+
+def _late(event: OfJob, log: Log) -> tuple[str, ...]:
+    happened = event.happened
+    late = happened is not None and happened < event.time
+    return (f"at {clock(happened or 0, log.unix_start, event.time)}, told late",) if late else ()
+
+
+def _changes(changed: JobChanged) -> Iterator[str]:
+    if changed.requested_processors is not None:
+        yield f"asks for {procs(changed.requested_processors)}"
+    if changed.requested_time is not None:
+        yield f"asks for {duration(changed.requested_time)}"
+    named = {"user_id": "user", "group_id": "group", "queue_number": "queue", "partition_number": "partition"}
+    for field, name in (*named.items(), ("priority", "priority")):
+        if (value := getattr(changed, field)) is not None:
+            yield f"{name} {value}"
 
 
 def _learned(envelope: Envelope) -> Iterator[str]:

@@ -191,6 +191,8 @@ def wrong_key(whose: str, error: ValidationError) -> SettingsError:
     """Return the error that names the first key at fault, its value and what is wrong with it."""
     first = error.errors()[0]
     wrong = first["msg"].removeprefix("Value error, ")  # which says nothing, of what a validator of ours found
+    if not first["loc"]:  # it is about several keys
+        return SettingsError(f"{whose}: {shortened(wrong)}")
     value = shortened(str(first["input"]), QUOTED)
     return SettingsError(f"{whose}: {'.'.join(map(str, first['loc']))}={value}: {shortened(wrong)}")
 

@@ -10,13 +10,19 @@ from shadowtime.shared.events import (
     ClusterOpened,
     Decided,
     Envelope,
+    Event,
+    JobChanged,
     JobEnded,
+    JobResumed,
     JobStarted,
     JobSubmitted,
+    JobSuspended,
+    JobWithdrawn,
     Rejected,
     SchedulingPoint,
+    moment,
 )
-from shadowtime.shared.jobs_in_system import JobsInSystem, RunningJob
+from shadowtime.shared.jobs_in_system import JobsInSystem, RunningJob, new_request
 from shadowtime.shared.predictions import WaitBound
 
 
@@ -70,6 +76,18 @@ class StageHandler:
         """Answer the submission of a job."""
         return envelope
 
+    def on_withdrawn(self, envelope: Envelope, withdrawn: JobWithdrawn, job: JobSubmitted) -> Envelope:
+        """Answer that a waiting job has left the queue."""
+        return envelope
+
+    def on_changed(self, envelope: Envelope, changed: JobChanged, old: JobSubmitted, new: JobSubmitted) -> Envelope:
+        """Answer that a waiting job asks for something else: as if it left, and were submitted anew."""
+        return self.on_submitted(self.on_withdrawn(envelope, _left(changed), old), new)
+
+    def on_running_changed(self, envelope: Envelope, old: RunningJob, new: RunningJob) -> Envelope:
+        """Answer that a running job asks for something else."""
+        return envelope
+
     def on_started(self, envelope: Envelope, started: JobStarted, job: JobSubmitted) -> Envelope:
         """Answer the start of a waiting job."""
         return envelope
@@ -79,6 +97,14 @@ class StageHandler:
 
         The rule: docs/algorithms.md#own-run-time.
         """
+        return envelope
+
+    def on_suspended(self, envelope: Envelope, suspended: JobSuspended, job: RunningJob) -> Envelope:
+        """Answer that a running job has stopped."""
+        return envelope
+
+    def on_resumed(self, envelope: Envelope, resumed: JobResumed, job: RunningJob) -> Envelope:
+        """Answer that a suspended job goes on; the job is as it was suspended."""
         return envelope
 
     def on_ended(self, envelope: Envelope, ended: JobEnded, job: RunningJob) -> Envelope:
@@ -105,6 +131,15 @@ class StageHandler:
         """Answer the end of the run."""
         return envelope
 
+    def noticed(self, event: Event) -> tuple[Event, ...]:
+        """Return an event, once it was answered, as predictors and policies see it.
+
+        They know no change of a waiting job: it leaves the queue, and enters it as it is now.
+        """
+        if isinstance(event, JobChanged) and (job := self.jobs.waiting.get(event.job_number)) is not None:
+            return _left(event), job
+        return (event,)
+
     def snapshot(self) -> dict[str, Any]:
         """Return the whole state as plain values; a subclass adds its own under keys of its own."""
         return {"time": self.time, "closed": self.closed, "processors": self.processors, "jobs": self.jobs.snapshot()}
@@ -116,40 +151,67 @@ class StageHandler:
         self.processors = state["processors"]
         self.jobs.restore(state["jobs"])
 
+    def _require_room(self, job_number: int, what: str, processors: int) -> None:
+        largest = max(self.processors, self.opened.processors)
+        if processors > largest:
+            raise RuleBroken(f"job {job_number} {what} {processors} processors; the machine has {largest}")
+
     def _submitted(self, envelope: Envelope, event: JobSubmitted) -> Envelope:
         self.jobs.require_new(event)
-        largest = max(self.processors, self.opened.processors)
-        if event.requested_processors > largest:
-            raise RuleBroken(
-                f"job {event.job_number} requests {event.requested_processors} processors; the machine has {largest}"
-            )
+        self._require_room(event.job_number, "requests", event.requested_processors)
         output = self.on_submitted(envelope, event)
         self.jobs.submit(event)
         return output
 
+    def _withdrawn(self, envelope: Envelope, event: JobWithdrawn) -> Envelope:
+        job = self.jobs.require_waiting(event)
+        output = self.on_withdrawn(envelope, event, job)
+        self.jobs.withdraw(event)
+        return output
+
+    def _changed(self, envelope: Envelope, event: JobChanged) -> Envelope:
+        job = self.jobs.require_known(event)
+        if event.requested_processors is not None:
+            self._require_room(event.job_number, "changed to", event.requested_processors)
+        if isinstance(job, RunningJob):
+            runs = job.changed(event)
+            output = self.on_running_changed(envelope, job, runs)
+            self.jobs.replace(runs)
+        else:
+            waits = job.model_copy(update=new_request(event) | {"time": event.time, "eligible_time": job.since})
+            output = self.on_changed(envelope, event, job, waits)
+            self.jobs.replace(waits)
+        return output
+
+    def _suspended(self, envelope: Envelope, event: JobSuspended) -> Envelope:
+        output = self.on_suspended(envelope, event, self.jobs.require_running(event))
+        self.jobs.suspend(event)
+        return output
+
+    def _resumed(self, envelope: Envelope, event: JobResumed) -> Envelope:
+        output = self.on_resumed(envelope, event, self.jobs.require_running(event))
+        self.jobs.resume(event)
+        return output
+
     def _started(self, envelope: Envelope, event: JobStarted) -> Envelope:
         job = self.jobs.require_waiting(event)
-        largest = max(self.processors, self.opened.processors)
-        if event.processors > largest:
-            raise RuleBroken(
-                f"job {event.job_number} starts on {event.processors} processors; the machine has {largest}"
-            )
+        self._require_room(event.job_number, "starts on", event.processors)
         output = self.on_started(envelope, event, job)
         if not event.trial:
-            output = self.on_wait(output, job, event.time - job.time)
+            output = self.on_wait(output, job, moment(event) - job.since)
         self.jobs.start(event)
         return output
 
     def _ended(self, envelope: Envelope, event: JobEnded) -> Envelope:
         job = self.jobs.require_running(event)
-        held = event.time - job.started.time
+        held = moment(event) - moment(job.started)
         if event.run_time > held:
             raise RuleBroken(
                 f"job {event.job_number} ran {event.run_time} s, but held its processors for {held} s only"
             )
         output = self.on_ended(envelope, event, job)
         if job.started.trial and not event.requeued:
-            output = self.on_wait(output, job.submitted, job.started.time - job.submitted.time)
+            output = self.on_wait(output, job.submitted, moment(job.started) - job.submitted.since)
         self.jobs.end(event)
         return output
 
@@ -167,10 +229,18 @@ class StageHandler:
         raise RuleBroken(f"run {envelope.run!r} was opened already, at {self.opened.time}")
 
 
+def _left(changed: JobChanged) -> JobWithdrawn:
+    return JobWithdrawn(time=changed.time, job_number=changed.job_number, reason="held")
+
+
 _HANDLERS: dict[type, Callable[[StageHandler, Envelope, Any], Envelope]] = {
     ClusterOpened: StageHandler._opened,
     JobSubmitted: StageHandler._submitted,
+    JobWithdrawn: StageHandler._withdrawn,
+    JobChanged: StageHandler._changed,
     JobStarted: StageHandler._started,
+    JobSuspended: StageHandler._suspended,
+    JobResumed: StageHandler._resumed,
     JobEnded: StageHandler._ended,
     CapacityChanged: StageHandler._capacity,
     SchedulingPoint: lambda stage, envelope, event: stage.on_scheduling_point(envelope, event),

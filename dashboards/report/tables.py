@@ -87,8 +87,8 @@ def differences(found: Sequence[tuple[str, Paired]], baseline: str, days: float)
     length = "a week" if days == 7 else f"{days:.1f} days"
     caption = (
         f"The baseline is {baseline}. Each job against itself under the other policy: mean difference, and in brackets "
-        "where it lies with 95 % confidence. Users of 20 jobs or more are worse off whose mean wait is longer by a "
-        "minute and more; the worst is he whose mean wait grew most. "
+        "where it lies with 95 % confidence. Of the users with 20 jobs or more, those are worse off whose mean wait "
+        "is longer by more than a minute; the worst is he whose mean wait grew most. "
         "Jobs that come after one another wait alike, so the intervals are of a bootstrap of whole blocks of "
         f"{length}, not of single jobs. An interval that spans 0 shows no difference."
     )

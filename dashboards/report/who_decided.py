@@ -53,20 +53,27 @@ def _changes(policy: str, told: Row, unix_start: int) -> str:
 def _standings(policy: str, told: Row) -> str:
     if not told["members"]:
         return ""
-    ahead = sorted(told["members"], key=lambda each: -each["weight"])[:MOST]
+    ahead = sorted(told["members"], key=lambda each: each["loss"])[:MOST]
     if all(each["member"] != told["decides"] for each in ahead):
         ahead[-1] = next(each for each in told["members"] if each["member"] == told["decides"])
     body = [
         [
             escape(each["member"]) + (" (decides)" if each["member"] == told["decides"] else ""),
-            *(cell(each[key], percent(each[key])) for key in ("slowdown", "wait", "longest_wait", "weight")),
+            *(cell(each[key], percent(each[key])) for key in ("slowdown", "wait", "longest_wait", "worst_user")),
+            cell(each["loss"], f"{each['loss']:.3f}"),
+            cell(each["weight"], percent(each["weight"])),
         ]
         for each in ahead
     ]
     left = len(told["members"]) - len(ahead)
     note = (
         f"Mean bounded slowdown, mean wait and longest wait are shares of those of EASY, of the {told['jobs']:,} jobs "
-        "that have ended on all shadow machines."
-        + (f" {left:,} members with less weight are left out." if left else "")
+        "that have ended on all shadow machines; so is the mean wait of the worst user. The member with the least loss "
+        "decides." + (f" {left:,} members with a greater loss are left out." if left else "")
     )
-    return table(["member", "slowdown", "wait", "longest wait", "weight"], body, f"Standings, {policy}", note)
+    return table(
+        ["member", "slowdown", "wait", "longest wait", "worst user", "loss", "weight"],
+        body,
+        f"Standings, {policy}",
+        note,
+    )

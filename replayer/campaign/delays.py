@@ -5,7 +5,7 @@ from array import array
 import numpy as np
 
 from shadowtime.replayer.workload import Workload
-from shadowtime.shared.events import Decided, Envelope, JobEnded, JobStarted, JobSubmitted
+from shadowtime.shared.events import Decided, Envelope, JobEnded, JobStarted, JobSubmitted, JobWithdrawn, moment
 from shadowtime.shared.reasons import Reserved
 
 SHAPES = {"SN": (True, True), "SW": (True, False), "LN": (False, True), "LW": (False, False)}
@@ -37,8 +37,10 @@ class Delays:
         event = envelope.event
         if isinstance(event, JobSubmitted):
             self._open[event.job_number] = event
+        elif isinstance(event, JobWithdrawn):
+            del self._open[event.job_number]
         elif isinstance(event, JobStarted):
-            self._started[event.job_number] = event.time
+            self._started[event.job_number] = moment(event)
         elif isinstance(event, Decided):
             for start in event.starts:
                 if isinstance(start.reason, Reserved) and start.reason.guaranteed_start is not None:
@@ -52,9 +54,9 @@ class Delays:
         times, sizes = self._medians
         short = job.requested_time is not None and job.requested_time <= times
         shape = ("S" if short else "L") + ("N" if job.requested_processors <= sizes else "W")
-        self._slowdowns[shape].append((event.time - job.time) / max(event.own_run_time, 10))
-        if guaranteed is not None and started > job.time:
-            self._ratios.append((guaranteed - job.time) / (started - job.time))
+        self._slowdowns[shape].append((moment(event) - job.since) / max(event.own_run_time, 10))
+        if guaranteed is not None and started > job.since:
+            self._ratios.append((guaranteed - job.since) / (started - job.since))
 
     def figures(self) -> dict[str, float | None]:
         """Return the mean bounded slowdown of each shape, not clamped, and how promises compared with delays."""

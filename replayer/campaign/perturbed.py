@@ -27,7 +27,10 @@ def perturbed(workload: Workload, copy: int) -> Workload:
     users = workload.columns["user_id"]
     by_user = np.argsort(users, kind="stable")
     for of_user in np.split(by_user, np.flatnonzero(np.diff(users[by_user])) + 1):
-        moved[of_user] = np.maximum.accumulate(moved[of_user])
+        if users[of_user[0]] >= 0:  # of a user who is named
+            after = np.concatenate(([0], np.cumsum(np.diff(numbers[of_user]) < 0)))  # at one time the number decides
+            moved[of_user] = np.maximum.accumulate(moved[of_user] - after) + after
     columns = {**workload.columns, "submit_time": moved}
     order = np.lexsort((numbers, moved))
-    return replace(workload, columns={name: column[order] for name, column in columns.items()})
+    unused = {name: column[order] for name, column in workload.unused.items()}
+    return replace(workload, columns={name: column[order] for name, column in columns.items()}, unused=unused)

@@ -8,8 +8,9 @@ from shadowtime.services.live.outlook import Machine, why
 from shadowtime.services.live.run_view import LiveView
 from shadowtime.services.live.shown import state_of
 from shadowtime.services.live.story import Bounded, Story
+from shadowtime.shared.events import moment
 from shadowtime.shared.formatting import clock, duration
-from shadowtime.shared.sentences import ADJUSTED, ENDS, procs
+from shadowtime.shared.sentences import ADJUSTED, ENDS, LEFT, procs
 
 NOT_YET = "not known yet"
 
@@ -29,7 +30,7 @@ def job_page(view: LiveView, number: int) -> dict[str, Any] | None:
         "story": sorted(_story(view, story, machine), key=lambda each: each[0]),
         "predictions": [list(each) for each in _predictions(view, story, machine)],
         "marks": {
-            "submitted": story.job.time,
+            "submitted": story.job.since,
             "started": None if story.started is None else story.started.time,
             "ended": None if story.ended is None else story.ended.time,
             "expected_end": None if (expected := story.expected_end(view.time)) is None else expected.end,
@@ -45,23 +46,30 @@ def headline(view: LiveView, story: Story) -> list[str]:
     job, started, now = story.job, story.started, view.time
     at = view.machine().at
     if story.ended is not None and started is not None:
-        waited = duration(started.time - job.time)
+        waited = duration(story.wait)
         return [f"It {ENDS[story.ended.outcome]} after {duration(story.ended.run_time)}, having waited {waited}."]
+    if story.withdrawn is not None:
+        waited = duration(moment(story.withdrawn) - job.since)
+        back = "" if story.withdrawn.reason == "cancelled" else " It comes back when it is released."
+        return [f"It {LEFT[story.withdrawn.reason]} after it had waited for {waited}.{back}"]
     if started is not None:
         expected, left = story.expected_end(now), None
-        told = [f"It has run for {duration(now - started.time)} on {procs(started.processors)}."]
+        if story.suspended:
+            return [f"It is suspended, and has its {procs(started.processors)} no more until it goes on."]
+        began = moment(started) + story.lost
+        told = [f"It has run for {duration(now - began)} on {procs(started.processors)}."]
         if expected is not None and expected.predicted:
             told.append(f"It is expected to end at {at(expected.end)}, in {duration(max(0, expected.end - now))}.")
         if story.limit is not None:
-            left = started.time + story.limit - now
+            left = began + story.limit - now
             told.append(f"{duration(left)} of its {duration(story.limit)} are left." if left > 0 else "Its time is up.")
         return told
     if job.job_number in view.starting:
-        return [f"It starts now, having waited {duration(now - job.time)}."]
+        return [f"It starts now, having waited {duration(now - job.since)}."]
     place = 1 + sum(1 for _ in takewhile(lambda each: each != job.job_number, view.jobs.waiting))
     waiting = len(view.jobs.waiting)
     told = [
-        f"It has waited for {duration(now - job.time)} and is number {place:,} of {waiting:,} that wait.",
+        f"It has waited for {duration(now - job.since)} and is number {place:,} of {waiting:,} that wait.",
         f"Why: {why(story, view.machine(), view.head())}.",
     ]
     if (by := story.start_by()) is not None:
@@ -97,6 +105,8 @@ def _story(view: LiveView, story: Story, machine: Machine) -> Iterator[tuple[int
     if started is not None:
         trial = " on trial" if started.trial else ""
         yield at(started.time, f"started{trial} on {procs(started.processors)}, having waited {duration(story.wait)}")
+    if story.withdrawn is not None:
+        yield at(story.withdrawn.time, LEFT[story.withdrawn.reason])
     if ended is not None:
         yield at(ended.time, f"{ENDS[ended.outcome]} after {duration(ended.run_time)}")
 
@@ -125,12 +135,12 @@ def _predictions(view: LiveView, story: Story, machine: Machine) -> Iterator[tup
     if story.adjusted is not None:
         verdict = "" if story.adjustment is None else ADJUSTED.get(story.adjustment, "as requested")
         yield "request as adjusted", duration(story.adjusted), came, verdict
-    waited = f"has waited {duration(now - story.job.time)}" if wait is None else f"waited {duration(wait)}"
+    waited = f"has waited {duration(now - story.job.since)}" if wait is None else f"waited {duration(wait)}"
     for each in story.bounds:
-        so_long = now - story.job.time if wait is None else wait
+        so_long = now - story.job.since if wait is None else wait
         yield _scope(each), _limit(each), waited, _held(each, so_long, known=wait is not None)
     if story.forecast is not None:
-        start = clock(story.job.time + story.forecast, machine.unix_start)[:-3]
+        start = clock(story.job.since + story.forecast, machine.unix_start)[:-3]
         yield "forecast start", start, waited, "" if wait is None else off(story.forecast - wait, "late")
     elif story.forecast_reason is not None:
         yield "forecast start", f"none: {story.forecast_reason}", waited, ""

@@ -24,10 +24,15 @@ from shadowtime.shared.events import (
     ClusterOpened,
     Decided,
     Envelope,
+    JobChanged,
     JobEnded,
+    JobResumed,
     JobStarted,
     JobSubmitted,
+    JobSuspended,
+    JobWithdrawn,
     Rejected,
+    moment,
 )
 from shadowtime.shared.jobs_in_system import RunningJob
 from shadowtime.shared.predictions import Coverage, WaitBound
@@ -100,6 +105,60 @@ class LiveView(StageHandler):
             self.by_size[bisect_left(SIZES, job.requested_processors)] = (job.time, bound)
         return envelope
 
+    def on_withdrawn(self, envelope: Envelope, withdrawn: JobWithdrawn, job: JobSubmitted) -> Envelope:
+        """End its story; one that is held has another when it comes back."""
+        self.stories[job.job_number].withdraw(withdrawn)
+        self._remember(self.stories[job.job_number])
+        self._tell(withdrawn.time, *sentences(envelope, self.log))
+        return envelope
+
+    def on_changed(self, envelope: Envelope, changed: JobChanged, old: JobSubmitted, new: JobSubmitted) -> Envelope:
+        """Go on with its story as it is now."""
+        self.stories[new.job_number].job = new
+        self._tell_of(self.stories[new.job_number], envelope)
+        return envelope
+
+    def on_running_changed(self, envelope: Envelope, old: RunningJob, new: RunningJob) -> Envelope:
+        """Give it a place of its new size."""
+        story = self.stories[new.submitted.job_number]
+        self._stand_aside(story, old)
+        story.job, story.started = new.submitted, new.started
+        self._take_place(story, new)
+        self._tell_of(story, envelope)
+        return envelope
+
+    def on_suspended(self, envelope: Envelope, suspended: JobSuspended, job: RunningJob) -> Envelope:
+        """Free its place for a while."""
+        story = self.stories[suspended.job_number]
+        self._stand_aside(story, job)
+        story.suspended = True
+        self._tell_of(story, envelope)
+        return envelope
+
+    def on_resumed(self, envelope: Envelope, resumed: JobResumed, job: RunningJob) -> Envelope:
+        """Give it a place again."""
+        story = self.stories[resumed.job_number]
+        story.resume(job.lost + moment(resumed) - (job.suspended or 0))
+        self._take_place(story, job._replace(suspended=None))
+        self._tell_of(story, envelope)
+        return envelope
+
+    def _stand_aside(self, story: Story, job: RunningJob) -> None:
+        if job.suspended is None:
+            self.busy -= job.started.processors
+            self.picture.rows.give(story.ranges)
+            story.ranges = ()
+
+    def _take_place(self, story: Story, job: RunningJob) -> None:
+        if job.suspended is None:
+            self.busy += job.started.processors
+            story.ranges = self.picture.rows.take(job.started.processors)
+
+    def _tell_of(self, story: Story, envelope: Envelope) -> None:
+        for each in sentences(envelope, self.log):
+            story.note(envelope.event.time, "; ".join((each.what, *each.details)))
+            self._tell(envelope.event.time, each)
+
     def on_started(self, envelope: Envelope, started: JobStarted, job: JobSubmitted) -> Envelope:
         """Give it a place in the picture."""
         story = self.stories[job.job_number]
@@ -120,17 +179,21 @@ class LiveView(StageHandler):
     def on_ended(self, envelope: Envelope, ended: JobEnded, job: RunningJob) -> Envelope:
         """Free its place; keep its story for as long as there is room."""
         story = self.stories[ended.job_number]
-        self.busy -= job.started.processors
+        if job.suspended is None:
+            self.busy -= job.started.processors
         self.picture.end(ended, job, story.ranges)
         if envelope.adjustment is not None:
             story.adjustment = envelope.adjustment.outcome
         story.end(ended)
         if not ended.requeued:
             self.count_ended += 1
-            self.ended[ended.job_number] = story
-            if len(self.ended) > MAX_ENDED:
-                self._forget(next(iter(self.ended.values())))
+            self._remember(story)
         return envelope
+
+    def _remember(self, story: Story) -> None:
+        self.ended[story.job.job_number] = story
+        if len(self.ended) > MAX_ENDED:
+            self._forget(next(iter(self.ended.values())))
 
     def _forget(self, story: Story | None) -> None:
         if story is None:

@@ -41,7 +41,7 @@ def overview(view: LiveView) -> dict[str, Any]:
         "ended": view.count_ended,
         "mean_wait": view.wait / view.count_started if view.count_started else None,
         "longest_wait": view.longest_wait if view.count_started else None,
-        "longest_waiting": next((view.time - job.time for job in view.jobs.waiting.values()), None),
+        "longest_waiting": next((view.time - job.since for job in view.jobs.waiting.values()), None),
         "scores": None if scores is None else scores.model_dump(),
         "queue": queue(view, 0, head),
         "running": {each.job.job_number: _running(view, each) for each in view.next_to_end(PAGE)},
@@ -78,7 +78,7 @@ def _waiting(view: LiveView, story: Story, machine: Machine, head: Head | None) 
         "asks": job.requested_time,
         "adjusted": story.adjusted,
         "expected": None if story.run_time is None else round(story.run_time),
-        "since": job.time,
+        "since": job.since,
         "by": by,
         "start": start if start is not None else forecast if forecast is None or forecast > machine.now else None,
         "forecast": start is None,
@@ -106,7 +106,7 @@ def _blocks(view: LiveView) -> dict[str, list[Any]]:
         for each in view.picture.blocks
         if each.end > each.start
     }
-    for job, started in islice(view.jobs.running.values(), MAX_BLOCKS):
+    for job, started, *_ in islice(view.jobs.running.values(), MAX_BLOCKS):
         story = view.stories[job.job_number]
         expected = story.expected_end(view.time)
         end = None if expected is None else expected.end
@@ -150,9 +150,11 @@ def found(view: LiveView, number: int) -> dict[str, Any]:
 
 
 def _line(story: Story) -> list[Any]:
-    return [story.job.job_number, story.job.requested_processors, state_of(story), story.job.time]
+    return [story.job.job_number, story.job.requested_processors, state_of(story), story.job.since]
 
 
 def state_of(story: Story) -> str:
-    """Return whether a job waits, runs or has ended."""
-    return "ended" if story.ended else "running" if story.started else "waiting"
+    """Return whether a job waits, runs or has ended, or what else became of it."""
+    if story.withdrawn is not None:
+        return story.withdrawn.reason
+    return "ended" if story.ended else "suspended" if story.suspended else "running" if story.started else "waiting"

@@ -7,7 +7,7 @@ import numpy as np
 
 from shadowtime.services.live.expected import expected_run_time
 from shadowtime.shared.arrays import Floats
-from shadowtime.shared.events import Envelope, JobEnded, JobStarted, JobSubmitted
+from shadowtime.shared.events import Envelope, JobEnded, JobStarted, JobSubmitted, JobWithdrawn, moment
 from shadowtime.shared.predictions import RunTimePrediction, WaitBound
 from shadowtime.shared.sentences import chosen
 
@@ -51,7 +51,7 @@ class Story:
     __slots__ = (
         *("_expected", "_histogram", "_until", "adjusted", "adjustment", "advised", "bounds", "ended", "forecast"),
         *("forecast_reason", "job", "notes", "overtaken", "overtaken_by", "ranges", "run_time", "started"),
-        *("times_weighed", "weighed", "within"),
+        *("suspended", "times_weighed", "weighed", "within", "withdrawn", "lost"),
     )
 
     def __init__(self, envelope: Envelope, job: JobSubmitted) -> None:
@@ -70,6 +70,10 @@ class Story:
         self.forecast_reason = None if envelope.forecast is None else envelope.forecast.reason
         self.started: JobStarted | None = None
         self.ended: JobEnded | None = None
+        self.withdrawn: JobWithdrawn | None = None
+        self.suspended = False
+        self.lost = 0
+        """Seconds for which it was suspended."""
         self.advised: int | None = None
         self.weighed: Weighed | None = None
         self.times_weighed = 0
@@ -95,18 +99,18 @@ class Story:
     @property
     def wait(self) -> int | None:
         """Seconds that it waited, once it has started."""
-        return None if self.started is None else self.started.time - self.job.time
+        return None if self.started is None else moment(self.started) - self.job.since
 
     def start_by(self) -> tuple[int, float] | None:
         """Return by when it starts, a second of the log, and with which probability, as told at its submission."""
         if not self.within:
             return None
         share, seconds = min(self.within, key=lambda each: abs(each[0] - LIKELY))
-        return self.job.time + seconds, share
+        return self.job.since + seconds, share
 
     def forecast_start(self) -> int | None:
         """Return when it was forecast to start."""
-        return None if self.forecast is None else self.job.time + self.forecast
+        return None if self.forecast is None else self.job.since + self.forecast
 
     def overtake(self, time: int, number: int) -> None:
         """Count a job that starts while this one is the first in line."""
@@ -121,22 +125,32 @@ class Story:
 
     def start(self, started: JobStarted) -> None:
         """Take in its start."""
-        self.started, self._expected, self._until = started, None, -1
+        self.started, self._expected, self._until, self.lost = started, None, -1, 0
+
+    def withdraw(self, withdrawn: JobWithdrawn) -> None:
+        """Take in that it has left the queue."""
+        self.withdrawn, self._histogram = withdrawn, None
+
+    def resume(self, lost: int) -> None:
+        """Take in that it goes on, and for how long it has stood still in all, in seconds."""
+        self.suspended, self.lost, self._until = False, lost, -1
 
     def end(self, ended: JobEnded) -> None:
         """Take in its end; one that is requeued waits as if it had not started."""
         if ended.requeued:
             self.started = self.advised = None
+            self.suspended = False
             return
         self.ended, self._histogram = ended, None
 
     def expected_end(self, now: int) -> Expected | None:
         """Return when it ends if it runs on; None where nothing is predicted and nothing limits it."""
-        if self.started is None:
+        if self.started is None or self.suspended:
             return None
-        if now >= self._until or now < self.started.time:
-            elapsed = now - self.started.time
-            expected = self._expected = self._expect(self.started.time, elapsed)
+        began = moment(self.started) + self.lost
+        if now >= self._until or now < began:
+            elapsed = now - began
+            expected = self._expected = self._expect(began, elapsed)
             again = now + max(1, int(FINE * elapsed))
             self._until = again if expected is None else max(now + 1, min(again, expected.end))
         return self._expected

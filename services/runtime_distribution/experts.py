@@ -10,7 +10,7 @@ from shadowtime.services.runtime_distribution.hmm_settings import HmmSettings
 from shadowtime.services.runtime_distribution.renewed import renew
 from shadowtime.services.runtime_distribution.similar_jobs import BEYOND, SimilarJobs, Weighting
 from shadowtime.shared.arrays import Floats
-from shadowtime.shared.events import Event, JobEnded, JobSubmitted
+from shadowtime.shared.events import Event, JobEnded, JobSubmitted, JobWithdrawn
 from shadowtime.shared.kernel import kernel
 from shadowtime.shared.predictions import RunTimePrediction
 from shadowtime.shared.predictor import Predictor
@@ -143,7 +143,7 @@ class Experts(Predictor[JobSubmitted, int, RunTimePrediction]):
             masses = self.masses(event)
             if masses is not None:
                 self._said[event.job_number] = np.array([outcome_masses(each, limit(event)) for each in masses])
-        elif isinstance(event, JobEnded) and not event.requeued:
+        elif isinstance(event, JobWithdrawn) or (isinstance(event, JobEnded) and not event.requeued):
             self._said.pop(event.job_number, None)
         for other in self._others:
             other.observe(event)

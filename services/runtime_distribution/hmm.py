@@ -17,7 +17,7 @@ from shadowtime.services.runtime_distribution.hmm_filter import (
 from shadowtime.services.runtime_distribution.hmm_learning import learn, start, unlearned
 from shadowtime.services.runtime_distribution.hmm_settings import DAY, SLICE, WEEK, HmmSettings
 from shadowtime.shared.arrays import Floats, Integers
-from shadowtime.shared.events import Event, JobEnded, JobStarted, JobSubmitted
+from shadowtime.shared.events import Event, JobEnded, JobStarted, JobSubmitted, JobWithdrawn
 from shadowtime.shared.packed_table import packed, unpacked
 from shadowtime.shared.predictions import RunTimePrediction
 from shadowtime.shared.predictor import Predictor
@@ -121,6 +121,8 @@ class Hmm(Predictor[JobSubmitted, int, RunTimePrediction]):
 
     def observe(self, event: Event) -> None:
         """Notice that time goes on, and which jobs run."""
+        if isinstance(event, JobWithdrawn):
+            self._arrived.pop(event.job_number, None)
         if not isinstance(event, JobSubmitted | JobStarted | JobEnded):
             return
         self._advance(event.time)

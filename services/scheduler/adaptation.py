@@ -7,7 +7,7 @@ import numpy as np
 
 from shadowtime.services.scheduler.job_table import NEVER
 from shadowtime.shared.arrays import Integers, IntegerTable
-from shadowtime.shared.events import Event, JobEnded, JobSubmitted
+from shadowtime.shared.events import Event, JobEnded, JobSubmitted, JobWithdrawn
 from shadowtime.shared.message import MAX_DURATION
 from shadowtime.shared.speedup import ratio, reshaped_time
 
@@ -92,7 +92,7 @@ class Shapes:
             return
         if isinstance(event, JobSubmitted) and event.moldable:
             self.add(event)
-        elif isinstance(event, JobEnded) and not event.requeued:
+        elif isinstance(event, JobWithdrawn) or (isinstance(event, JobEnded) and not event.requeued):
             self.jobs.pop(event.job_number, None)
             self.shapes.pop(event.job_number, None)
 

@@ -29,7 +29,18 @@ from shadowtime.services.scheduler.policy import Policy
 from shadowtime.services.scheduler.trials import Suspended, Trials
 from shadowtime.shared.arrays import Integers, IntegerTable
 from shadowtime.shared.decisions import CutShort, Start
-from shadowtime.shared.events import CapacityChanged, ClusterOpened, Event, JobEnded, JobStarted
+from shadowtime.shared.events import (
+    CapacityChanged,
+    ClusterOpened,
+    Event,
+    JobChanged,
+    JobEnded,
+    JobResumed,
+    JobStarted,
+    JobSuspended,
+    JobWithdrawn,
+    moment,
+)
 
 WHEN = ("no", "expected")
 
@@ -209,19 +220,22 @@ class Conservative(Policy):
         self.shapes.observe(event)
         if self.tries:
             self.trials.observe(event)
-        if isinstance(event, JobStarted):
+        if isinstance(event, JobWithdrawn):
+            self.reservations[STARTS, self.reservations[NUMBER] == event.job_number] = UNPLANNED
+            self.freed = True
+        elif isinstance(event, JobStarted):
             for row in np.flatnonzero(self.reservations[NUMBER] == event.job_number):
                 submit_time, first = self.reservations[SUBMIT, row], self.reservations[FIRST, row]
                 if first > submit_time and event.job_number not in self.trials.limits:
                     self.foreseen += int(first - submit_time)
-                    self.waited += event.time - int(submit_time)
+                    self.waited += moment(event) - int(submit_time)
                 self.reservations[STARTS, row] = UNPLANNED
         elif isinstance(event, JobEnded):
             self.freed = True
             place = self.trials.suspended.pop(event.job_number, None)
             if event.requeued and place is not None:
                 self.returned[event.job_number] = place
-        elif isinstance(event, CapacityChanged):
+        elif isinstance(event, CapacityChanged | JobChanged | JobSuspended | JobResumed):
             self.freed = True
 
     def snapshot(self) -> Any:

@@ -115,6 +115,8 @@ def guarded_pass(
         job = waiting[place]
         overtaken = work[place] > guards.overtaken * machine
         first[place] = overtaken or now - jobs.submit_times[job] > guards.threshold
+        if place == 0 and now >= deadline:
+            first[place] = True
         if first[place]:
             order[served] = place
             served += 1

@@ -11,7 +11,15 @@ from shadowtime.services.scheduler.adjusted_prior import reweighted
 from shadowtime.services.scheduler.adjusted_times import planned_times
 from shadowtime.services.scheduler.expected_end import CORRECTIONS
 from shadowtime.services.scheduler.histograms import Histograms
-from shadowtime.services.scheduler.job_table import NEVER, Queue, Running
+from shadowtime.services.scheduler.job_table import (
+    ADJUSTED,
+    NEVER,
+    REQUESTED,
+    SHORTENED,
+    SIZE,
+    Queue,
+    Running,
+)
 from shadowtime.services.scheduler.policies import POLICIES
 from shadowtime.shared.decisions import Chosen, CutShort, Evaluated, Kill, Start
 from shadowtime.shared.events import (
@@ -19,9 +27,13 @@ from shadowtime.shared.events import (
     Decided,
     Envelope,
     JobEnded,
+    JobResumed,
     JobStarted,
     JobSubmitted,
+    JobSuspended,
+    JobWithdrawn,
     SchedulingPoint,
+    moment,
 )
 from shadowtime.shared.jobs_in_system import RunningJob
 from shadowtime.shared.spec import parse
@@ -42,14 +54,17 @@ class Scheduler(StageHandler):
         self.running = Running(CORRECTIONS[settings.fallback], self.histograms, settings)
         self.reshaped: dict[int, tuple[int, ...]] = {}
         """Rows, as they were in the queue, of the jobs that run on other sizes than they requested."""
+        self.suspended: dict[int, tuple[int, ...]] = {}
+        """Rows, as they were among the running jobs, of those that are suspended."""
         self.used = 0
 
     def handle(self, envelope: Envelope) -> Envelope:
         """Let the policy see every event, then answer it."""
         output = super().handle(envelope)
-        self.policy.observe(envelope.event)
-        if self.forecaster:
-            self.forecaster.observe(envelope.event)
+        for event in self.noticed(envelope.event):
+            self.policy.observe(event)
+            if self.forecaster:
+                self.forecaster.observe(event)
         return output
 
     def on_submitted(self, envelope: Envelope, job: JobSubmitted) -> Envelope:
@@ -63,12 +78,49 @@ class Scheduler(StageHandler):
         if prediction is not None and (fraction := prediction.point - times.predicted_time) > 0 and fraction < 1:
             self.queue.fractions[job.job_number] = fraction
         slot = self.histograms.add(histogram)
-        self.queue.add((job.job_number, job.time, job.requested_processors, *times, slot))
+        self.queue.add((job.job_number, job.since, job.requested_processors, *times, slot))
         if self.forecaster is None:
             return envelope
         free = self.processors - self.used
         forecast = self.forecaster.forecast(job.time, self.queue, self.running, free, job.job_number)
         return envelope.model_copy(update={"forecast": forecast})
+
+    def on_withdrawn(self, envelope: Envelope, withdrawn: JobWithdrawn, job: JobSubmitted) -> Envelope:
+        """Take the job out of the queue."""
+        *_, slot = self.queue.remove(job.job_number)
+        self.histograms.remove(slot)
+        self.queue.fractions.pop(job.job_number, None)
+        return envelope
+
+    def on_running_changed(self, envelope: Envelope, old: RunningJob, new: RunningJob) -> Envelope:
+        """Give the job what it holds from now on; no time that it is planned with is longer than it may run."""
+        number, processors = new.submitted.job_number, new.started.processors
+        suspended = number in self.suspended
+        row = list(self.suspended[number] if suspended else self.running.remove(number))
+        if not suspended:
+            self.used += processors - row[SIZE]
+        row[SIZE] = processors
+        if (limit := new.submitted.requested_time) is not None and limit != old.submitted.requested_time:
+            row[ADJUSTED : SHORTENED + 1] = [min(each, limit) for each in row[ADJUSTED : SHORTENED + 1]]
+            row[REQUESTED] = limit
+        if suspended:
+            self.suspended[number] = tuple(row)
+        else:
+            self.running.add(tuple(row))
+        return envelope
+
+    def on_suspended(self, envelope: Envelope, suspended: JobSuspended, job: RunningJob) -> Envelope:
+        """Free the processors of the job for a while."""
+        row = self.suspended[suspended.job_number] = self.running.remove(suspended.job_number)
+        self.used -= row[SIZE]
+        return envelope
+
+    def on_resumed(self, envelope: Envelope, resumed: JobResumed, job: RunningJob) -> Envelope:
+        """Give the job its processors back, as one that started later by as long as it stood still."""
+        *row, start = self.suspended.pop(resumed.job_number)
+        self.running.add((*row, start + moment(resumed) - (job.suspended or 0)))
+        self.used += row[SIZE]
+        return envelope
 
     def on_started(self, envelope: Envelope, started: JobStarted, job: JobSubmitted) -> Envelope:
         """Move the job to the running ones; on another size it takes another time."""
@@ -77,14 +129,17 @@ class Scheduler(StageHandler):
         if started.processors != requested and job.moldable:
             self.reshaped[number] = row
             times = [shape_of(job, started.processors).seconds(each) for each in times]
-        self.running.add((number, submit_time, started.processors, *times, slot, started.time))
+        self.running.add((number, submit_time, started.processors, *times, slot, moment(started)))
         self.used += started.processors
         return envelope
 
     def on_ended(self, envelope: Envelope, ended: JobEnded, job: RunningJob) -> Envelope:
         """Free the job's processors; a requeued job waits again where it waited before."""
-        number, submit_time, processors, *times, slot, _ = self.running.remove(ended.job_number)
-        self.used -= processors
+        if ended.job_number in self.suspended:
+            number, submit_time, _, *times, slot, _ = self.suspended.pop(ended.job_number)
+        else:
+            number, submit_time, processors, *times, slot, _ = self.running.remove(ended.job_number)
+            self.used -= processors
         as_queued = self.reshaped.pop(number, None)
         if not ended.requeued:
             self.histograms.remove(slot)
@@ -120,6 +175,7 @@ class Scheduler(StageHandler):
             "queue": self.queue.snapshot(),
             "fractions": list(self.queue.fractions.items()),
             "running": self.running.snapshot(),
+            "suspended": list(self.suspended.values()),
             "reshaped": list(self.reshaped.values()),
         }
 
@@ -132,4 +188,5 @@ class Scheduler(StageHandler):
         self.queue.fractions = dict(state.get("fractions", ()))
         self.running.restore(state["running"])
         self.reshaped = {number: (number, *rest) for number, *rest in state["reshaped"]}
+        self.suspended = {number: (number, *rest) for number, *rest in state.get("suspended", ())}
         self.used = int(self.running.processors.sum())

@@ -3,7 +3,7 @@
 from typing import Any
 
 from shadowtime.services.scheduler.job_table import NEVER
-from shadowtime.shared.events import Event, JobStarted, JobSubmitted
+from shadowtime.shared.events import Event, JobStarted, JobSubmitted, JobWithdrawn, moment
 
 
 def add_risk(spent: float, probability: float) -> float:
@@ -51,10 +51,13 @@ class HeadRecord:
     def observe(self, event: Event) -> None:
         """Keep the longest wait; forget the risk of a head that has started, and what it was promised."""
         if isinstance(event, JobSubmitted):
-            self.submit_times[event.job_number] = event.time
+            self.submit_times[event.job_number] = event.since
+        elif isinstance(event, JobWithdrawn):
+            for record in (self.submit_times, self.spent, self.promises):
+                record.pop(event.job_number, None)
         elif isinstance(event, JobStarted):
-            submit_time = self.submit_times.pop(event.job_number, event.time)  # a requeued job counts once
-            self.longest_wait = max(self.longest_wait, event.time - submit_time)
+            submit_time = self.submit_times.pop(event.job_number, moment(event))  # a requeued job counts once
+            self.longest_wait = max(self.longest_wait, moment(event) - submit_time)
             self.spent.pop(event.job_number, None)
             self.promises.pop(event.job_number, None)
 

@@ -1,6 +1,7 @@
 """What is known of the jobs of a run, as columns that shadow machines work on."""
 
 from collections.abc import Sequence
+from dataclasses import astuple, dataclass
 from typing import Any
 
 import numpy as np
@@ -12,14 +13,25 @@ from shadowtime.services.scheduler.policy_settings import PolicySettings
 from shadowtime.services.scheduler.run_time_measures import RunTimeMeasures
 from shadowtime.services.scheduler.shadow_machine import AS_PREDICTED, AS_REQUESTED, Known
 from shadowtime.shared.arrays import Flags, FloatTable, Integers, IntegerTable
-from shadowtime.shared.events import Event, JobEnded, JobStarted, JobSubmitted
+from shadowtime.shared.events import (
+    Event,
+    JobEnded,
+    JobResumed,
+    JobStarted,
+    JobSubmitted,
+    JobSuspended,
+    JobWithdrawn,
+)
 from shadowtime.shared.packed_table import packed_numbers, unpacked_numbers
 
-SUBMITTED, PROCESSORS, LIMIT, RUN_TIME, STARTED, USER = range(6)
-"""Rows of the table of facts; times in seconds. Run time and start are -1 until they are known."""
+SUBMITTED, PROCESSORS, LIMIT, RUN_TIME, STARTED, USER, WITHDRAWN = range(7)
+"""Rows of the table of facts; times in seconds. Run time, start and withdrawal are -1 until they are known."""
 
 MAX_USERS = 4_096
 """Users that are told apart; those that come later count as one more."""
+
+LOST = 14 * 86_400
+"""Seconds that a job waits in the run at most and is still expected to run, on shadow machines."""
 
 GROWTH = 256
 """Jobs for which there is room at first."""
@@ -32,6 +44,16 @@ def grown(table: Any, size: int, filler: int = 0) -> Any:
     more = np.full((len(table), max(size, 2 * table.shape[1])), filler, dtype=table.dtype)
     more[:, : table.shape[1]] = table
     return more
+
+
+@dataclass(slots=True)
+class News:
+    """What has happened to one job since the last scheduling point; `user` is the row of one that came since then."""
+
+    user: int | None = None
+    started: int | None = None
+    run_time: int | None = None
+    withdrawn: int | None = None
 
 
 class KnownJobs:
@@ -57,13 +79,13 @@ class KnownJobs:
     ) -> None:
         self.bases, self.settings, self.most = bases, settings, most
         self.measures = RunTimeMeasures(taus)
-        self.pending: list[tuple[str, int, int, int]] = []
-        """Kind, job number, and time, or run time, or user; since the last scheduling point."""
+        self.news: dict[int, list[News]] = {}
+        """By job number, since the last scheduling point; of two jobs of one number, of which the first was known."""
         self.index: dict[int, int] = {}
         """Where each job is that has not ended in the run itself."""
         self.users: dict[int | None, int] = {}
         self.size = 0
-        self.facts: IntegerTable = np.zeros((6, GROWTH), dtype=np.int64)
+        self.facts: IntegerTable = np.zeros((7, GROWTH), dtype=np.int64)
         self.planned: IntegerTable = np.zeros((2 + len(taus), GROWTH), dtype=np.int64)
         self.numbers: FloatTable = np.zeros((len(bases), GROWTH))
 
@@ -72,7 +94,7 @@ class KnownJobs:
         """The columns, as machines take them."""
         facts = self.facts
         times = facts[SUBMITTED], facts[PROCESSORS], facts[LIMIT]
-        return Known(self.size, *times, self.planned, self.numbers, facts[RUN_TIME], facts[STARTED])
+        return Known(self.size, *times, self.planned, self.numbers, facts[RUN_TIME], facts[STARTED], facts[WITHDRAWN])
 
     @property
     def user_rows(self) -> Integers:
@@ -86,40 +108,67 @@ class KnownJobs:
             user = self.users.get(event.user_id, len(self.users))
             if user < MAX_USERS:
                 self.users[event.user_id] = user
-            self.pending.append(("submitted", event.job_number, min(user, MAX_USERS), 0))
-        elif isinstance(event, JobStarted):
-            self.pending.append(("started", event.job_number, event.time, 0))
+            before = [each for each in self.news.get(event.job_number, ()) if each.user is None]
+            self.news[event.job_number] = [*before, News(min(user, MAX_USERS))]
+        elif isinstance(event, JobWithdrawn):
+            self._end(event.job_number, News(withdrawn=event.time))
         elif isinstance(event, JobEnded):
-            self.pending.append(("ended", event.job_number, event.own_run_time, event.requeued))
+            if event.requeued:
+                self._last(event.job_number).started = -1
+            else:
+                self._end(event.job_number, News(run_time=event.own_run_time))
+        elif isinstance(event, JobStarted | JobResumed):  # at least from then on it runs
+            self._last(event.job_number).started = event.time
+        elif isinstance(event, JobSuspended):  # how long it has run is not known for a while
+            self._last(event.job_number).started = -1
+
+    def _last(self, number: int) -> News:
+        return self.news.setdefault(number, [News()])[-1]
+
+    def _end(self, number: int, news: News) -> None:
+        """Note that a job is over; one that no scheduling point has seen is as if it had never been."""
+        last = self._last(number)
+        if last.user is None:
+            last.run_time, last.withdrawn = news.run_time, news.withdrawn
+            return
+        self.news[number].pop()
+        if not self.news[number]:
+            del self.news[number]
 
     def take_in(self, now: int, queue: Queue, running: Running) -> None:
-        """Take in the events noted, with what the tables of jobs say of the new ones."""
-        users: dict[int, int] = {}
-        of_new = []
-        for kind, number, value, requeued in self.pending:
-            if kind == "submitted":
-                users[number] = value
-            elif number in users:  # a number is free again once its job has ended
-                of_new.append((kind, number, value, requeued))
-            else:
-                self._learn(kind, number, value, requeued)
-        if users:
-            self._add(now, users, queue, running)
-        for each in of_new:
-            self._learn(*each)
-        self.pending.clear()
+        """Take in what has happened, with what the tables of jobs say of the new ones."""
+        new = [(number, news[-1]) for number, news in self.news.items() if news[-1].user is not None]
+        for number, (first, *_) in self.news.items():
+            if first.user is None:
+                self._learn(number, first)
+        if new:
+            self._add(now, {number: each.user or 0 for number, each in new}, queue, running)
+            for number, each in new:
+                self._learn(number, each)
+        self.news.clear()
 
-    def _learn(self, kind: str, number: int, value: int, requeued: int) -> None:
-        """Take in the start or the end of a job that is known."""
-        if (at := self.index.get(number)) is None:  # it was one too many
+    def _learn(self, number: int, news: News) -> None:
+        """Take in what has happened to a job that is known."""
+        if (at := self.index.get(number)) is None:  # it was one too many, or was given up
             return
-        if kind == "started":
-            self.facts[STARTED, at] = value
-        elif requeued:
-            self.facts[STARTED, at] = -1
-        else:
-            self.facts[RUN_TIME, at] = value
+        if news.started is not None:
+            self.facts[STARTED, at] = news.started
+        if news.withdrawn is not None:
+            self.facts[WITHDRAWN, at] = news.withdrawn
             del self.index[number]
+        if news.run_time is not None:
+            self.facts[RUN_TIME, at] = news.run_time
+            del self.index[number]
+
+    def give_up(self, now: int) -> None:
+        """Take jobs that have not started for so long for ones that were never submitted: machines wait for them."""
+        submitted, started, run_times, withdrawn = (
+            self.facts[row, : self.size] for row in (SUBMITTED, STARTED, RUN_TIME, WITHDRAWN)
+        )
+        lost = (started < 0) & (run_times < 0) & (withdrawn < 0) & (submitted < now - LOST)
+        withdrawn[lost] = submitted[lost]
+        if lost.any():
+            self.index = {number: at for number, at in self.index.items() if not lost[at]}
 
     def drop(self, gone: Flags) -> None:
         """Forget jobs that have ended in the run itself, of each job whether it goes; the others move up."""
@@ -133,7 +182,7 @@ class KnownJobs:
     def snapshot(self) -> Any:
         """Return the whole state as plain values."""
         return {
-            "pending": [list(each) for each in self.pending],
+            "news": [[number, [astuple(each) for each in news]] for number, news in self.news.items()],
             "index": list(self.index.items()),
             "users": list(self.users.items()),
             "tables": [packed_numbers(table[:, : self.size]) for table in (self.facts, self.planned, self.numbers)],
@@ -141,7 +190,7 @@ class KnownJobs:
 
     def restore(self, state: Any) -> None:
         """Take on what `snapshot` returned."""
-        self.pending = [(kind, number, value, flag) for kind, number, value, flag in state["pending"]]
+        self.news = {number: [News(*each) for each in news] for number, news in state["news"]}
         self.index, self.users = dict(state["index"]), dict(state["users"])
         tables = [unpacked_numbers(table) for table in state["tables"]]
         self.size = tables[0].shape[1]
@@ -160,7 +209,7 @@ class KnownJobs:
         there = slice(self.size, size)
         numbers = new.job_number.tolist()
         self.facts[[SUBMITTED, PROCESSORS, LIMIT], there] = new.submit_time, new.processors, new.requested_time
-        self.facts[[RUN_TIME, STARTED], there] = -1
+        self.facts[[RUN_TIME, STARTED, WITHDRAWN], there] = -1
         self.facts[USER, there] = [users[number] for number in numbers]
         self.planned[AS_REQUESTED, there] = new.requested_time
         self.planned[AS_PREDICTED, there] = new.predicted_time

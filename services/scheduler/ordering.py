@@ -119,5 +119,9 @@ class Ordering:
     def keys(self, key: Key, now: int, queue: Queue) -> Floats:
         """Return what jobs are sorted by, the smallest first, in order of submission."""
         waiting = Waiting(now, queue, self.by, self.measures, self.chance)
-        found = key(waiting)
+        found = np.asarray(key(waiting), dtype=np.float64)
+        if found.shape != (len(queue),):  # of a plug-in: kernels read as many
+            raise ValueError(
+                f"order {getattr(key, '__name__', key)} sorts {len(queue)} jobs by keys of shape {found.shape}"
+            )
         return found - self.weight * waiting.waits if self.weight and key is not fcfs else found

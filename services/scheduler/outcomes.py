@@ -97,6 +97,16 @@ class Outcomes:
         for attempt, ready_after, candidate in self.waiting.pop(number, ()):
             self._await(Pending(time + ready_after, attempt, candidate))
 
+    def withdraw(self, job_number: int) -> None:
+        """Forget a candidate that never runs: nobody will know its outcome. O(attempts)."""
+        self.seen_by.pop(job_number, None)
+        self.followed -= len(self.waiting.pop(job_number, ()))
+        if self.open.pop(job_number, None) is not None:
+            for attempt in self.attempts:
+                left = [each for each in attempt.candidates if each.job_number != job_number]
+                self.followed -= len(attempt.candidates) - len(left)
+                attempt.candidates[:] = left
+
     def end(self, event: JobEnded) -> None:
         """Take in the end of a job."""
         if event.time > self.last_end:

@@ -6,7 +6,7 @@ import numpy as np
 
 from shadowtime.services.scheduler.job_table import NEVER, Queue, Running
 from shadowtime.shared.arrays import Floats, Integers
-from shadowtime.shared.events import Event, JobEnded, JobStarted, JobSubmitted
+from shadowtime.shared.events import Event, JobEnded, JobStarted, JobSubmitted, JobWithdrawn
 
 
 class Overtaken:
@@ -30,12 +30,13 @@ class Overtaken:
     def observe(self, event: Event) -> None:
         """Take notice of an event."""
         if isinstance(event, JobSubmitted):
-            self.submitted[event.job_number] = event.time
+            self.submitted[event.job_number] = event.since
             self._insert(event.job_number)
+        elif isinstance(event, JobWithdrawn):
+            self._remove(event.job_number)
+            del self.submitted[event.job_number]
         elif isinstance(event, JobStarted):
-            row = self._row(event.job_number)
-            keep = np.arange(len(self.numbers)) != row
-            self.submit_times, self.numbers, self.work = self.submit_times[keep], self.numbers[keep], self.work[keep]
+            self._remove(event.job_number)
             self.counted[event.job_number] = event.processors, 0.0
             self.unseen[event.job_number] = None
         elif isinstance(event, JobEnded):
@@ -90,6 +91,10 @@ class Overtaken:
         time = self.submitted[number]
         first, last = (int(np.searchsorted(self.submit_times, time, side)) for side in ("left", "right"))
         return first + int(np.searchsorted(self.numbers[first:last], number))
+
+    def _remove(self, number: int) -> None:
+        keep = np.arange(len(self.numbers)) != self._row(number)
+        self.submit_times, self.numbers, self.work = self.submit_times[keep], self.numbers[keep], self.work[keep]
 
     def _insert(self, number: int) -> None:
         row = self._row(number)

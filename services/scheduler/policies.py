@@ -28,5 +28,5 @@ BEST = (
 )
 """What `--policy best` stands for: the recommended configuration, predictor included.
 
-Chosen on the first half of KTH: the lowest mean bounded slowdown with a longest wait of at most 1.1 times EASY's.
+Chosen by the protocol of docs/choosing-best.md: the least slowdown of those that keep the longest wait near EASY's.
 """

@@ -90,7 +90,7 @@ class TunedSettings(PolicySettings):
     every: int = Field(86_400, ge=1, le=10**9, description="seconds of the log between choices")
     least: int = Field(300, ge=1, le=10**9, description="jobs that have ended on all machines before the first choice")
     perturbation: float = Field(
-        0.01, gt=0, le=10, description="mean of what chance adds to the loss of each member, once for all"
+        0.01, ge=1e-6, le=10, description="mean of what chance adds to the loss of each member, once for all"
     )
 
     @model_validator(mode="after")
@@ -98,9 +98,10 @@ class TunedSettings(PolicySettings):
         count = 1 + math.prod(len(each.split(BETWEEN)) for each in self._lists())
         if count > MAX_MEMBERS:
             raise ValueError(f"a portfolio of {count:,} configurations; at most {MAX_MEMBERS}")
-        names = [member.name for member in self.portfolio()]
-        if twice := {name for name in names if names.count(name) > 1}:
-            raise ValueError(f"the configuration {min(twice)} is there twice")
+        for key, parts in zip(("orders", "thresholds", "overtaken", "patience", "taus"), self._lists(), strict=True):
+            meant = [ORDERS[each] if key == "orders" else float(each) for each in parts.split(BETWEEN)]
+            if any(each in meant[:place] for place, each in enumerate(meant)):
+                raise ValueError(f"{key}={shortened(parts, QUOTED)} has one of them twice")
         return self
 
     def _lists(self) -> tuple[str, ...]:
@@ -132,5 +133,5 @@ class TunedSettings(PolicySettings):
                 )
                 if more
             ]
-            members.append(Member(", ".join([f"{order} {seconds / HOUR:g} h", *also]), settings))
+            members.append(Member(", ".join([f"{order} {seconds / HOUR:.8g} h", *also]), settings))
         return members

@@ -19,7 +19,7 @@ import numpy as np
 from shadowtime.services.scheduler.attempt import Outcome
 from shadowtime.services.scheduler.outcomes import Outcomes
 from shadowtime.shared.arrays import Floats, FloatTable
-from shadowtime.shared.events import Event, JobEnded, JobStarted
+from shadowtime.shared.events import Event, JobEnded, JobStarted, JobWithdrawn
 from shadowtime.shared.kernel import kernel
 
 TERMS = 3
@@ -159,7 +159,9 @@ class Recalibration:
 
     def observe(self, event: Event) -> None:
         """Take notice of starts and ends."""
-        if isinstance(event, JobStarted):
+        if isinstance(event, JobWithdrawn):
+            self.outcomes.withdraw(event.job_number)
+        elif isinstance(event, JobStarted):
             self.outcomes.start(event)
         elif isinstance(event, JobEnded):
             self.outcomes.end(event)

@@ -26,6 +26,8 @@ def settle(
 ) -> Flags:
     """Add the jobs that have ended on all machines; return of each job whether it has. O(members * jobs).
 
+    Jobs that were withdrawn are over, and count for nothing.
+
     Parameters
     ----------
     users
@@ -38,11 +40,11 @@ def settle(
         for job in range(known.jobs):
             settled[job] = settled[job] and machines.ends[member, job] >= 0
     for job in range(known.jobs):
-        if settled[job]:
+        if settled[job] and known.withdrawn[job] < 0:
             counts[users[job]] += 1.0
     for member in range(len(totals)):
         for job in range(known.jobs):
-            if settled[job]:
+            if settled[job] and known.withdrawn[job] < 0:
                 wait = machines.starts[member, job] - known.submit_times[job]
                 slowdown = (wait + known.run_times[job]) / max(known.run_times[job], FLOOR)
                 totals[member, SLOWDOWN] += max(slowdown, 1.0)

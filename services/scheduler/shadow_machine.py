@@ -23,7 +23,8 @@ idle processors, jobs that wait and that run."""
 class Known(NamedTuple):
     """What is known of the first `jobs` of the jobs of each array, in order of submission; tables have a row a variant.
 
-    `run_times` are -1 of jobs that have not ended in the run itself, `started` their starts in it, -1 before that.
+    `run_times` are -1 of jobs that have not ended in the run itself, `started` their starts in it, -1 before that;
+    `withdrawn` is when a job was withdrawn from the queue of the run, -1 if it was not.
     """
 
     jobs: int
@@ -34,6 +35,7 @@ class Known(NamedTuple):
     bases: FloatTable
     run_times: Integers
     started: Integers
+    withdrawn: Integers
 
 
 class Members(NamedTuple):
@@ -79,6 +81,19 @@ def counted(planned_time: int) -> int:
 
 
 @kernel
+def end_of(job: int, known: Known, start: int) -> int:
+    """Return when a job ends that started then; -1 if nobody knows.
+
+    One that left the queue of the run ends with that, or at its limit: how long it would have run nobody will know.
+    """
+    if known.run_times[job] >= 0:
+        return start + int(known.run_times[job])
+    if known.withdrawn[job] < 0:
+        return -1
+    return max(start, min(int(known.withdrawn[job]), start + known.requested_times[job]))
+
+
+@kernel
 def next_time(now: int, known: Known, running: Integers, starts: Integers, coming: int) -> int:
     """Return when something happens next on a machine; `BEYOND` if that is not known at `now`. O(running).
 
@@ -86,8 +101,9 @@ def next_time(now: int, known: Known, running: Integers, starts: Integers, comin
     """
     time, horizon = coming, now
     for job in running:
-        if known.run_times[job] >= 0:
-            time = min(time, starts[job] + known.run_times[job])
+        end = end_of(job, known, starts[job])
+        if end >= 0:
+            time = min(time, end)
         else:  # it runs on, at least so long
             elapsed = now - known.started[job] if known.started[job] >= 0 else 0
             horizon = min(horizon, starts[job] + elapsed)
@@ -122,6 +138,7 @@ def advance_one(
     predicted = known.planned_times[AS_PREDICTED]
     jobs = Jobs(known.submit_times, known.processors, known.requested_times, planned)
     guards = Guards(members.thresholds[member], members.overtaken[member], members.patience[member])
+    withdrawals = bool((known.withdrawn[: known.jobs] >= 0).any())
     steps = 0
     while steps < most:
         waits, runs = counters[WAITS], counters[RUNS]
@@ -131,6 +148,11 @@ def advance_one(
         if counters[CHANGED] + 1 < capacity.shape[1]:
             coming = min(coming, capacity[0, counters[CHANGED] + 1])
         steps += 4 + runs
+        if withdrawals:
+            steps += waits
+            for place in range(waits):
+                if known.withdrawn[waiting[place]] >= 0:
+                    coming = min(coming, known.withdrawn[waiting[place]])
         time = next_time(now, known, running[:runs], starts, coming)
         if time == BEYOND:
             break
@@ -138,12 +160,13 @@ def advance_one(
         counters[CLOCK] = time
         for place in range(runs - 1, -1, -1):
             job = running[place]
-            if known.run_times[job] >= 0 and starts[job] + known.run_times[job] <= time:
+            end = end_of(job, known, starts[job])
+            if 0 <= end <= time:
                 ends[job] = time
                 counters[FREE] += known.processors[job]
                 counters[RUNS] -= 1
                 running[place] = running[counters[RUNS]]
-                wrong = float(known.run_times[job] - counted(predicted[job])) * known.processors[job]
+                wrong = float(end - starts[job] - counted(predicted[job])) * known.processors[job]
                 steps += waits
                 for other in range(waits):
                     if waiting[other] < job:
@@ -155,6 +178,16 @@ def advance_one(
             waiting[waits], work[waits] = counters[ARRIVED], 0.0
             waits += 1
             counters[ARRIVED] += 1
+        if withdrawals:
+            left = 0
+            for place in range(waits):
+                job = waiting[place]
+                if 0 <= known.withdrawn[job] <= time:
+                    starts[job] = ends[job] = time
+                else:
+                    waiting[left], work[left] = job, work[place]
+                    left += 1
+            waits = left
         counters[WAITS] = waits
         least = BEYOND
         for place in range(waits):

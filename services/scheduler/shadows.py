@@ -102,6 +102,8 @@ class Shadows:
     def advance(self, now: int, queue: Queue, running: Running) -> None:
         """Take in what has happened, and run every machine on as far as that tells."""
         jobs = self.jobs
+        if jobs.size + len(jobs.news) > MAX_OPEN:
+            self.settle(now)
         jobs.take_in(now, queue, running)
         self.waiting, self.running = grown(self.waiting, jobs.size), grown(self.running, jobs.size)
         self.work = grown(self.work, jobs.size)
@@ -111,9 +113,10 @@ class Shadows:
             self.capacity = np.ascontiguousarray(self.capacity[:, over:])
             self.counters[:, CHANGED] -= over
 
-    def settle(self) -> None:
+    def settle(self, now: int) -> None:
         """Count the jobs that have ended on all machines, and forget them, as nothing refers to them any more."""
         jobs = self.jobs
+        jobs.give_up(now)
         self.waits = grown(self.waits, min(len(jobs.users), MAX_USERS) + 1)
         self.counts = np.append(self.counts, np.zeros(self.waits.shape[1] - len(self.counts)))
         done = settle(jobs.known, jobs.user_rows, self._machines, self.totals, self.waits, self.counts)

@@ -8,7 +8,7 @@ from shadowtime.services.scheduler.job_table import NEVER, Running
 from shadowtime.services.scheduler.profile import FOREVER
 from shadowtime.services.scheduler.speculation import Attempt, next_time
 from shadowtime.shared.arrays import Integers
-from shadowtime.shared.events import Event, JobEnded, JobStarted, JobSubmitted
+from shadowtime.shared.events import Event, JobEnded, JobStarted, JobSubmitted, JobWithdrawn
 
 
 class Known(NamedTuple):
@@ -73,6 +73,9 @@ class Trials:
         if isinstance(event, JobSubmitted):
             requested_time = NEVER if event.requested_time is None else event.requested_time
             self.jobs[event.job_number] = Known(requested_time, event.restartable)
+        elif isinstance(event, JobWithdrawn):
+            for kept in (self.jobs, self._decided):
+                kept.pop(event.job_number, None)
         elif isinstance(event, JobStarted):
             number, decided = event.job_number, self._decided.get(event.job_number)
             if decided is not None and event.limit == decided[0].seconds:

@@ -77,7 +77,7 @@ class Tuned(Policy):
         if now >= self.next_choice:
             every = self.settings.every
             self.next_choice += every * ((now - self.next_choice) // every + 1)
-            told.extend(self._choose())
+            told.extend(self._choose(now))
         work = self.overtaken.of(queue, running)
         decides = self.passes[self.member]
         promised = self._promised(queue, decides.guards.patience)
@@ -115,10 +115,10 @@ class Tuned(Policy):
         self.promise = eldest, patience
         return patience
 
-    def _choose(self) -> list[Chosen]:
+    def _choose(self, now: int) -> list[Chosen]:
         """Choose who decides from now on, and tell where all stand; nothing while too little is known."""
         shadows = self.shadows
-        shadows.settle()
+        shadows.settle(now)
         jobs = int(shadows.counts.sum())
         if jobs < self.settings.least:
             return []

@@ -104,6 +104,17 @@ class Calibration:
         """Take in the start of a job; if a decision brought it about, that has been noted then."""
         self.seen_by.setdefault(job_number, self.next_attempt)
 
+    def withdraw(self, job_number: int) -> None:
+        """Give up the candidates that never run: nobody will know their outcome. O(candidates)."""
+        if job_number in self.followed:
+            self._put_together()
+            candidates = np.concatenate([self.candidates, *self.chunks])
+            self.chunks, self.fresh = [], 0
+            left = candidates["job_number"] != job_number
+            self.unknowable += int((~left).sum())
+            self.candidates = candidates[left]
+            self.followed.discard(job_number)
+
     def end(self, time: int, job_number: int, processors: int, run_time: int | None) -> None:
         """Take in the end of a job; `run_time` is None if it will run again."""
         if time > self.last_end:

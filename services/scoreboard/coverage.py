@@ -121,6 +121,12 @@ class WaitBoundCoverage:
             if kind in self.sums:
                 self.sums[kind].add(bound, wait)
 
+    def withdraw(self, job_number: int, waited: int) -> None:
+        """Score the bounds that a job had outlived when it left without starting; nobody knows of the others."""
+        for kind, bound in self.waiting.pop(job_number, ()):
+            if kind in self.sums and bound is not None and bound < waited:
+                self.sums[kind].add(bound, waited)
+
     def scores(self) -> tuple[WaitBoundScores, ...]:
         """Return the scores of the cluster as a whole, then of its queues by number; groupings as they came."""
         kinds = sorted(self.sums, key=lambda kind: (kind.queue is not None, kind.queue or 0))

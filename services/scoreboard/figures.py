@@ -53,15 +53,15 @@ def _run(opened: ClusterOpened) -> Told:
 def _machine(run: StageHandler, sampling: Sampling, time: int) -> Told:
     waiting, running = run.jobs.waiting.values(), run.jobs.running
     yield names.PROCESSORS, (), run.processors
-    yield names.PROCESSORS_BUSY, (), sum(job.started.processors for job in running.values())
+    yield names.PROCESSORS_BUSY, (), sum(job.started.processors for job in running.values() if job.suspended is None)
     yield names.RUNNING_JOBS, (), len(running)
     queued = Counter(sampling.queue_of(job.queue_number) for job in waiting)
     for queue in (*sampling.queues, *([OTHERS] if len(sampling.queues) == MAX_QUEUES else ())):
         yield names.QUEUED_JOBS, (queue,), queued[queue]
     yield names.QUEUED_JOBS, (ALL,), len(waiting)
     yield names.QUEUED_PROCESSORS, (), sum(job.requested_processors for job in waiting)
-    longest = min(waiting, key=lambda job: (job.time, job.job_number), default=None)
-    yield names.LONGEST_WAIT, (), 0 if longest is None else time - longest.time
+    longest = min(waiting, key=lambda job: (job.since, job.job_number), default=None)
+    yield names.LONGEST_WAIT, (), 0 if longest is None else time - longest.since
     yield names.LONGEST_WAITING_JOB, (), NOBODY if longest is None else longest.job_number
 
 

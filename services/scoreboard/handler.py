@@ -14,10 +14,15 @@ from shadowtime.shared.events import (
     ClusterOpened,
     Decided,
     Envelope,
+    JobChanged,
     JobEnded,
     JobStarted,
     JobSubmitted,
+    JobSuspended,
+    JobWithdrawn,
+    OfJob,
     Rejected,
+    moment,
 )
 from shadowtime.shared.jobs_in_system import RunningJob
 from shadowtime.shared.predictions import RunTimePrediction
@@ -58,7 +63,9 @@ class Scoreboard(StageHandler):
 
     def on_submitted(self, envelope: Envelope, job: JobSubmitted) -> Envelope:
         """Keep the predictions until the job ends, bounds on its wait and its forecast until it starts."""
-        self.tally.capacity.begin(job.time, self.processors)
+        self.tally.capacity.begin(job.since, self.processors)
+        if job.eligible_time is not None and job.eligible_time < envelope.event.time and job is envelope.event:
+            self.tally.happenings["told_late"] += 1
         if envelope.run_time is not None:
             self.predictions[job.job_number] = envelope.run_time
         if envelope.adjustment is not None:
@@ -69,8 +76,47 @@ class Scoreboard(StageHandler):
             self.sampling.submit(envelope, job)
         return envelope
 
+    def on_withdrawn(self, envelope: Envelope, withdrawn: JobWithdrawn, job: JobSubmitted) -> Envelope:
+        """Score what is known to have failed; forget the rest of what was said of the job."""
+        number = job.job_number
+        self.tally.happenings[withdrawn.reason] += 1
+        self._count_late(withdrawn)
+        self.predictions.pop(number, None)
+        self.adjusted_times.pop(number, None)
+        self.tally.coverage.withdraw(number, moment(withdrawn) - job.since)
+        self.tally.forecasts.withdraw(number)
+        self.tally.calibration.withdraw(number)
+        return envelope
+
+    def on_changed(self, envelope: Envelope, changed: JobChanged, old: JobSubmitted, new: JobSubmitted) -> Envelope:
+        """Take in what is predicted now; bounds and forecast stand as they were said at submission."""
+        self.tally.happenings["changed"] += 1
+        if envelope.run_time is not None:
+            self.predictions[new.job_number] = envelope.run_time
+        if envelope.adjustment is not None:
+            self.adjusted_times[new.job_number] = envelope.adjustment.adjusted_time
+        if new.queue_number != old.queue_number:  # what was said was about another queue
+            self.tally.coverage.withdraw(new.job_number, envelope.event.time - old.since)
+        return envelope
+
+    def on_running_changed(self, envelope: Envelope, old: RunningJob, new: RunningJob) -> Envelope:
+        """Count it."""
+        self.tally.happenings["changed"] += 1
+        return envelope
+
+    def on_suspended(self, envelope: Envelope, suspended: JobSuspended, job: RunningJob) -> Envelope:
+        """Count it."""
+        self.tally.happenings["suspended"] += 1
+        self._count_late(suspended)
+        return envelope
+
+    def _count_late(self, event: OfJob) -> None:
+        if event.happened is not None and event.happened < event.time:
+            self.tally.happenings["told_late"] += 1
+
     def on_started(self, envelope: Envelope, started: JobStarted, job: JobSubmitted) -> Envelope:
         """Note that the job runs."""
+        self._count_late(started)
         self.tally.calibration.start(started.job_number)
         return envelope
 
@@ -84,7 +130,8 @@ class Scoreboard(StageHandler):
 
     def on_ended(self, envelope: Envelope, ended: JobEnded, job: RunningJob) -> Envelope:
         """Score the job, or count the work that its killing wasted."""
-        submitted, started = job
+        submitted, started = job.submitted, job.started
+        self._count_late(ended)
         actual = None if ended.requeued else ended.run_time
         self.tally.calibration.end(ended.time, ended.job_number, started.processors, actual)
         if ended.outcome == "killed" or ended.requeued:
@@ -103,9 +150,12 @@ class Scoreboard(StageHandler):
         if submitted.requested_time is not None and adjusted_time is not None and ended.outcome != "killed":
             self.tally.accuracy.add(run_time, submitted.requested_time, adjusted_time)
         requested_time = submitted.requested_time or max(run_time, 1)
-        self.tally.waits.add(submitted.time, started.time, ended.time, started.processors, requested_time, run_time)
+        began, over = moment(started), moment(ended)
+        suspended = job.lost + (0 if job.suspended is None else over - job.suspended)
+        processors = started.processors
+        self.tally.waits.add(submitted.since, began, over, processors, requested_time, run_time, suspended)
         if self.sampling is not None:
-            self.sampling.end(submitted, started.time - submitted.time, requested_time)
+            self.sampling.end(submitted, began - submitted.since, requested_time)
         return envelope
 
     def on_capacity(self, envelope: Envelope, changed: CapacityChanged) -> Envelope:

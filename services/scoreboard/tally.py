@@ -1,5 +1,6 @@
 """What has been counted of a run so far, all that its scores are made of."""
 
+from collections import Counter
 from typing import Any
 
 from shadowtime.services.scoreboard.calibration import Calibration
@@ -12,7 +13,7 @@ from shadowtime.services.scoreboard.wait_forecasts import WaitForecastErrors
 from shadowtime.services.scoreboard.waits import WaitScores
 from shadowtime.services.scoreboard.walltime_accuracy import WalltimeAccuracy
 from shadowtime.shared.bounds import saturated, storable
-from shadowtime.shared.scores import PolicyScores, Scores
+from shadowtime.shared.scores import Happenings, PolicyScores, Scores
 
 
 class Tally:
@@ -28,6 +29,7 @@ class Tally:
         self.forecasts = WaitForecastErrors()
         self.capacity = Capacity()
         self.members = Members()
+        self.happenings: Counter[str] = Counter()
         self.scheduling_points = 0
         self.ended_at_limit = 0
         self.killed = 0
@@ -49,6 +51,7 @@ class Tally:
             wait_bounds=self.coverage.scores(),
             wait_forecast=self.forecasts.scores(),
             portfolio=self.members.scores(),
+            happenings=Happenings(**self.happenings) if self.happenings else None,
         )
 
     def snapshot(self) -> dict[str, Any]:
@@ -63,6 +66,7 @@ class Tally:
             "forecasts": self.forecasts.snapshot(),
             "capacity": self.capacity.snapshot(),
             **self.members.snapshot(),
+            "happenings": dict(self.happenings),
             "scheduling_points": self.scheduling_points,
             "ended_at_limit": self.ended_at_limit,
             "killed": self.killed,
@@ -80,6 +84,7 @@ class Tally:
         self.forecasts.restore(state["forecasts"])
         self.capacity.restore(state["capacity"])
         self.members.restore(state)
+        self.happenings = Counter(state["happenings"])
         self.scheduling_points = state["scheduling_points"]
         self.ended_at_limit = state["ended_at_limit"]
         self.killed = state["killed"]

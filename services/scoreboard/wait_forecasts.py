@@ -50,6 +50,10 @@ class WaitForecastErrors:
         self.forecast_wait += forecast
         self.wait += wait
 
+    def withdraw(self, job_number: int) -> None:
+        """Forget the forecast of a job that leaves without starting."""
+        self.waiting.pop(job_number, None)
+
     def scores(self) -> WaitForecastScores | None:
         """Return the means; None where nothing was forecast."""
         count = self.forecasts

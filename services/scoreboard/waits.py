@@ -47,12 +47,19 @@ class WaitScores:
         self.last_end = 0
 
     def add(
-        self, submit_time: int, start_time: int, end_time: int, processors: int, requested_time: int, own_run_time: int
+        self,
+        submit_time: int,
+        start_time: int,
+        end_time: int,
+        processors: int,
+        requested_time: int,
+        own_run_time: int,
+        suspended: int = 0,
     ) -> None:
         """Take in a job that has ended for good; times in seconds.
 
         Slowdown is over the job's own run time, on the processors that it requested
-        (docs/algorithms.md#own-run-time); the machine was held from start to end.
+        (docs/algorithms.md#own-run-time); the machine was held from start to end, but while it was `suspended`.
         """
         wait, run_time = start_time - submit_time, end_time - start_time
         self.jobs += 1
@@ -67,7 +74,7 @@ class WaitScores:
         priority = wfp_priority(wait, requested_time, processors)
         self.priority += priority
         self.prioritised_wait += priority * wait
-        self.processor_seconds += processors * run_time
+        self.processor_seconds += processors * (run_time - suspended)
         if self.first_submit is None:
             self.first_submit, self.last_end = submit_time, end_time
         self.first_submit = min(self.first_submit, submit_time)

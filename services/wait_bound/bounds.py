@@ -5,7 +5,7 @@ from typing import Any, ClassVar
 from shadowtime.services.wait_bound.bound_settings import BoundSettings
 from shadowtime.services.wait_bound.bounder import Bounder, Updates
 from shadowtime.services.wait_bound.queue_bounds import ALL, Found, QueueBounds
-from shadowtime.shared.events import Event, JobSubmitted
+from shadowtime.shared.events import Event, JobSubmitted, JobWithdrawn
 from shadowtime.shared.predictions import WaitBound
 
 MAX_QUEUES = 64
@@ -73,6 +73,9 @@ class AllBounds(Bounder):
                     self._queues[scope.queue] = scope
                     scope.advance(event.time)
                 scope.submit(event, found)
+        elif isinstance(event, JobWithdrawn):
+            for scope in (self._cluster, *self._queues.values()):
+                scope.withdraw(event.job_number, event.time)
         self._latest = None
 
     def snapshot(self) -> Any:

@@ -96,6 +96,11 @@ class Conformal:
                 del self._open[job_number]
                 self._score(1)
 
+    def withdraw(self, job_number: int, now: int) -> None:
+        """Forget the bound of a job that leaves without starting, unless it has waited longer before `now`."""
+        self.advance(now)
+        self._open.pop(job_number, None)
+
     def start(self, job_number: int, time: int, wait: int) -> None:
         """Learn the wait of a job that starts, and score it, unless that was done."""
         self.advance(time)

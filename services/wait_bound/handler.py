@@ -12,7 +12,7 @@ from shadowtime.services.wait_bound.bounds import (
     StaticBound,
 )
 from shadowtime.services.wait_bound.unbounded import Unbounded
-from shadowtime.shared.events import ClusterOpened, Envelope, JobSubmitted
+from shadowtime.shared.events import ClusterOpened, Envelope, Event, JobChanged, JobSubmitted
 from shadowtime.shared.message import MAX_DURATION
 from shadowtime.shared.predicting_stage import PredictingStage
 from shadowtime.shared.predictions import WaitBound
@@ -51,6 +51,17 @@ class WaitBounds(PredictingStage):
         if not any(self.predictor.updates):
             return envelope
         return envelope.model_copy(update=self.predictor.updates._asdict())
+
+    def on_changed(self, envelope: Envelope, changed: JobChanged, old: JobSubmitted, new: JobSubmitted) -> Envelope:
+        """Let the bounds stand that the job was given when it was submitted."""
+        return envelope
+
+    def noticed(self, event: Event) -> tuple[Event, ...]:
+        """Return an event as the bounder sees it: a job that changes queues leaves, and no bound is said of it anew."""
+        noticed = super().noticed(event)
+        if isinstance(event, JobChanged):
+            return noticed[:1] if event.queue_number is not None and len(noticed) > 1 else (event,)
+        return noticed
 
     def bounds_at(self, job: JobSubmitted, quantile: float, confidence: float) -> tuple[WaitBound, ...]:
         """Return the bounds that a job would have if it were submitted now; none in a run without bounds."""

@@ -107,14 +107,14 @@ class QueueBounds:
         self._open[job.job_number] = Issued(bounds, detecting)
         conformal = bounds[-1]
         if conformal is not None:
-            self._conformal.submit(job.job_number, job.time, conformal)
+            self._conformal.submit(job.job_number, job.since, conformal)
         self._submissions += 1
         if self._submissions % RECUT == 0:
             self._recut()
 
     def reveal(self, job: JobSubmitted, wait: int) -> Updates:
         """Learn the wait of a job that starts, in seconds; return what that brought to light."""
-        self._conformal.start(job.job_number, job.time + wait, wait)
+        self._conformal.start(job.job_number, job.since + wait, wait)
         issued = self._open.pop(job.job_number, None)
         if issued is None:  # it starts again after it was requeued
             issued = Issued((None,) * len(ALL), (None,) * len(FIVE))
@@ -139,6 +139,11 @@ class QueueBounds:
                     )
                 )
         return Updates(tuple(self._cover(issued.bounds, wait)), tuple(change_points))
+
+    def withdraw(self, job_number: int, now: int) -> None:
+        """Forget what was said of a job that leaves without starting, once all misses before `now` are counted."""
+        if self._open.pop(job_number, None) is not None:
+            self._conformal.withdraw(job_number, now)
 
     def advance(self, now: int) -> None:
         """Notice that time goes on, in seconds."""

@@ -12,7 +12,7 @@ from shadowtime.services.walltime_adjustment.percentile import ratio
 from shadowtime.services.walltime_adjustment.rank import positions
 from shadowtime.services.walltime_adjustment.scheme_scores import SchemeScores, Times
 from shadowtime.services.walltime_adjustment.sliding_ratios import SlidingRatios
-from shadowtime.shared.events import Event, JobEnded, JobSubmitted
+from shadowtime.shared.events import Event, JobEnded, JobSubmitted, JobWithdrawn
 from shadowtime.shared.predictions import WalltimeAdjustment
 from shadowtime.shared.predictor import Predictor
 from shadowtime.shared.run_time_bins import bin_of
@@ -126,7 +126,7 @@ class Auto(Predictor[JobSubmitted, JobEnded, WalltimeAdjustment]):
         if isinstance(event, JobSubmitted) and event.requested_time is not None:
             times, _ = self._propose(event, event.requested_time)
             self._open[event.job_number] = Proposals(times, int(self._scores.chosen[bin_of(event.requested_time)]))
-        elif isinstance(event, JobEnded) and not event.requeued:
+        elif isinstance(event, JobWithdrawn) or (isinstance(event, JobEnded) and not event.requeued):
             self._open.pop(event.job_number, None)
         if self._history.expire(event.time):
             self._said.clear()

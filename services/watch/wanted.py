@@ -70,7 +70,7 @@ class Filter:
         if kind == "JobSubmitted" and event.get("user_id") == self._wanted.user:
             self._jobs |= {(run, number) for number in jobs}
         found = frozenset(number for number in jobs if (run, number) in self._jobs)
-        if kind == "JobEnded" and not event.get("requeued"):
+        if kind == "JobWithdrawn" or (kind == "JobEnded" and not event.get("requeued")):
             self._jobs.discard((run, event["job_number"]))
         return found
 

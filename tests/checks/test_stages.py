@@ -10,6 +10,8 @@ from shadowtime.replayer.machine import Machine
 from shadowtime.replayer.recorded import Recorded
 from shadowtime.replayer.workload import Workload
 from shadowtime.services.pipeline import STAGES
+from shadowtime.services.scheduler.handler import Scheduler
+from shadowtime.services.scoreboard.handler import Scoreboard
 from shadowtime.shared.events import (
     CapacityChanged,
     ClusterClosed,
@@ -23,7 +25,7 @@ from shadowtime.shared.events import (
 from shadowtime.shared.stage import Stage, StageRun
 from shadowtime.testing.chain import Chain
 from shadowtime.testing.workloads import workloads
-from tests.strategies.logs import CHANGES, OPENINGS, PROCESSORS, wild_logs
+from tests.strategies.logs import CHANGES, OPENINGS, PROCESSORS, eventful_logs, wild_logs
 
 EVERY_STAGE = pytest.mark.parametrize("stage", STAGES, ids=lambda each: each.name)
 
@@ -76,6 +78,53 @@ def test_a_restored_stage_goes_on_as_if_never_interrupted(
     whole = StageRun(stage)
     assert before + after == [whole.push(envelope) for envelope in log]
     assert second.snapshot() == whole.snapshot()
+
+
+@given(log=eventful_logs())
+@settings(max_examples=200, deadline=None)
+def test_nothing_that_real_clusters_do_is_rejected_or_left_over(log: tuple[ClusterOpened, list[Event]]) -> None:
+    """Cancelled, held, changed, suspended and told late: all stages follow, and are empty in the end."""
+    opened, events = log
+    chain = Chain(opened)
+    chain.push(opened)
+    for event in events:
+        chain.push(event)
+    for stage in chain.stages.values():
+        assert stage.handler is not None
+        assert not stage.handler.jobs.waiting
+        assert not stage.handler.jobs.running
+    scheduler = chain.stages["scheduler"].handler
+    assert isinstance(scheduler, Scheduler)
+    assert (len(scheduler.queue), len(scheduler.running), scheduler.used) == (0, 0, 0)
+    assert not scheduler.suspended
+    assert not scheduler.queue.fractions
+    assert not scheduler.histograms.snapshot()
+    scoreboard = chain.stages["scoreboard"].handler
+    assert isinstance(scoreboard, Scoreboard)
+    for kept in (scoreboard.predictions, scoreboard.adjusted_times):
+        assert not kept
+    for waiting in (scoreboard.tally.coverage.waiting, scoreboard.tally.forecasts.waiting):
+        assert not waiting
+
+
+@EVERY_STAGE
+@given(log=eventful_logs(), data=st.data())
+@settings(max_examples=60, deadline=None)
+def test_a_restored_stage_goes_on_whatever_real_clusters_do(
+    stage: Stage, log: tuple[ClusterOpened, list[Event]], data: st.DataObject
+) -> None:
+    chain = Chain(log[0])
+    for event in (log[0], *log[1]):
+        chain.push(event)
+    read = chain.read[stage.name]
+    cut = data.draw(st.integers(1, len(read)))
+    whole, again = StageRun(stage), StageRun(stage)
+    for envelope in read[:cut]:
+        whole.push(envelope)
+    again.restore(whole.snapshot())
+    for envelope in read[cut:]:
+        assert again.push(envelope) == whole.push(envelope)
+    assert again.snapshot() == whole.snapshot()
 
 
 def state(run: StageRun) -> bytes:

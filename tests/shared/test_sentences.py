@@ -9,9 +9,14 @@ from shadowtime.shared.events import (
     ClusterOpened,
     Decided,
     Envelope,
+    Event,
+    JobChanged,
     JobEnded,
+    JobResumed,
     JobStarted,
     JobSubmitted,
+    JobSuspended,
+    JobWithdrawn,
     Rejected,
     SchedulingPoint,
 )
@@ -202,3 +207,21 @@ def test_names_lose_what_a_terminal_obeys() -> None:
     for event in (opened, Rejected(time=0, reason="job\n\x9b1m")):
         (found,) = sentences(Envelope(run="r", sequence=0, event=event))
         assert str(found).isprintable()
+
+
+@pytest.mark.parametrize(
+    ("event", "words"),
+    [
+        (JobWithdrawn(time=60, job_number=7), "job 7 was cancelled"),
+        (JobWithdrawn(time=60, job_number=7, reason="held"), "job 7 is held"),
+        (
+            JobChanged(time=60, job_number=7, requested_time=600, requested_processors=1, queue_number=3, priority=9),
+            "job 7 changes: asks for 1 proc; asks for 10.0 min; queue 3; priority 9",
+        ),
+        (JobSuspended(time=60, job_number=7, happened=45), "job 7 is suspended: at 00:00:45, told late"),
+        (JobResumed(time=60, job_number=7, happened=60), "job 7 goes on"),
+    ],
+)
+def test_what_happens_to_a_job_is_told(event: Event, words: str) -> None:
+    (told,) = sentences(Envelope(run="r", sequence=1, event=event))
+    assert str(told) == words

@@ -11,9 +11,13 @@ from shadowtime.shared.events import (
     Decided,
     Envelope,
     Event,
+    JobChanged,
     JobEnded,
+    JobResumed,
     JobStarted,
     JobSubmitted,
+    JobSuspended,
+    JobWithdrawn,
     Outcome,
     Rejected,
     SchedulingPoint,
@@ -23,6 +27,8 @@ from tests.strategies.decisions import EVALUATED, KILLS, STARTS
 from tests.strategies.numbers import COUNTS, LABELS, SIZES, SPANS, TIMES, WORDS, some
 from tests.strategies.predictions import ADJUSTMENTS, BOUNDS, CHANGE_POINTS, COVERAGES, PREDICTIONS
 from tests.strategies.scores import SCORES
+
+LATE = st.none() | TIMES
 
 EVENT_TYPES: tuple[type[Event], ...] = get_args(Event)
 
@@ -52,8 +58,31 @@ BY_TYPE: dict[type[Any], st.SearchStrategy[Any]] = {
         partition_number=LABELS,
         restartable=st.booleans(),
         moldable=st.booleans(),
+        submit_time=st.none() | TIMES,
+        eligible_time=st.none() | TIMES,
+        priority=st.none() | COUNTS,
     ),
-    JobStarted: st.builds(JobStarted, time=TIMES, job_number=COUNTS, processors=SIZES, limit=st.none() | SIZES),
+    JobWithdrawn: st.builds(
+        JobWithdrawn, time=TIMES, job_number=COUNTS, reason=st.sampled_from(["cancelled", "held"]), happened=LATE
+    ),
+    JobChanged: st.builds(
+        JobChanged,
+        time=TIMES,
+        job_number=COUNTS,
+        requested_processors=st.none() | SIZES,
+        requested_time=st.none() | SIZES,
+        user_id=LABELS,
+        group_id=LABELS,
+        queue_number=LABELS,
+        partition_number=LABELS,
+        priority=st.none() | COUNTS,
+        happened=LATE,
+    ),
+    JobStarted: st.builds(
+        JobStarted, time=TIMES, job_number=COUNTS, processors=SIZES, limit=st.none() | SIZES, happened=LATE
+    ),
+    JobSuspended: st.builds(JobSuspended, time=TIMES, job_number=COUNTS, happened=LATE),
+    JobResumed: st.builds(JobResumed, time=TIMES, job_number=COUNTS, happened=LATE),
     JobEnded: st.builds(
         JobEnded,
         time=TIMES,
@@ -61,6 +90,7 @@ BY_TYPE: dict[type[Any], st.SearchStrategy[Any]] = {
         run_time=SPANS,
         outcome=st.sampled_from(get_args(Outcome)),
         requeued=st.booleans(),
+        happened=LATE,
     ),
     CapacityChanged: st.builds(CapacityChanged, time=TIMES, processors=SIZES),
     SchedulingPoint: st.builds(SchedulingPoint, time=TIMES),

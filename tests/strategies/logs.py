@@ -1,24 +1,31 @@
 """Whole runs at random: how they open, changes of capacity, and logs that anything may stand in."""
 
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 from typing import get_args
 
 from hypothesis import strategies as st
 
+from shadowtime.replayer.event_order import in_order
+from shadowtime.replayer.recorded import Recorded
 from shadowtime.shared.events import (
     CapacityChanged,
     ClusterOpened,
     Decided,
     Envelope,
     Event,
+    JobChanged,
     JobEnded,
+    JobResumed,
     JobStarted,
     JobSubmitted,
+    JobSuspended,
+    JobWithdrawn,
     Outcome,
     SchedulingPoint,
 )
 from shadowtime.shared.predictions import RunTimePrediction, WalltimeAdjustment
 from shadowtime.testing.listed import specs
+from shadowtime.testing.workloads import workloads
 
 PROCESSORS = 8
 FORECASTS = [f"{name}:forecast=yes" for name in ("fcfs", "lwf", "easy", "easy-sjbf", "all-reserve")]
@@ -49,6 +56,7 @@ CHANGES = st.lists(st.integers(0, 60), max_size=2).map(lambda times: times * 2).
 def event_of(kind: int, time: int, number: int, processors: int, seconds: int, outcome: Outcome) -> Event:
     """Return one of all kinds of events that may stand within a log."""
     limit = seconds or None
+    late = time - seconds // 2 if seconds % 7 == 1 else None  # told after its instant
     return (
         JobSubmitted(
             time=time,
@@ -56,12 +64,28 @@ def event_of(kind: int, time: int, number: int, processors: int, seconds: int, o
             requested_processors=processors,
             requested_time=limit,
             user_id=seconds % 3 or None,
+            queue_number=seconds % 2 or None,
+            submit_time=late and late - 1,
+            eligible_time=late,
         ),
-        JobStarted(time=time, job_number=number, processors=processors, limit=limit),
-        JobEnded(time=time, job_number=number, run_time=seconds, outcome=outcome, requeued=seconds % 4 == 0),
+        JobStarted(time=time, job_number=number, processors=processors, limit=limit, happened=late),
+        JobEnded(
+            time=time, job_number=number, run_time=seconds, outcome=outcome, requeued=seconds % 4 == 0, happened=late
+        ),
         SchedulingPoint(time=time),
         CapacityChanged(time=time, processors=processors),
         Decided(time=time),
+        JobWithdrawn(time=time, job_number=number, reason="held" if seconds % 2 else "cancelled", happened=late),
+        JobChanged(
+            time=time,
+            job_number=number,
+            requested_processors=processors if seconds % 3 else None,
+            requested_time=limit,
+            queue_number=processors if seconds % 5 == 0 else None,
+            happened=late,
+        ),
+        JobSuspended(time=time, job_number=number, happened=late),
+        JobResumed(time=time, job_number=number, happened=late),
     )[kind]
 
 
@@ -73,7 +97,7 @@ def predicted(seconds: int) -> dict[str, object]:
 
 
 EVENTS = st.tuples(
-    st.sampled_from([0, 0, 0, 1, 1, 2, 2, 3, 3, 4, 5]),
+    st.sampled_from([0, 0, 0, 0, 1, 1, 1, 2, 2, 3, 3, 4, 5, 6, 7, 7, 8, 8, 9, 9]),
     st.sampled_from([0, 0, 0, 1, 7, -4]),  # seconds since the event before it
     st.integers(1, 6),
     st.integers(1, PROCESSORS + 1),
@@ -93,3 +117,74 @@ def wild_logs(draw: st.DrawFn) -> list[Envelope]:
         event = event_of(kind, time, number, processors, seconds, outcome)
         log.append(Envelope(run="r", sequence=sequence, event=event).model_copy(update=predicted(seconds)))
     return log
+
+
+def eventful(events: Sequence[Event], draw: Callable[[int], int]) -> list[Event]:
+    """Return a recorded log with everything that real clusters do to its jobs.
+
+    A job is told at once or late, and may be cancelled while it waits, held and released, changed while it waits or
+    runs, or suspended while it runs.
+
+    Parameters
+    ----------
+    events
+        All of the log in order, without its scheduling points.
+    draw
+        Returns a number from 0 up to one less than it is given.
+    """
+    lives: dict[int, dict[str, Event]] = {}
+    told: dict[int, list[Event]] = {}
+
+    def tell(*happening: Event) -> None:
+        for each in happening:
+            told.setdefault(each.time, []).append(each)
+
+    for event in events:
+        if isinstance(event, JobSubmitted | JobStarted | JobEnded):
+            lives.setdefault(event.job_number, {})[event.kind] = event
+        else:
+            tell(event)
+    for number, life in lives.items():
+        submitted, started, ended = life["JobSubmitted"], life["JobStarted"], life["JobEnded"]
+        assert isinstance(submitted, JobSubmitted)
+        assert isinstance(started, JobStarted)
+        assert isinstance(ended, JobEnded)
+        first, begin, end = submitted.time, started.time, ended.time
+        fate = draw(6)
+        if fate == 0 and begin > first + 1:  # told late
+            submitted = submitted.model_copy(update={"time": first + 1, "eligible_time": first})
+            started = started.model_copy(update={"time": begin + 1, "happened": begin})
+            ended = ended.model_copy(update={"time": end + 2, "happened": end})
+        elif fate == 1 and begin > first:
+            tell(submitted, JobWithdrawn(time=begin, job_number=number))
+            continue
+        elif fate == 2 and begin > first + 2:
+            back = {"time": begin - 1, "submit_time": first}
+            tell(submitted, JobWithdrawn(time=first + 1, job_number=number, reason="held"))
+            submitted = submitted.model_copy(update=back)
+        elif fate == 3 and begin > first + 1:
+            tell(JobChanged(time=first + 1, job_number=number, requested_time=draw(50) + 1, queue_number=draw(3)))
+        elif fate == 4 and end > begin + 3:
+            stopped = [JobSuspended(time=begin + 1, job_number=number)]
+            goes_on = [JobResumed(time=end - 1, job_number=number)] if draw(2) else []
+            tell(*stopped, *goes_on)
+            ended = ended.model_copy(update={"run_time": 1 + len(goes_on)})
+        elif fate == 5 and end > begin + 1:
+            tell(JobChanged(time=begin + 1, job_number=number, requested_time=draw(50) + 1, requested_processors=1))
+        tell(submitted, started, ended)
+    log: list[Event] = []
+    for time in sorted(told):
+        log.extend(in_order([*told[time], SchedulingPoint(time=time)]))
+    return log
+
+
+@st.composite
+def eventful_logs(draw: st.DrawFn) -> tuple[ClusterOpened, list[Event]]:
+    """Return how a run opens, and its log, with everything that real clusters do to jobs."""
+    jobs, changes = draw(workloads(processors=PROCESSORS, waits=True)), draw(CHANGES)
+    source, events = Recorded(jobs, changes), list[Event]()
+    while instant := source.next_instant():
+        events.extend(each for each in instant if not isinstance(each, SchedulingPoint))
+    draws = draw(st.randoms(use_true_random=False))
+    opened = draw(OPENINGS).model_copy(update={"mode": "recorded"})
+    return opened, eventful(events, draws.randrange)

@@ -2,7 +2,9 @@
 import {address, element, find, keyed, link, say, sentence, show, style} from "./dom.js";
 import {Clock, count, duration} from "./format.js";
 
-const STATES = {waiting: "waits", running: "runs", ended: "has ended"};
+const STATES = {
+  waiting: "waits", running: "runs", suspended: "is suspended", ended: "has ended", cancelled: "was cancelled", held: "is held",
+};
 
 export function drawJob(told, number, state) {
   say(find("job-number"), `Job ${number}`);

@@ -19,7 +19,8 @@ def text(html: str) -> str:
 
 def row(changes: int, members: int, left_out: int = 0) -> dict[str, Any]:
     told = [
-        {"member": f"m{number}", "slowdown": 0.9, "wait": 0.8, "longest_wait": 1.25, "weight": (number + 1) / 1_000}
+        {"member": f"m{number}", "slowdown": 0.9, "wait": 0.8, "longest_wait": 1.25, "worst_user": 2.0}
+        | {"loss": -number / 100, "weight": (number + 1) / 1_000}
         for number in range(members)
     ]
     return {
@@ -61,7 +62,7 @@ def test_it_is_told_from_when_and_for_how_long() -> None:
     assert "tuned had 3 turns of its members." in shown
     assert "0 d 00:00:00 m0 1.0 h 0 d 01:00:00 m1 1.0 h 0 d 02:00:00 m0 to the end" in shown
     assert "of the 1,234 jobs" in shown
-    assert "m0 (decides) 90.0 % 80.0 % 125.0 % 0.1 %" in shown
+    assert "m0 (decides) 90.0 % 80.0 % 125.0 % 200.0 % 0.000 0.1 %" in shown
     assert "1 Jan 01:00:00 m1" in text(who_decided([row(changes=3, members=2)], unix_start=1_704_067_200))
 
 
@@ -69,7 +70,7 @@ def test_it_is_short_and_has_whoever_decides() -> None:
     html = who_decided([row(changes=50, members=30)])
     assert rows_of(html) == [MOST, MOST]
     assert "here are the last 10 of these" in html
-    assert "20 members with less weight are left out" in html
+    assert "20 members with a greater loss are left out" in html
     assert "m0 (decides)" in html
     assert "m29" in html
 

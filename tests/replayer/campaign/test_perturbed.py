@@ -30,6 +30,25 @@ def test_a_copy_is_always_the_same_and_no_other() -> None:
     assert perturbed(log, 0) is log
 
 
+def test_what_a_user_submits_stays_in_order_also_where_numbers_fall() -> None:
+    log = generated(400)
+    falling = 400 - log.columns["job_number"] + 1
+    where = {"job_number": falling, "submit_time": np.sort(log.columns["submit_time"] % 900)}
+    log = replace(log, columns={**log.columns, **where})
+    copy = perturbed(log, 3)
+    for user in set(log.columns["user_id"].tolist()):
+        there, here = (each.columns["job_number"][each.columns["user_id"] == user].tolist() for each in (log, copy))
+        assert here == there
+
+
+def test_jobs_of_nobody_are_moved_each_by_itself() -> None:
+    log = generated(400)
+    where = {"user_id": np.full(400, -1), "submit_time": 5 * np.arange(400)}
+    copy = perturbed(replace(log, columns={**log.columns, **where}), 1)
+    moved = np.sort(copy.columns["job_number"] - 1) * 5
+    assert abs((copy.columns["submit_time"] - moved).mean()) < 10
+
+
 def test_what_a_user_submits_stays_in_order() -> None:
     log = generated(400)
     crowd = replace(log, columns={**log.columns, "submit_time": np.sort(log.columns["submit_time"] % 900)})

@@ -19,9 +19,13 @@ from shadowtime.shared.events import (
     Decided,
     Envelope,
     Event,
+    JobChanged,
     JobEnded,
+    JobResumed,
     JobStarted,
     JobSubmitted,
+    JobSuspended,
+    JobWithdrawn,
 )
 from shadowtime.shared.predictions import RunTimePrediction, WaitBound, WaitForecast, WalltimeAdjustment
 from shadowtime.shared.reasons import Backfilled, FitsNow
@@ -253,3 +257,58 @@ def test_no_two_jobs_are_drawn_on_one_another(log: list[Envelope]) -> None:
         taken = [row for each in view.running() for start, size in each.ranges for row in range(start, start + size)]
         assert len(taken) == len(set(taken)) == view.busy
         assert not taken or max(taken) < 16
+
+
+def headline_of(view: LiveView, number: int) -> tuple[str, list[str]]:
+    page = job_page(view, number)
+    assert page is not None
+    return page["state"], page["head"]
+
+
+RUNS = submitted(1, 6), JobStarted(time=0, job_number=1, processors=6, limit=3600)
+
+
+def test_a_job_that_left_the_queue_says_so() -> None:
+    queue = submitted(2, 8, 60), submitted(4, 8, 60)
+    left = JobWithdrawn(time=660, job_number=2), JobWithdrawn(time=660, job_number=4, reason="held")
+    view = view_of(*RUNS, *queue, *left)
+    assert headline_of(view, 2) == ("cancelled", ["It was cancelled after it had waited for 10.0 min."])
+    assert headline_of(view, 4) == (
+        "held",
+        ["It is held after it had waited for 10.0 min. It comes back when it is released."],
+    )
+    assert overview(view)["waiting"] == 0
+    assert [each[3] for each in overview(view)["decisions"].values()] == ["was cancelled", "is held"]
+
+
+def test_a_held_job_begins_a_new_story_when_it_comes_back() -> None:
+    held = submitted(2, 8, 60), JobWithdrawn(time=70, job_number=2, reason="held"), submitted(2, 8, 600)
+    state, head = headline_of(view_of(*RUNS, *held), 2)
+    assert state == "waiting"
+    assert head[0].startswith("It has waited for 0 s")
+
+
+def test_a_suspended_job_gives_its_place_and_gets_one_again() -> None:
+    stopped = view_of(*RUNS, JobSuspended(time=600, job_number=1))
+    assert headline_of(stopped, 1)[0] == "suspended"
+    assert overview(stopped)["busy"] == 0
+    view = view_of(*RUNS, JobSuspended(time=600, job_number=1), JobResumed(time=1200, job_number=1))
+    assert headline_of(view, 1) == (
+        "running",
+        ["It has run for 10.0 min on 6 procs.", "50.0 min of its 1.0 h are left."],
+    )
+    assert overview(view)["busy"] == 6
+    over = view_of(*RUNS, JobSuspended(time=600, job_number=1), JobEnded(time=700, job_number=1, run_time=600))
+    assert overview(over)["busy"] == 0
+    assert over.picture.rows.take(8) == view_of().picture.rows.take(8)
+
+
+def test_a_job_that_changes_is_told_as_it_is_now() -> None:
+    changes = (
+        JobChanged(time=60, job_number=2, requested_time=60),
+        JobChanged(time=60, job_number=1, requested_processors=8, requested_time=7200),
+    )
+    view = view_of(*RUNS, submitted(2, 8), *changes)
+    assert queue(view, 0)[2]["asks"] == 60
+    assert headline_of(view, 1)[1][-1] == "2.0 h of its 2.0 h are left."
+    assert overview(view)["busy"] == 8

@@ -1,5 +1,6 @@
 """What the guards of an order keep."""
 
+import numpy as np
 import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
@@ -8,6 +9,7 @@ from shadowtime.replayer.machine import Machine
 from shadowtime.replayer.workload import Workload
 from shadowtime.services.catalogue import canonical
 from shadowtime.services.scheduler.compiled_orders import compiled, sort_keys
+from shadowtime.services.scheduler.job_table import Queue
 from shadowtime.services.scheduler.order_settings import OrderedSettings
 from shadowtime.services.scheduler.ordering import Ordering
 from shadowtime.services.scheduler.orders import ORDERS
@@ -98,3 +100,24 @@ def test_what_jobs_are_overtaken_by_is_that_of_later_ones_that_started_before(jo
             numbers = sorted(waiting, key=order.__getitem__)
             assert kept.numbers.tolist() == numbers
             assert kept.work.tolist() == pytest.approx([work[number] for number in numbers])
+
+
+def test_past_its_patience_the_job_that_has_waited_longest_starts_as_soon_as_it_fits() -> None:
+    """Job 3 has waited longest; the order puts job 4 first, which does not fit and which it would delay."""
+    rows = [TraceRow(1, 0, 4, 200, 200), TraceRow(2, 0, 4, 100, 100), TraceRow(3, 1, 4, 999, 999)]
+    jobs = workload(8, [*rows, TraceRow(4, 2, 8, 50, 50)])
+    assert starts(events("guarded:queue=spf,patience=10", jobs))[3] == 100
+    assert starts(events("guarded:queue=spf,patience=10000", jobs))[3] == 250
+
+
+def test_an_order_that_gives_too_few_keys_fails_and_no_kernel(monkeypatch: pytest.MonkeyPatch) -> None:
+    queue = Queue()
+    for number in (1, 2):
+        queue.add((number, 0, 1, *[60] * 4, -1))
+    ordering = Ordering(OrderedSettings(queue="sqf"))
+    for keys in (np.zeros(1), None, 3.0):
+        monkeypatch.setattr(ordering, "key", lambda waiting, keys=keys: keys)
+        with pytest.raises((ValueError, TypeError)):
+            ordering.rows(0, queue)
+    monkeypatch.setattr(ordering, "key", lambda waiting: -waiting.queue.job_number)
+    assert ordering.keys(ordering.key, 0, queue).dtype == np.float64

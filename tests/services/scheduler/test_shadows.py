@@ -10,19 +10,21 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from shadowtime.replayer.machine import Machine
+from shadowtime.replayer.recorded import Recorded
 from shadowtime.replayer.workload import Job, Workload
 from shadowtime.services.catalogue import canonical
 from shadowtime.services.scheduler.handler import Scheduler
 from shadowtime.services.scheduler.job_table import Queue, Running
-from shadowtime.services.scheduler.known_jobs import RUN_TIME, STARTED, SUBMITTED
+from shadowtime.services.scheduler.known_jobs import RUN_TIME, STARTED, SUBMITTED, KnownJobs
 from shadowtime.services.scheduler.policies import POLICIES
 from shadowtime.services.scheduler.policy import Policy
+from shadowtime.services.scheduler.policy_settings import PolicySettings
 from shadowtime.services.scheduler.portfolio import TunedSettings
 from shadowtime.services.scheduler.settled import LONGEST, SLOWDOWN, WAIT
 from shadowtime.services.scheduler.shadow_machine import CLOCK
 from shadowtime.services.scheduler.tuned import Tuned
 from shadowtime.shared.errors import SettingsError
-from shadowtime.shared.events import CapacityChanged, ClusterOpened, Event, JobEnded, JobStarted, JobSubmitted
+from shadowtime.shared.events import CapacityChanged, ClusterOpened, Decided, Event, JobEnded, JobStarted, JobSubmitted
 from shadowtime.shared.slowdown import bounded_slowdown
 from shadowtime.shared.spec import parse
 from shadowtime.shared.stage import StageRun
@@ -92,7 +94,7 @@ def test_a_shadow_machine_does_what_a_replay_does(jobs: Workload, size: int, shr
     jobs = workload(8, [*rows, TraceRow(1000, rows[-1].submit_time + 2000, 1, 5, 5)])  # all have caught up by then
     policy = told(f"tuned:{KEYS},least=1,every=7", jobs, "requested", capacity).policy
     assert isinstance(policy, Tuned)
-    policy.shadows.settle()
+    policy.shadows.settle(0)
     assert policy.shadows.counts.sum() == len(jobs)
     for row, member in enumerate(policy.portfolio):
         spec = "easy" if row == 0 else guarded(*MEMBERS[row - 1])
@@ -144,8 +146,9 @@ def test_a_default_portfolio_has_few_members() -> None:
             "thresholds=1+2+3+4+5+6+7+8+9+10,overtaken=1+2+3,taus=0.1+0.2+0.3",
             "a portfolio of 271 configurations; at most 200",
         ),
-        ("orders=spf+spf,thresholds=36000", "the configuration spf 10 h is there twice"),
-        ("orders=spf,thresholds=36000,taus=0+0.0", "the configuration spf 10 h, tau 0 is there twice"),
+        ("orders=spf+spf", "policy 'tuned': orders=spf+spf has one of them twice"),
+        ("orders=fcfs+BF", "policy 'tuned': orders=fcfs+BF has one of them twice"),
+        ("taus=0+0.0", "policy 'tuned': taus=0+0.0 has one of them twice"),
     ],
 )
 def test_what_is_no_portfolio_is_refused(keys: str, reason: str) -> None:
@@ -199,7 +202,7 @@ def shadow_of_the_run(jobs: Workload, keys: str, runtime: str) -> tuple[float, i
     jobs = workload(8, [*rows, TraceRow(1000, rows[-1].submit_time + 2000, 1, 5, 5)])  # all have caught up by then
     events, policy = told(f"tuned:{keys},least=1000000", jobs, runtime)
     assert isinstance(policy, Tuned)
-    policy.shadows.settle()
+    policy.shadows.settle(0)
     assert policy.shadows.counts.sum() == len(jobs)
     submitted = {job.job_number: job.submit_time for job in jobs}
     return policy.shadows.totals[1, WAIT], sum(time - submitted[number] for number, time in starts(events).items())
@@ -255,8 +258,61 @@ def test_a_job_that_never_ends_keeps_no_other_from_being_counted() -> None:
         assert isinstance(scheduler, Scheduler)
         assert isinstance(scheduler.policy, Tuned)
         shadows = scheduler.policy.shadows
-        shadows.jobs.pending[:] = [each for each in shadows.jobs.pending if each[:2] != ("ended", lost)]
+        for news in shadows.jobs.news.get(lost, ()):
+            news.run_time = None
     assert shadows is not None
-    shadows.settle()
+    shadows.settle(0)
     assert shadows.jobs.size <= 3
     assert shadows.counts.sum() == len(jobs) - shadows.jobs.size
+
+
+def held(hold: int) -> tuple[list[Event], Tuned]:
+    """Job 1 waits so long in the run, and starts at once on every shadow machine; others come once an hour."""
+    chain = Chain(opened("tuned:orders=spf,thresholds=36000,least=10").model_copy(update={"mode": "recorded"}))
+    rows = [TraceRow(1, 0, 1, 60, 60, wait_time=hold)]
+    rows += [TraceRow(number, 3600 * number, 1, 60, 60, wait_time=0) for number in range(2, 24 * 40)]
+    events = [answer.event for _, answer in chain.play(Recorded(workload(8, rows)))]
+    scheduler = chain.stages["scheduler"].handler
+    assert isinstance(scheduler, Scheduler)
+    assert isinstance(scheduler.policy, Tuned)
+    return events, scheduler.policy
+
+
+def test_a_job_that_never_starts_is_given_up_after_a_while() -> None:
+    def choices(hold: int) -> int:
+        events, _ = held(hold)
+        return sum(
+            isinstance(each, Decided) and each.chosen is not None and each.chosen.jobs is not None for each in events
+        )
+
+    assert choices(0) > choices(50 * 86_400) > 20
+
+
+def test_jobs_that_have_ended_make_room_for_others(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr("shadowtime.services.scheduler.shadows.MAX_OPEN", 50)
+    events, policy = held(0)
+    last = [each.chosen for each in events if isinstance(each, Decided) and each.chosen and each.chosen.jobs][-1]
+    assert last.jobs is not None
+    assert last.jobs > 24 * 39 - 60
+    assert policy.shadows.jobs.size <= 50
+
+
+def test_what_no_scheduling_point_has_seen_takes_no_room() -> None:
+    jobs = KnownJobs([], (), PolicySettings(), 10)
+    for number in range(1000):
+        jobs.observe(JobSubmitted(time=0, job_number=number, requested_processors=1))
+        jobs.observe(JobStarted(time=0, job_number=number, processors=1))
+        jobs.observe(JobEnded(time=1, job_number=number, run_time=1))
+    assert not jobs.news
+
+
+def test_of_two_jobs_of_one_number_each_has_its_own_end() -> None:
+    jobs, queue = KnownJobs([], (), PolicySettings(), 10), Queue()
+    jobs.observe(JobSubmitted(time=0, job_number=1, requested_processors=1))
+    jobs.observe(JobStarted(time=0, job_number=1, processors=1))
+    jobs.observe(JobEnded(time=3, job_number=1, run_time=3))
+    jobs.observe(JobSubmitted(time=3, job_number=1, requested_processors=1))
+    queue.add((1, 3, 1, 60, 60, 60, 60, -1))
+    jobs.take_in(3, queue, Running())
+    assert jobs.facts[[SUBMITTED, RUN_TIME], 0].tolist() == [3, -1]
+    assert jobs.index == {1: 0}
