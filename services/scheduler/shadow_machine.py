@@ -90,7 +90,7 @@ def end_of(job: int, known: Known, start: int) -> int:
         return start + int(known.run_times[job])
     if known.withdrawn[job] < 0:
         return -1
-    return max(start, min(int(known.withdrawn[job]), start + known.requested_times[job]))
+    return max(start, min(int(known.withdrawn[job]), start + int(known.requested_times[job])))
 
 
 @kernel
