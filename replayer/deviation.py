@@ -19,10 +19,10 @@ from shadowtime.services.scheduler.handler import Scheduler
 from shadowtime.services.scheduler.plan import NUMBER, STARTS
 from shadowtime.services.scheduler.profile import begin, fits, take
 from shadowtime.shared.arrays import Integers
+from shadowtime.shared.because import because
 from shadowtime.shared.decisions import Start
 from shadowtime.shared.events import ClusterOpened, Decided, Envelope
 from shadowtime.shared.reasons import Backfilled, FitsNow, Reserved
-from shadowtime.shared.sentences import because
 
 
 class Deviation(NamedTuple):

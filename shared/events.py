@@ -16,20 +16,20 @@ from typing import Annotated, Final, Literal
 from pydantic import Field, ValidationError
 
 from shadowtime.shared.bounds import MAX_BOUNDS, MAX_LIVE_JOBS, MAX_PROCESSORS, MAX_SAMPLES, MAX_TIME
-from shadowtime.shared.decisions import Chosen, CutShort, Evaluated, JobNumber, Kill, OfJobs, Start
-from shadowtime.shared.message import (
-    AtMost,
-    Count,
-    Frozen,
-    Instant,
-    Name,
-    Processors,
-    Reasons,
-    Request,
-    Seconds,
-    SpecText,
-    Whole,
+from shadowtime.shared.decisions import Chosen, CutShort, Evaluated, Kill, OfJobs, Start
+from shadowtime.shared.job_events import (
+    JobChanged,
+    JobEnded,
+    JobResumed,
+    JobStarted,
+    JobSubmitted,
+    JobSuspended,
+    JobWithdrawn,
+    OfJob,
+    Outcome,
+    moment,
 )
+from shadowtime.shared.message import AtMost, Count, Frozen, Instant, Name, Processors, Reasons, Request, SpecText
 from shadowtime.shared.predictions import (
     ChangePoint,
     Coverage,
@@ -40,13 +40,32 @@ from shadowtime.shared.predictions import (
 )
 from shadowtime.shared.samples import Sample
 from shadowtime.shared.scores import Scores
-from shadowtime.shared.speedup import SpeedUp
+
+__all__ = [
+    "SCHEMA_VERSION",
+    "CapacityChanged",
+    "ClusterClosed",
+    "ClusterOpened",
+    "Decided",
+    "Envelope",
+    "Event",
+    "JobChanged",
+    "JobEnded",
+    "JobResumed",
+    "JobStarted",
+    "JobSubmitted",
+    "JobSuspended",
+    "JobWithdrawn",
+    "OfJob",
+    "Outcome",
+    "Refusal",
+    "Rejected",
+    "SchedulingPoint",
+    "moment",
+]
 
 SCHEMA_VERSION: Final = 2
 """Of what is written; version 1, which knew fewer events and fields, is read too."""
-
-Outcome = Literal["completed", "failed", "cancelled", "limit", "killed"]
-"""How a job ended: by itself (three ways), at the limit of its start, or by a decision of the scheduler."""
 
 OfBounds = AtMost(MAX_BOUNDS)
 
@@ -74,122 +93,6 @@ class ClusterOpened(Frozen):
     sample_every: Request | None = None
     name: Name | None = None
     experiment: Name | None = None
-
-
-class JobSubmitted(Frozen):
-    """A job enters the queue. What only the future knows, its run time, has no field here.
-
-    It waits from `eligible_time` on, from `time` where that is not said; `submit_time` is when its user handed it in,
-    if that was before. A job that was withdrawn may enter the queue again, under the same number. `speedup` is how a
-    moldable job scales; None is constant efficiency.
-    """
-
-    kind: Literal["JobSubmitted"] = "JobSubmitted"
-    time: Instant
-    job_number: JobNumber
-    submit_time: Instant | None = None
-    eligible_time: Instant | None = None
-    requested_processors: Processors
-    requested_time: Request | None = None
-    user_id: Whole | None = None
-    group_id: Whole | None = None
-    executable_number: Whole | None = None
-    queue_number: Whole | None = None
-    partition_number: Whole | None = None
-    restartable: bool = True
-    moldable: bool = True
-    speedup: SpeedUp | None = None
-    priority: Count | None = None
-
-    @property
-    def since(self) -> int:
-        """When its wait began, in seconds."""
-        return self.time if self.eligible_time is None else self.eligible_time
-
-
-class JobWithdrawn(Frozen):
-    """A waiting job left the queue without having started: for good, or `held`, until it is submitted again."""
-
-    kind: Literal["JobWithdrawn"] = "JobWithdrawn"
-    time: Instant
-    job_number: JobNumber
-    reason: Literal["cancelled", "held"] = "cancelled"
-    happened: Instant | None = None
-
-
-class JobChanged(Frozen):
-    """A waiting or running job asks for something else, or has another place in the accounts; None is as before.
-
-    A running job holds `requested_processors` from now on, and ends `requested_time` seconds after its start at the
-    latest.
-    """
-
-    kind: Literal["JobChanged"] = "JobChanged"
-    time: Instant
-    job_number: JobNumber
-    requested_processors: Processors | None = None
-    requested_time: Request | None = None
-    user_id: Whole | None = None
-    group_id: Whole | None = None
-    queue_number: Whole | None = None
-    partition_number: Whole | None = None
-    priority: Count | None = None
-    happened: Instant | None = None
-
-
-class JobStarted(Frozen):
-    """A waiting job got its processors; the machine will end it `limit` seconds later at the latest.
-
-    A `trial` has less time than the job asks for: if it needs more it waits again, as if it had not started.
-    """
-
-    kind: Literal["JobStarted"] = "JobStarted"
-    time: Instant
-    job_number: JobNumber
-    processors: Processors
-    limit: Request | None = None
-    trial: Literal[True] | None = None
-    happened: Instant | None = None
-
-
-class JobSuspended(Frozen):
-    """A running job stopped, and gave its processors back for a while."""
-
-    kind: Literal["JobSuspended"] = "JobSuspended"
-    time: Instant
-    job_number: JobNumber
-    happened: Instant | None = None
-
-
-class JobResumed(Frozen):
-    """A suspended job got its processors back, and goes on."""
-
-    kind: Literal["JobResumed"] = "JobResumed"
-    time: Instant
-    job_number: JobNumber
-    happened: Instant | None = None
-
-
-class JobEnded(Frozen):
-    """A running or suspended job gave its processors back; with `requeued` it waits again, as submitted.
-
-    `run_time` is without the time in which it was suspended; `original_run_time` what it would have run on the
-    processors that it requested, where it ran on others.
-    """
-
-    kind: Literal["JobEnded"] = "JobEnded"
-    time: Instant
-    job_number: JobNumber
-    run_time: Seconds
-    outcome: Outcome = "completed"
-    requeued: bool = False
-    original_run_time: Seconds | None = None
-    happened: Instant | None = None
-
-    @property
-    def own_run_time(self) -> int:
-        """What the job runs on the processors that it requested, in seconds (docs/algorithms.md#own-run-time)."""
-        return self.run_time if self.original_run_time is None else self.original_run_time
 
 
 class CapacityChanged(Frozen):
@@ -245,19 +148,6 @@ class ClusterClosed(Frozen):
 
     kind: Literal["ClusterClosed"] = "ClusterClosed"
     time: Instant
-
-
-OfJob = JobWithdrawn | JobChanged | JobStarted | JobSuspended | JobResumed | JobEnded
-"""What happens to a job that was submitted."""
-
-
-def moment(event: OfJob) -> int:
-    """Return when something happened to a job, in seconds: before it was told, or then.
-
-    >>> moment(JobSuspended(time=60, job_number=1)), moment(JobSuspended(time=60, job_number=1, happened=45))
-    (60, 45)
-    """
-    return event.time if event.happened is None else event.happened
 
 
 Event = (

@@ -8,9 +8,10 @@ from shadowtime.services.live.outlook import Machine, why
 from shadowtime.services.live.run_view import LiveView
 from shadowtime.services.live.shown import state_of
 from shadowtime.services.live.story import Bounded, Story
+from shadowtime.shared.because import procs
 from shadowtime.shared.events import moment
 from shadowtime.shared.formatting import clock, duration
-from shadowtime.shared.sentences import ADJUSTED, ENDS, LEFT, procs
+from shadowtime.shared.sentences import ADJUSTED, ENDS, LEFT
 
 NOT_YET = "not known yet"
 

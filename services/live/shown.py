@@ -6,7 +6,8 @@ from typing import Any
 
 from shadowtime.services.live.outlook import Head, Machine, why
 from shadowtime.services.live.picture import MAX_BLOCKS
-from shadowtime.services.live.run_view import SIZES, LiveView, base
+from shadowtime.services.live.run_stories import SIZES, base
+from shadowtime.services.live.run_view import LiveView
 from shadowtime.services.live.story import Story
 from shadowtime.shared.colours import NEUTRAL, OTHER_COLOURS, POLICY_COLOURS
 

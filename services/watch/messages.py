@@ -11,10 +11,11 @@ from rich.table import Table
 from rich.text import Text
 
 from shadowtime.services.watch.wanted import Chosen, Filter, Wanted
+from shadowtime.shared.because import UNKNOWN, Log
 from shadowtime.shared.command_line import plain
 from shadowtime.shared.events import ClusterOpened, Decided, Envelope, Event
 from shadowtime.shared.formatting import clock
-from shadowtime.shared.sentences import UNKNOWN, Log, sentences
+from shadowtime.shared.sentences import sentences
 from shadowtime.shared.streaming.settings import Settings
 from shadowtime.shared.streaming.subscribe import Message, subscribe
 from shadowtime.shared.topics import DEAD_LETTERS

@@ -4,6 +4,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
+from shadowtime.shared.because import Log, because
 from shadowtime.shared.decisions import Chosen, Kill, Start
 from shadowtime.shared.events import (
     ClusterOpened,
@@ -29,7 +30,7 @@ from shadowtime.shared.predictions import (
     WalltimeAdjustment,
 )
 from shadowtime.shared.reasons import Backfilled, FitsNow, ProbablyHarmless, Reason, Reserved, Speculated
-from shadowtime.shared.sentences import Log, because, bounded, chosen, sentences
+from shadowtime.shared.sentences import bounded, chosen, sentences
 from tests.strategies.events import EVENT_TYPES, envelopes
 
 

@@ -234,7 +234,7 @@ def test_what_is_said_of_every_job_agrees_with_the_log(log: list[Envelope]) -> N
 
 
 def test_jobs_are_let_go_of_and_what_is_kept_is_counted(log: list[Envelope], monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr("shadowtime.services.live.run_view.MAX_ENDED", 20)
+    monkeypatch.setattr("shadowtime.services.live.run_stories.MAX_ENDED", 20)
     monkeypatch.setattr("shadowtime.services.live.picture.MAX_BLOCKS", 10)
     runs = LiveRuns()
     for envelope in log[:-1]:

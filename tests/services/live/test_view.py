@@ -7,7 +7,7 @@ import orjson
 import pytest
 
 from shadowtime.services.live.changes import changes
-from shadowtime.services.live.run_view import DECISIONS
+from shadowtime.services.live.run_stories import DECISIONS
 from shadowtime.services.live.shown import PAGE
 from shadowtime.services.live.view import MAX_RUNS, LiveRuns
 from shadowtime.shared.events import (
