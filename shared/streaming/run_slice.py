@@ -5,7 +5,7 @@ from dataclasses import dataclass, field
 from typing import NamedTuple
 
 from shadowtime.shared.errors import SnapshotMismatch
-from shadowtime.shared.events import ClusterClosed, Envelope, JobEnded, JobSubmitted, Rejected
+from shadowtime.shared.events import ClusterClosed, Envelope, JobEnded, JobSubmitted, JobWithdrawn, Rejected
 from shadowtime.shared.stage import StageRun, described, rejected
 from shadowtime.shared.streaming.stream import Record
 
@@ -110,11 +110,10 @@ class Slice:
             name = f"job:{event.job_number}"
             self.read_model[name] = output
             self.forgotten.pop(name, None)
-        elif isinstance(event, JobEnded):
-            if not event.requeued:
-                name = f"job:{event.job_number}"
-                self.read_model.pop(name, None)
-                self.forgotten[name] = None
+        elif isinstance(event, JobWithdrawn) or (isinstance(event, JobEnded) and not event.requeued):
+            name = f"job:{event.job_number}"
+            self.read_model.pop(name, None)
+            self.forgotten[name] = None
         elif isinstance(event, ClusterClosed):
             self.closed = True
 

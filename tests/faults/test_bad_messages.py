@@ -13,7 +13,7 @@ from aiokafka import AIOKafkaProducer
 from aiokafka.record._crecords import default_records
 
 from shadowtime.shared.bounds import MAX_UNPACKED
-from shadowtime.shared.events import ClusterOpened, Envelope, JobStarted, SchedulingPoint
+from shadowtime.shared.events import SCHEMA_VERSION, ClusterOpened, Envelope, JobStarted, SchedulingPoint
 from shadowtime.shared.streaming import bus
 from shadowtime.shared.streaming.settings import Settings
 from shadowtime.shared.topics import FLOW
@@ -112,7 +112,7 @@ def test_malformed_oversized_and_foreign_messages(settings: Settings, workers: W
     values = [
         b"{not json",
         b"x" * (most + 1),
-        foreign.model_dump_json().replace('"schema_version":1', '"schema_version":99').encode(),
+        foreign.model_dump_json().replace(f'"schema_version":{SCHEMA_VERSION}', '"schema_version":99').encode(),
     ]
     places = publish(settings, topic, "rubbish", values)
     letters = [dead_letters(settings, 1, **place)[0] for place in places]

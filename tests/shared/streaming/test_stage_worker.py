@@ -16,7 +16,7 @@ from shadowtime.replayer.swf import Trace
 from shadowtime.replayer.workload import prepare
 from shadowtime.services.pipeline import STAGES
 from shadowtime.shared.errors import BusError
-from shadowtime.shared.events import ClusterClosed, ClusterOpened, Decided, Envelope, Event, JobSubmitted
+from shadowtime.shared.events import ClusterClosed, ClusterOpened, Decided, Envelope, Event, JobSubmitted, JobWithdrawn
 from shadowtime.shared.stage import StageRun
 from shadowtime.shared.streaming.settings import Settings
 from shadowtime.shared.streaming.stage_worker import StageWorker
@@ -263,3 +263,13 @@ def test_the_read_model_holds_live_jobs_only() -> None:
     sizes = asyncio.run(work())
     assert 0 < max(sizes) <= 25
     assert sizes[-1] == 0
+
+
+def test_the_read_model_forgets_a_job_that_left_the_queue() -> None:
+    events: list[Event] = [ClusterOpened(time=0, cluster="c", processors=8)]
+    events += [JobSubmitted(time=0, job_number=number, requested_processors=1) for number in (1, 2)]
+    events.append(JobWithdrawn(time=5, job_number=1))
+    log = [Message(Envelope(run="r", sequence=at, event=each).to_bytes(), at, b"r") for at, each in enumerate(events)]
+    store, stream = MemoryStore(), MemoryStream(log, random.Random(0))
+    asyncio.run(hand_over(new_worker(store, stream), log))
+    assert list(asyncio.run(store.read_model("r"))) == ["job:2"]
