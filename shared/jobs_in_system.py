@@ -78,8 +78,10 @@ class JobsInSystem:
                 f"job {event.job_number} submitted at {event.time} is one too many: "
                 f"{len(self.waiting):,} wait and {len(self.running):,} run, at most {MAX_LIVE_JOBS:,} in all"
             )
-        if event.since > event.time:
-            raise RuleBroken(f"job {event.job_number} submitted at {event.time} waits from {event.since} on, later")
+        if event.eligible_time is not None and event.eligible_time > event.time:
+            raise RuleBroken(
+                f"job {event.job_number} submitted at {event.time} waits from {event.eligible_time} on, later"
+            )
 
     def require_waiting(self, event: JobStarted | JobWithdrawn) -> JobSubmitted:
         """Return the waiting job that starts or is withdrawn, or raise `RuleBroken`."""
@@ -87,7 +89,8 @@ class JobsInSystem:
         if job is None:
             known = "runs already" if event.job_number in self.running else "was never submitted"
             raise RuleBroken(f"job {event.job_number} {DONE[type(event)]} at {event.time} {known}")
-        self._require_order(event, job.since, "its wait began")
+        if event.happened is not None:
+            self._require_order(event, event.happened, job.since, "its wait began")
         return job
 
     def require_running(self, event: JobEnded | JobSuspended | JobResumed) -> RunningJob:
@@ -101,10 +104,10 @@ class JobsInSystem:
             raise RuleBroken(f"job {event.job_number} {done} at {event.time} is suspended since {job.suspended}")
         if isinstance(event, JobResumed) and job.suspended is None:
             raise RuleBroken(f"job {event.job_number} {done} at {event.time} was not suspended")
-        if job.suspended is None:
-            self._require_order(event, moment(job.started), "it started")
-        else:
-            self._require_order(event, job.suspended, "it was suspended")
+        if event.happened is not None and job.suspended is None:
+            self._require_order(event, event.happened, moment(job.started), "it started")
+        elif event.happened is not None and job.suspended is not None:
+            self._require_order(event, event.happened, job.suspended, "it was suspended")
         return job
 
     def require_known(self, event: JobChanged) -> JobSubmitted | RunningJob:
@@ -112,16 +115,16 @@ class JobsInSystem:
         job = self.waiting.get(event.job_number) or self.running.get(event.job_number)
         if job is None:
             raise RuleBroken(f"job {event.job_number} changed at {event.time} was never submitted")
-        waits = job.submitted if isinstance(job, RunningJob) else job
-        self._require_order(event, waits.since, "its wait began")
+        if event.happened is not None:
+            waits = job.submitted if isinstance(job, RunningJob) else job
+            self._require_order(event, event.happened, waits.since, "its wait began")
         return job
 
     @staticmethod
-    def _require_order(event: OfJob, earliest: int, what: str) -> None:
-        if event.happened is not None and not earliest <= event.happened <= event.time:
+    def _require_order(event: OfJob, happened: int, earliest: int, what: str) -> None:
+        if not earliest <= happened <= event.time:
             raise RuleBroken(
-                f"job {event.job_number} {DONE[type(event)]} at {event.happened}, told at {event.time}; "
-                f"{what} at {earliest}"
+                f"job {event.job_number} {DONE[type(event)]} at {happened}, told at {event.time}; {what} at {earliest}"
             )
 
     def submit(self, event: JobSubmitted) -> None:

@@ -2,7 +2,7 @@
 
 from typing import Any, ClassVar
 
-from shadowtime.shared.events import ClusterOpened, Envelope, JobSubmitted, Rejected
+from shadowtime.shared.events import ClusterOpened, Envelope, JobChanged, JobSubmitted, Rejected
 from shadowtime.shared.predictor import Passthrough, Predictor
 from shadowtime.shared.stage_handler import StageHandler
 
@@ -24,8 +24,11 @@ class PredictingStage(StageHandler):
         """Answer the event, then let the predictor see it."""
         output = super().handle(envelope)
         if not isinstance(envelope.event, Rejected):  # it changes nothing
-            for event in self.noticed(envelope.event):
-                self.predictor.observe(event)
+            if isinstance(envelope.event, JobChanged):
+                for event in self.noticed(envelope.event):
+                    self.predictor.observe(event)
+            else:
+                self.predictor.observe(envelope.event)
         return output
 
     def on_submitted(self, envelope: Envelope, job: JobSubmitted) -> Envelope:

@@ -131,14 +131,13 @@ class StageHandler:
         """Answer the end of the run."""
         return envelope
 
-    def noticed(self, event: Event) -> tuple[Event, ...]:
-        """Return an event, once it was answered, as predictors and policies see it.
+    def noticed(self, changed: JobChanged) -> tuple[Event, ...]:
+        """Return a change, once it was answered, as predictors and policies see it.
 
-        They know no change of a waiting job: it leaves the queue, and enters it as it is now.
+        They know none of waiting jobs: such a one leaves the queue, and enters it as it is now.
         """
-        if isinstance(event, JobChanged) and (job := self.jobs.waiting.get(event.job_number)) is not None:
-            return _left(event), job
-        return (event,)
+        job = self.jobs.waiting.get(changed.job_number)
+        return (changed,) if job is None else (_left(changed), job)
 
     def snapshot(self) -> dict[str, Any]:
         """Return the whole state as plain values; a subclass adds its own under keys of its own."""
@@ -158,7 +157,8 @@ class StageHandler:
 
     def _submitted(self, envelope: Envelope, event: JobSubmitted) -> Envelope:
         self.jobs.require_new(event)
-        self._require_room(event.job_number, "requests", event.requested_processors)
+        if event.requested_processors > self.opened.processors:
+            self._require_room(event.job_number, "requests", event.requested_processors)
         output = self.on_submitted(envelope, event)
         self.jobs.submit(event)
         return output
@@ -195,7 +195,8 @@ class StageHandler:
 
     def _started(self, envelope: Envelope, event: JobStarted) -> Envelope:
         job = self.jobs.require_waiting(event)
-        self._require_room(event.job_number, "starts on", event.processors)
+        if event.processors > self.opened.processors:
+            self._require_room(event.job_number, "starts on", event.processors)
         output = self.on_started(envelope, event, job)
         if not event.trial:
             output = self.on_wait(output, job, moment(event) - job.since)

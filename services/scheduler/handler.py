@@ -26,6 +26,7 @@ from shadowtime.shared.events import (
     ClusterOpened,
     Decided,
     Envelope,
+    JobChanged,
     JobEnded,
     JobResumed,
     JobStarted,
@@ -61,7 +62,8 @@ class Scheduler(StageHandler):
     def handle(self, envelope: Envelope) -> Envelope:
         """Let the policy see every event, then answer it."""
         output = super().handle(envelope)
-        for event in self.noticed(envelope.event):
+        noticed = self.noticed(envelope.event) if isinstance(envelope.event, JobChanged) else (envelope.event,)
+        for event in noticed:
             self.policy.observe(event)
             if self.forecaster:
                 self.forecaster.observe(event)

@@ -64,7 +64,7 @@ class Scoreboard(StageHandler):
     def on_submitted(self, envelope: Envelope, job: JobSubmitted) -> Envelope:
         """Keep the predictions until the job ends, bounds on its wait and its forecast until it starts."""
         self.tally.capacity.begin(job.since, self.processors)
-        if job.eligible_time is not None and job.eligible_time < envelope.event.time and job is envelope.event:
+        if job.eligible_time is not None and job.eligible_time < job.time:
             self.tally.happenings["told_late"] += 1
         if envelope.run_time is not None:
             self.predictions[job.job_number] = envelope.run_time
@@ -116,7 +116,8 @@ class Scoreboard(StageHandler):
 
     def on_started(self, envelope: Envelope, started: JobStarted, job: JobSubmitted) -> Envelope:
         """Note that the job runs."""
-        self._count_late(started)
+        if started.happened is not None:
+            self._count_late(started)
         self.tally.calibration.start(started.job_number)
         return envelope
 
@@ -131,7 +132,8 @@ class Scoreboard(StageHandler):
     def on_ended(self, envelope: Envelope, ended: JobEnded, job: RunningJob) -> Envelope:
         """Score the job, or count the work that its killing wasted."""
         submitted, started = job.submitted, job.started
-        self._count_late(ended)
+        if ended.happened is not None:
+            self._count_late(ended)
         actual = None if ended.requeued else ended.run_time
         self.tally.calibration.end(ended.time, ended.job_number, started.processors, actual)
         if ended.outcome == "killed" or ended.requeued:

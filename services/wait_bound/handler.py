@@ -56,12 +56,9 @@ class WaitBounds(PredictingStage):
         """Let the bounds stand that the job was given when it was submitted."""
         return envelope
 
-    def noticed(self, event: Event) -> tuple[Event, ...]:
-        """Return an event as the bounder sees it: a job that changes queues leaves, and no bound is said of it anew."""
-        noticed = super().noticed(event)
-        if isinstance(event, JobChanged):
-            return noticed[:1] if event.queue_number is not None and len(noticed) > 1 else (event,)
-        return noticed
+    def noticed(self, changed: JobChanged) -> tuple[Event, ...]:
+        """Return a change as the bounder sees it: a job that changes queues leaves, and no bound is said of it anew."""
+        return (changed,) if changed.queue_number is None else super().noticed(changed)[:1]
 
     def bounds_at(self, job: JobSubmitted, quantile: float, confidence: float) -> tuple[WaitBound, ...]:
         """Return the bounds that a job would have if it were submitted now; none in a run without bounds."""
