@@ -40,17 +40,15 @@ class RunningJob(NamedTuple):
     lost: int = 0
     """Seconds for which it was suspended before that."""
 
-    def ran(self, time: int) -> int:
-        """Return how long it has run, in seconds."""
-        return (time if self.suspended is None else self.suspended) - moment(self.started) - self.lost
+    def stood_still(self, time: int) -> int:
+        """Return for how long it has been suspended by then, in seconds."""
+        return self.lost if self.suspended is None else self.lost + time - self.suspended
 
     def changed(self, event: JobChanged) -> "RunningJob":
-        """Return it with what it asks for now."""
+        """Return it with what it holds now, and its limit; it stays submitted as it was when its run was predicted."""
         of_start = {"processors": event.requested_processors, "limit": event.requested_time}
         held = {name: value for name, value in of_start.items() if value is not None}
-        return self._replace(
-            submitted=self.submitted.model_copy(update=new_request(event)), started=self.started.model_copy(update=held)
-        )
+        return self._replace(started=self.started.model_copy(update=held))
 
 
 def new_request(event: JobChanged) -> dict[str, int]:
@@ -153,8 +151,7 @@ class JobsInSystem:
     def resume(self, event: JobResumed) -> None:
         """Note that a suspended job goes on."""
         job = self.running[event.job_number]
-        lost = job.lost + moment(event) - (job.suspended or 0)
-        self.running[event.job_number] = job._replace(suspended=None, lost=lost)
+        self.running[event.job_number] = job._replace(suspended=None, lost=job.stood_still(moment(event)))
 
     def end(self, event: JobEnded) -> None:
         """Take a job out, or back to those that wait if it was requeued."""

@@ -24,6 +24,7 @@ from shadowtime.shared.events import (
     OfJob,
     Outcome,
     Rejected,
+    moment,
 )
 from shadowtime.shared.formatting import clock, duration
 from shadowtime.shared.predictions import ChangePoint, Coverage, WaitBound
@@ -42,6 +43,16 @@ ENDS: dict[Outcome, str] = {
 
 LEFT = {"cancelled": "was cancelled", "held": "is held"}
 """What became of jobs that left the queue, by reason."""
+
+
+NAMED = {
+    "user_id": "user",
+    "group_id": "group",
+    "queue_number": "queue",
+    "partition_number": "partition",
+    "priority": "priority",
+}
+"""What is changed of a job beside its size and time, by field."""
 
 
 class Sentence(NamedTuple):
@@ -153,9 +164,8 @@ def _begun(started: JobStarted) -> str:
 
 
 def _late(event: OfJob, log: Log) -> tuple[str, ...]:
-    happened = event.happened
-    late = happened is not None and happened < event.time
-    return (f"at {clock(happened or 0, log.unix_start, event.time)}, told late",) if late else ()
+    late = moment(event) < event.time
+    return (f"at {clock(moment(event), log.unix_start, event.time)}, told late",) if late else ()
 
 
 def _changes(changed: JobChanged) -> Iterator[str]:
@@ -163,8 +173,7 @@ def _changes(changed: JobChanged) -> Iterator[str]:
         yield f"asks for {procs(changed.requested_processors)}"
     if changed.requested_time is not None:
         yield f"asks for {duration(changed.requested_time)}"
-    named = {"user_id": "user", "group_id": "group", "queue_number": "queue", "partition_number": "partition"}
-    for field, name in (*named.items(), ("priority", "priority")):
+    for field, name in NAMED.items():
         if (value := getattr(changed, field)) is not None:
             yield f"{name} {value}"
 

@@ -110,16 +110,17 @@ class Stories(StageHandler):
     def on_running_changed(self, envelope: Envelope, old: RunningJob, new: RunningJob) -> Envelope:
         """Give it a place of its new size."""
         story = self.stories[new.submitted.job_number]
-        self._stand_aside(story, old)
-        story.job, story.started = new.submitted, new.started
-        self._take_place(story, new)
+        if old.suspended is None:
+            self._stand_aside(story, old.started)
+            self._take_place(story, new.started)
+        story.started = new.started
         self._tell_of(story, envelope)
         return envelope
 
     def on_suspended(self, envelope: Envelope, suspended: JobSuspended, job: RunningJob) -> Envelope:
         """Free its place for a while."""
         story = self.stories[suspended.job_number]
-        self._stand_aside(story, job)
+        self._stand_aside(story, job.started)
         story.suspended = True
         self._tell_of(story, envelope)
         return envelope
@@ -127,21 +128,19 @@ class Stories(StageHandler):
     def on_resumed(self, envelope: Envelope, resumed: JobResumed, job: RunningJob) -> Envelope:
         """Give it a place again."""
         story = self.stories[resumed.job_number]
-        story.resume(job.lost + moment(resumed) - (job.suspended or 0))
-        self._take_place(story, job._replace(suspended=None))
+        story.resume(job.stood_still(moment(resumed)))
+        self._take_place(story, job.started)
         self._tell_of(story, envelope)
         return envelope
 
-    def _stand_aside(self, story: Story, job: RunningJob) -> None:
-        if job.suspended is None:
-            self.busy -= job.started.processors
-            self.picture.rows.give(story.ranges)
-            story.ranges = ()
+    def _stand_aside(self, story: Story, started: JobStarted) -> None:
+        self.busy -= started.processors
+        self.picture.rows.give(story.ranges)
+        story.ranges = ()
 
-    def _take_place(self, story: Story, job: RunningJob) -> None:
-        if job.suspended is None:
-            self.busy += job.started.processors
-            story.ranges = self.picture.rows.take(job.started.processors)
+    def _take_place(self, story: Story, started: JobStarted) -> None:
+        self.busy += started.processors
+        story.ranges = self.picture.rows.take(started.processors)
 
     def _tell_of(self, story: Story, envelope: Envelope) -> None:
         for each in sentences(envelope, self.log):
@@ -153,8 +152,7 @@ class Stories(StageHandler):
         story = self.stories[job.job_number]
         story.start(started)
         self.starting.pop(job.job_number, None)
-        story.ranges = self.picture.rows.take(started.processors)
-        self.busy += started.processors
+        self._take_place(story, started)
         return envelope
 
     def on_wait(self, envelope: Envelope, job: JobSubmitted, wait: int) -> Envelope:

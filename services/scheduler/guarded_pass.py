@@ -114,9 +114,8 @@ def guarded_pass(
     for place in range(count):
         job = waiting[place]
         overtaken = work[place] > guards.overtaken * machine
-        first[place] = overtaken or now - jobs.submit_times[job] > guards.threshold
-        if place == 0 and now >= deadline:
-            first[place] = True
+        late = place == 0 and now >= deadline
+        first[place] = overtaken or late or now - jobs.submit_times[job] > guards.threshold
         if first[place]:
             order[served] = place
             served += 1

@@ -102,7 +102,7 @@ class Scheduler(StageHandler):
         if not suspended:
             self.used += processors - row[SIZE]
         row[SIZE] = processors
-        if (limit := new.submitted.requested_time) is not None and limit != old.submitted.requested_time:
+        if (limit := new.started.limit) is not None and limit != old.started.limit:
             row[ADJUSTED : SHORTENED + 1] = [min(each, limit) for each in row[ADJUSTED : SHORTENED + 1]]
             row[REQUESTED] = limit
         if suspended:
@@ -119,8 +119,8 @@ class Scheduler(StageHandler):
 
     def on_resumed(self, envelope: Envelope, resumed: JobResumed, job: RunningJob) -> Envelope:
         """Give the job its processors back, as one that started later by as long as it stood still."""
-        *row, start = self.suspended.pop(resumed.job_number)
-        self.running.add((*row, start + moment(resumed) - (job.suspended or 0)))
+        *row, _ = self.suspended.pop(resumed.job_number)
+        self.running.add((*row, moment(job.started) + job.stood_still(moment(resumed))))
         self.used += row[SIZE]
         return envelope
 

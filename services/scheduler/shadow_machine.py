@@ -118,6 +118,7 @@ def advance_one(
     capacity: IntegerTable,
     members: Members,
     machines: Machines,
+    withdrawals: bool,
     most: int,
 ) -> int:
     """Run one machine up to `now`, or to where what happens next is not known; return the steps that took.
@@ -128,6 +129,8 @@ def advance_one(
     ----------
     capacity
         Times and processors, shape (2, changes), the first at the beginning.
+    withdrawals
+        Whether any job was withdrawn.
     most
         Steps after which it goes on another time.
     """
@@ -138,7 +141,6 @@ def advance_one(
     predicted = known.planned_times[AS_PREDICTED]
     jobs = Jobs(known.submit_times, known.processors, known.requested_times, planned)
     guards = Guards(members.thresholds[member], members.overtaken[member], members.patience[member])
-    withdrawals = bool((known.withdrawn[: known.jobs] >= 0).any())
     steps = 0
     while steps < most:
         waits, runs = counters[WAITS], counters[RUNS]
@@ -243,6 +245,7 @@ def advance_one(
 @kernel
 def advance(now: int, known: Known, capacity: IntegerTable, members: Members, machines: Machines, most: int) -> None:
     """Run every machine as far as is known at `now`; arguments as of `advance_one`, `most` of all machines together."""
+    withdrawals = bool((known.withdrawn[: known.jobs] >= 0).any())
     for member in range(len(members.kinds)):
         if most > 0:
-            most -= advance_one(member, now, known, capacity, members, machines, most)
+            most -= advance_one(member, now, known, capacity, members, machines, withdrawals, most)

@@ -95,6 +95,8 @@ class Scoreboard(StageHandler):
             self.predictions[new.job_number] = envelope.run_time
         if envelope.adjustment is not None:
             self.adjusted_times[new.job_number] = envelope.adjustment.adjusted_time
+        if self.sampling is not None:
+            self.sampling.queue_of(new.queue_number)
         if new.queue_number != old.queue_number:  # what was said was about another queue
             self.tally.coverage.withdraw(new.job_number, envelope.event.time - old.since)
         return envelope
@@ -111,13 +113,12 @@ class Scoreboard(StageHandler):
         return envelope
 
     def _count_late(self, event: OfJob) -> None:
-        if event.happened is not None and event.happened < event.time:
+        if moment(event) < event.time:
             self.tally.happenings["told_late"] += 1
 
     def on_started(self, envelope: Envelope, started: JobStarted, job: JobSubmitted) -> Envelope:
         """Note that the job runs."""
-        if started.happened is not None:
-            self._count_late(started)
+        self._count_late(started)
         self.tally.calibration.start(started.job_number)
         return envelope
 
@@ -132,8 +133,7 @@ class Scoreboard(StageHandler):
     def on_ended(self, envelope: Envelope, ended: JobEnded, job: RunningJob) -> Envelope:
         """Score the job, or count the work that its killing wasted."""
         submitted, started = job.submitted, job.started
-        if ended.happened is not None:
-            self._count_late(ended)
+        self._count_late(ended)
         actual = None if ended.requeued else ended.run_time
         self.tally.calibration.end(ended.time, ended.job_number, started.processors, actual)
         if ended.outcome == "killed" or ended.requeued:
@@ -153,8 +153,7 @@ class Scoreboard(StageHandler):
             self.tally.accuracy.add(run_time, submitted.requested_time, adjusted_time)
         requested_time = submitted.requested_time or max(run_time, 1)
         began, over = moment(started), moment(ended)
-        suspended = job.lost + (0 if job.suspended is None else over - job.suspended)
-        processors = started.processors
+        processors, suspended = started.processors, job.stood_still(over)
         self.tally.waits.add(submitted.since, began, over, processors, requested_time, run_time, suspended)
         if self.sampling is not None:
             self.sampling.end(submitted, began - submitted.since, requested_time)
