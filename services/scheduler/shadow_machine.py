@@ -129,10 +129,8 @@ def advance_one(
     ----------
     capacity
         Times and processors, shape (2, changes), the first at the beginning.
-    withdrawals
-        Whether any job was withdrawn.
-    most
-        Steps after which it goes on another time.
+    withdrawals, most
+        Whether any job was withdrawn; steps after which it goes on another time.
     """
     counters = machines.counters[member]
     waiting, work, running = machines.waiting[member], machines.work[member], machines.running[member]
