@@ -83,6 +83,7 @@ class Plan(NamedTuple):
             time=min([int(self.workload.columns["submit_time"][0]), *(change.time for change in self.capacity[:1])]),
             cluster=self.cluster,
             processors=self.workload.processors,
+            pools=self.workload.pools,
             mode="closed" if self.obeyed else "recorded",
             policy=self.configuration.policy,
             runtime=self.configuration.runtime,

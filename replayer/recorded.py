@@ -96,7 +96,7 @@ class Recorded(Source):
         if kind == _ARRIVAL:
             return submission(job, self._traits)
         if kind == _START:
-            return JobStarted(time=time, job_number=job.job_number, processors=job.processors, limit=job.requested_time)
+            return JobStarted(time=time, job_number=job.job_number, processors=job.processors, limit=job.limit)
         return JobEnded(
             time=time,
             job_number=job.job_number,

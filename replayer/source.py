@@ -89,8 +89,9 @@ def submission(job: Job, traits: JobTraits = DEFAULT_TRAITS) -> JobSubmitted:
     return JobSubmitted(
         time=job.submit_time,
         job_number=job.job_number,
+        submit_time=job.handed_in,
         requested_processors=job.processors,
-        requested_time=job.requested_time,
+        requested_time=job.limit,
         user_id=job.user_id,
         group_id=job.group_id,
         executable_number=job.executable_number,
@@ -99,4 +100,10 @@ def submission(job: Job, traits: JobTraits = DEFAULT_TRAITS) -> JobSubmitted:
         restartable=traits.restartable,
         moldable=traits.moldable,
         speedup=traits.speedup,
+        qos_number=job.qos_number,
+        pool=job.pool,
+        nodes=job.nodes,
+        memory=job.memory,
+        gpus=job.gpus,
+        whole_nodes=True if job.whole_nodes else None,
     )

@@ -3,13 +3,14 @@
 import os
 import re
 from collections.abc import Mapping
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from pathlib import Path
 
 import numpy as np
 
 from shadowtime.replayer.swf_text import FIELDS, read_text, write_swf
 from shadowtime.shared.arrays import Integers
+from shadowtime.shared.pools import Pool
 
 __all__ = ["BUNDLED", "FIELDS", "Trace", "read_swf", "write_swf"]
 
@@ -22,13 +23,16 @@ class Trace:
     """A log as it was read: all of its jobs, nothing filtered, -1 where unknown.
 
     `header` has the first value of each `; Key: value`; `table` is (n, 18), sorted by submit time and job
-    number, columns as in `FIELDS`; `notes` are remarks on the file for its reader.
+    number, columns as in `FIELDS`; `notes` are remarks on the file for its reader. Of an accounting file, `more` has
+    columns (n,) of its own, as `OF_ACCOUNTING` names them, and `pools` the parts of the machine, where they are known.
     """
 
     name: str
     header: Mapping[str, str]
     table: Integers
     notes: tuple[str, ...] = ()
+    more: Mapping[str, Integers] = field(default_factory=dict)
+    pools: tuple[Pool, ...] | None = None
 
     @property
     def unix_start_time(self) -> int | None:
@@ -38,12 +42,14 @@ class Trace:
 
     @property
     def processors(self) -> int | None:
-        """Size of the machine: the number that `MaxProcs`, or else `MaxNodes`, begins with.
+        """Size of the machine: of its pools, or else the number that `MaxProcs`, or else `MaxNodes`, begins with.
 
         >>> sizes = ("338 (batch partition; 512 total)", "1,024", "1e3", "-1")
         >>> [Trace("log", {"MaxProcs": size, "MaxNodes": "64"}, np.empty((0, 18))).processors for size in sizes]
         [338, None, None, 64]
         """
+        if self.pools:
+            return sum(pool.processors for pool in self.pools)
         for key in ("MaxProcs", "MaxNodes"):
             text = self.header.get(key, "")
             number = re.match(r"[0-9]{1,15}(?![.,']?\w)", text)

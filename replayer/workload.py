@@ -1,6 +1,6 @@
 """The jobs of a log that a replay uses, on a machine of a size."""
 
-from collections.abc import Iterator, Mapping
+from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass, field, fields
 from types import MappingProxyType
 from typing import Any, get_args
@@ -12,6 +12,7 @@ from shadowtime.replayer.swf import FIELDS, Trace
 from shadowtime.shared.arrays import Integers
 from shadowtime.shared.errors import SettingsError, TraceError
 from shadowtime.shared.message import MAX_DURATION
+from shadowtime.shared.pools import Pool
 
 MAX_MACHINE = 10_000_000
 
@@ -28,7 +29,7 @@ class Job:
 
     `processors` is what was requested if that is positive, else what was allocated
     (docs/algorithms.md#processors). As in the log, a `run_time` may be longer than the `requested_time`, and a
-    `wait_time` negative.
+    `wait_time` negative. It waits from its `submit_time` on; what has no limit requests `MAX_DURATION`.
     """
 
     job_number: int
@@ -43,6 +44,28 @@ class Job:
     queue_number: int | None
     partition_number: int | None
     status: int | None
+    handed_in: int | None = None
+    left_time: int | None = None
+    suspended: int | None = None
+    qos_number: int | None = None
+    pool: int | None = None
+    nodes: int | None = None
+    memory: int | None = None
+    gpus: int | None = None
+    whole_nodes: int | None = None
+
+    @property
+    def limit(self) -> int | None:
+        """The requested time; None where nothing limits the job."""
+        return None if self.requested_time >= MAX_DURATION else self.requested_time
+
+
+OF_ACCOUNTING = tuple(each.name for each in fields(Job) if each.default is None)
+"""Fields of a job that only accounting tells: when its user handed it in, if that was before its wait began, when it
+left the queue without having started, for how many seconds it was suspended, what it asked for beside processors."""
+
+OF_ANY_LOG = len(fields(Job)) - len(OF_ACCOUNTING)
+"""Fields before those."""
 
 
 @dataclass(frozen=True, slots=True, eq=False)
@@ -50,7 +73,8 @@ class Workload:
     """The jobs that a replay uses, in order of submit time and job number, as a sequence of `Job`.
 
     `columns` has one read-only int64 array of shape (n,) per field of `Job`, -1 where unknown: about 100
-    bytes a job; `unused` the same of fields that no replay uses. `skipped` counts the jobs left out by reason,
+    bytes a job; of the fields `OF_ACCOUNTING` only those that the log has. `unused` has the same of fields that no
+    replay uses. `skipped` counts the jobs left out by reason,
     `aligned` those cut to the machine's size. `unix_start_time` is the time of the log's second 0 in seconds of Unix,
     where its header tells.
     """
@@ -62,6 +86,7 @@ class Workload:
     aligned: int
     unix_start_time: int | None = None
     unused: Mapping[str, Integers] = field(default_factory=dict)
+    pools: tuple[Pool, ...] | None = None
 
     def __post_init__(self) -> None:
         for name in ("columns", "unused"):
@@ -79,12 +104,16 @@ class Workload:
         return len(self.columns["job_number"])
 
     def __getitem__(self, index: int) -> Job:
-        return _job([int(column[index]) for column in self.columns.values()])
+        return _job([int(column[index]) for column in self.columns.values()], self._more)
 
     def __iter__(self) -> Iterator[Job]:
         for start in range(0, len(self), 4096):  # in blocks: fast, yet never all jobs as objects at once
             block = [column[start : start + 4096].tolist() for column in self.columns.values()]
-            yield from map(_job, map(list, zip(*block, strict=True)))
+            yield from (_job(list(row), self._more) for row in zip(*block, strict=True))
+
+    @property
+    def _more(self) -> tuple[str, ...]:
+        return tuple(self.columns)[OF_ANY_LOG:]
 
 
 def prepare(
@@ -94,6 +123,7 @@ def prepare(
     oversized: Oversized = "drop",
     requests: Requests = "as-logged",
     limit: int | None = None,
+    recorded: bool = False,
 ) -> Workload:
     """Return the jobs of a trace that can be replayed on a machine.
 
@@ -110,6 +140,9 @@ def prepare(
         cut the run time at the request, as the machine does in any case (docs/algorithms.md#end-at-the-limit).
     limit : int, optional
         Keep this many jobs, the earliest submitted.
+    recorded
+        Whether jobs start as they did. Then those of an accounting file are kept that never started, or ran for less
+        than a second: how long they would have run elsewhere nobody knows.
 
     Raises
     ------
@@ -149,17 +182,23 @@ def prepare(
         msg = f"processors {machine}: at most {MAX_MACHINE} are taken"
         raise SettingsError(msg)
 
-    logged = dict(zip(FIELDS, trace.table.T, strict=True))
+    logged = dict(zip(FIELDS, trace.table.T, strict=True)) | dict(trace.more)
     requested = logged["requested_processors"]
     size = np.where(requested > 0, requested, logged["allocated_processors"])
     run_time, requested_time = logged["run_time"], logged["requested_time"]
-    too_large = size > machine
+    pools = trace.pools if processors is None else None
+    largest = np.full(len(size), machine) if pools is None else _sizes(pools)[logged["pool"]]
+    too_large = size > largest
+    left = logged["left_time"] >= 0 if "left_time" in logged else np.zeros(len(size), dtype=np.bool_)
+    told = recorded and bool(trace.more)
+    bounded = np.where(requested_time == MAX_DURATION, 1, requested_time)
     reasons = {
         "submit time negative": logged["submit_time"] < 0,
         "no processors": size <= 0,
-        "run time not positive": run_time <= 0,
+        "never started": left & (not told),
+        "run time not positive": (run_time < (0 if told else 1)) & ~left,
         "no request": requested_time <= 0,
-        f"longer than {MAX_DURATION} s": np.maximum(run_time, requested_time) > MAX_DURATION // 2,
+        f"longer than {MAX_DURATION} s": np.maximum(run_time, bounded) > MAX_DURATION // 2,
     }
     if oversized == "drop":
         reasons["larger than the machine"] = too_large
@@ -177,15 +216,15 @@ def prepare(
         raise TraceError(msg)
 
     if requests == "actual":
-        requested_time = np.minimum(run_time, requested_time)
+        requested_time = np.where(left, requested_time, np.minimum(run_time, requested_time))
     elif requests == "doubled":
-        run_time, requested_time = np.minimum(run_time, requested_time), 2 * requested_time
+        run_time, requested_time = np.minimum(run_time, requested_time), np.minimum(2 * requested_time, MAX_DURATION)
     logged |= {
-        "processors": np.minimum(size, machine),
+        "processors": np.minimum(size, largest),
         "run_time": run_time,
         "requested_time": requested_time,
     }
-    columns = {each.name: logged[each.name][kept] for each in fields(Job)}
+    columns = {each.name: logged[each.name][kept] for each in fields(Job) if each.name in logged}
     unused = {name: logged[name][kept] for name in UNUSED}
     aligned = int(np.count_nonzero(too_large[kept]))
     return Workload(
@@ -196,13 +235,20 @@ def prepare(
         aligned,
         trace.unix_start_time,
         unused,
+        pools,
     )
 
 
-def _job(row: list[int]) -> Job:
+def _sizes(pools: Sequence[Pool]) -> Integers:
+    return np.array([pool.processors for pool in pools], dtype=np.int64)
+
+
+def _job(row: list[int], more: Sequence[str]) -> Job:
     job_number, submit_time, wait_time, run_time, requested_time, processors, *labels = row
-    known = map(_known, labels)
-    return Job(job_number, submit_time, _known(wait_time), run_time, requested_time, processors, *known)
+    known = [None if value == -1 else value for value in labels]
+    told = dict(zip(more, known[OF_ANY_LOG - 6 :], strict=True)) if more else {}
+    own = known[: OF_ANY_LOG - 6]
+    return Job(job_number, submit_time, _known(wait_time), run_time, requested_time, processors, *own, **told)
 
 
 def _known(value: int) -> int | None:

@@ -20,6 +20,9 @@ of the `MAX_DURATION` is below `MAX_INTEGER`, and a Unix time in milliseconds to
 MAX_PROCESSORS = 2**31 - 1
 """Of a machine, and of a job."""
 
+MAX_POOLS = 100
+"""Parts of a machine, each with a policy of its own."""
+
 MAX_LIVE_JOBS = 100_000
 """Jobs of a run that wait or run at one time; its state is bounded by them."""
 

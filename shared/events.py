@@ -13,9 +13,9 @@ at the present one, and says in `happened` when it was. What anything may be at 
 
 from typing import Annotated, Final, Literal
 
-from pydantic import Field, ValidationError
+from pydantic import Field, ValidationError, model_validator
 
-from shadowtime.shared.bounds import MAX_BOUNDS, MAX_LIVE_JOBS, MAX_PROCESSORS, MAX_SAMPLES, MAX_TIME
+from shadowtime.shared.bounds import MAX_BOUNDS, MAX_LIVE_JOBS, MAX_POOLS, MAX_PROCESSORS, MAX_SAMPLES, MAX_TIME
 from shadowtime.shared.decisions import Chosen, CutShort, Evaluated, Kill, OfJobs, Start
 from shadowtime.shared.job_events import (
     JobChanged,
@@ -30,6 +30,7 @@ from shadowtime.shared.job_events import (
     moment,
 )
 from shadowtime.shared.message import AtMost, Count, Frozen, Instant, Name, Processors, Reasons, Request, SpecText
+from shadowtime.shared.pools import Pool
 from shadowtime.shared.predictions import (
     ChangePoint,
     Coverage,
@@ -77,12 +78,14 @@ class ClusterOpened(Frozen):
     nothing but the log to do its work. `unix_start` is the Unix time of second 0 of the cluster's own time line, and
     `sample_every` the seconds between the moments at which the scoreboard samples its figures; None for never. For
     people, `name` is what they call these settings, and `experiment` what all runs have in common that belong together.
+    The machine is one pool of nodes, or `pools`, whose processors add up to its own.
     """
 
     kind: Literal["ClusterOpened"] = "ClusterOpened"
     time: Instant
     cluster: Name
     processors: Processors
+    pools: Annotated[tuple[Pool, ...], AtMost(MAX_POOLS)] | None = None
     mode: Literal["closed", "recorded"] = "closed"
     policy: SpecText = "easy"
     runtime: SpecText = "requested"
@@ -94,13 +97,25 @@ class ClusterOpened(Frozen):
     name: Name | None = None
     experiment: Name | None = None
 
+    @model_validator(mode="after")
+    def _whole(self) -> "ClusterOpened":
+        if self.pools is not None and sum(pool.processors for pool in self.pools) != self.processors:
+            raise ValueError(f"the pools have {sum(pool.processors for pool in self.pools)} processors, not as many")
+        return self
+
 
 class CapacityChanged(Frozen):
-    """The machine now has `processors`; running jobs go on, so fewer than none may be free for a while."""
+    """A pool of the machine now has so much, since nodes came or went; None is as before, and the only pool.
+
+    Running jobs go on, so fewer than none may be free for a while.
+    """
 
     kind: Literal["CapacityChanged"] = "CapacityChanged"
     time: Instant
     processors: Annotated[int, Field(ge=0, le=MAX_PROCESSORS)]
+    pool: Count | None = None
+    memory: Count | None = None
+    gpus: Count | None = None
 
 
 class SchedulingPoint(Frozen):

@@ -15,7 +15,8 @@ class JobSubmitted(Frozen):
 
     It waits from `eligible_time` on, from `time` where that is not said; `submit_time` is when its user handed it in,
     if that was before. A job that was withdrawn may enter the queue again, under the same number. `speedup` is how a
-    moldable job scales; None is constant efficiency.
+    moldable job scales; None is constant efficiency. `pool` counts the pools of `ClusterOpened` from 0. A job holds its
+    processors, and `memory` in MiB and GPUs in all; with `whole_nodes` all processors of the nodes that it is on.
     """
 
     kind: Literal["JobSubmitted"] = "JobSubmitted"
@@ -34,6 +35,12 @@ class JobSubmitted(Frozen):
     moldable: bool = True
     speedup: SpeedUp | None = None
     priority: Count | None = None
+    qos_number: Whole | None = None
+    pool: Count | None = None
+    nodes: Count | None = None
+    memory: Count | None = None
+    gpus: Count | None = None
+    whole_nodes: Literal[True] | None = None
 
     @property
     def since(self) -> int:
@@ -55,7 +62,7 @@ class JobChanged(Frozen):
     """A waiting or running job asks for something else, or has another place in the accounts; None is as before.
 
     A running job holds `requested_processors` from now on, and ends `requested_time` seconds after its start at the
-    latest.
+    latest; with `unlimited` nothing ends it.
     """
 
     kind: Literal["JobChanged"] = "JobChanged"
@@ -63,11 +70,18 @@ class JobChanged(Frozen):
     job_number: JobNumber
     requested_processors: Processors | None = None
     requested_time: Request | None = None
+    unlimited: Literal[True] | None = None
     user_id: Whole | None = None
     group_id: Whole | None = None
+    executable_number: Whole | None = None
     queue_number: Whole | None = None
     partition_number: Whole | None = None
     priority: Count | None = None
+    qos_number: Whole | None = None
+    pool: Count | None = None
+    nodes: Count | None = None
+    memory: Count | None = None
+    gpus: Count | None = None
     happened: Instant | None = None
 
 

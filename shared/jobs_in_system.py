@@ -25,8 +25,8 @@ DONE: dict[type, str] = {
     JobEnded: "ended",
 }
 CHANGEABLE = (
-    *("requested_processors", "requested_time", "user_id", "group_id", "queue_number", "partition_number"),
-    "priority",
+    *("requested_processors", "requested_time", "user_id", "group_id", "executable_number", "queue_number"),
+    *("partition_number", "priority", "qos_number", "pool", "nodes", "memory", "gpus"),
 )
 
 
@@ -46,14 +46,19 @@ class RunningJob(NamedTuple):
 
     def changed(self, event: JobChanged) -> "RunningJob":
         """Return it with what it holds now, and its limit; it stays submitted as it was when its run was predicted."""
-        of_start = {"processors": event.requested_processors, "limit": event.requested_time}
+        of_start: dict[str, int | None] = {"processors": event.requested_processors, "limit": event.requested_time}
         held = {name: value for name, value in of_start.items() if value is not None}
+        if event.unlimited:
+            held["limit"] = None
         return self._replace(started=self.started.model_copy(update=held))
 
 
-def new_request(event: JobChanged) -> dict[str, int]:
+def new_request(event: JobChanged) -> dict[str, int | None]:
     """Return what a job asks for that it did not before."""
-    return {name: value for name in CHANGEABLE if (value := getattr(event, name)) is not None}
+    found: dict[str, int | None] = {
+        name: value for name in CHANGEABLE if (value := getattr(event, name)) is not None
+    }
+    return found | ({"requested_time": None} if event.unlimited else {})
 
 
 class JobsInSystem:

@@ -23,6 +23,7 @@ from shadowtime.shared.events import (
     moment,
 )
 from shadowtime.shared.jobs_in_system import JobsInSystem, RunningJob, new_request
+from shadowtime.shared.pools import Room, rooms_of
 from shadowtime.shared.predictions import WaitBound
 
 
@@ -49,6 +50,9 @@ class StageHandler:
         self.opened = opened
         self.time = opened.time
         self.processors = opened.processors
+        self.rooms = rooms_of(opened.processors, opened.pools or ())
+        """What each pool has now."""
+        self._at_first = tuple(self.rooms)
         self.jobs = JobsInSystem()
         self.closed = False
 
@@ -139,26 +143,41 @@ class StageHandler:
         job = self.jobs.waiting.get(changed.job_number)
         return (changed,) if job is None else (_left(changed), job)
 
+    def processors_after(self, changed: CapacityChanged) -> int:
+        """Return how many processors the machine has after a change of one of its pools."""
+        return self.processors - self.rooms[changed.pool or 0].processors + changed.processors
+
     def snapshot(self) -> dict[str, Any]:
         """Return the whole state as plain values; a subclass adds its own under keys of its own."""
-        return {"time": self.time, "closed": self.closed, "processors": self.processors, "jobs": self.jobs.snapshot()}
+        rooms = [list(room) for room in self.rooms]
+        return {"time": self.time, "closed": self.closed, "rooms": rooms, "jobs": self.jobs.snapshot()}
 
     def restore(self, state: dict[str, Any]) -> None:
         """Take on the state that `snapshot` returned."""
         self.time = state["time"]
         self.closed = state["closed"]
-        self.processors = state["processors"]
+        self.rooms = [Room(*room) for room in state["rooms"]]
+        self.processors = sum(room.processors for room in self.rooms)
         self.jobs.restore(state["jobs"])
 
-    def _require_room(self, job_number: int, what: str, processors: int) -> None:
-        largest = max(self.processors, self.opened.processors)
-        if processors > largest:
-            raise RuleBroken(f"job {job_number} {what} {processors} processors; the machine has {largest}")
+    def _require_room(
+        self, job_number: int, what: str, pool: int | None, processors: int, memory: int | None, gpus: int | None
+    ) -> None:
+        """Raise `RuleBroken` if there is no such pool, or it never had so much."""
+        at = pool or 0
+        if at >= len(self.rooms):
+            raise RuleBroken(f"job {job_number} {what} pool {at}; the machine has {len(self.rooms)}, counted from 0")
+        where = self.opened.pools[at].name if self.opened.pools else "the machine"
+        asked = (processors, "processors"), (memory, "MiB of memory"), (gpus, "GPUs")
+        for (wanted, unit), now, first in zip(asked, self.rooms[at], self._at_first[at], strict=True):
+            if wanted is not None and now is not None and wanted > (largest := max(now, first or 0)):
+                raise RuleBroken(f"job {job_number} {what} {wanted} {unit}; {where} has {largest}")
 
     def _submitted(self, envelope: Envelope, event: JobSubmitted) -> Envelope:
         self.jobs.require_new(event)
-        if event.requested_processors > self.opened.processors:
-            self._require_room(event.job_number, "requests", event.requested_processors)
+        if self.opened.pools or event.requested_processors > self.opened.processors or event.pool:
+            asked = event.pool, event.requested_processors, event.memory, event.gpus
+            self._require_room(event.job_number, "requests", *asked)
         output = self.on_submitted(envelope, event)
         self.jobs.submit(event)
         return output
@@ -171,8 +190,9 @@ class StageHandler:
 
     def _changed(self, envelope: Envelope, event: JobChanged) -> Envelope:
         job = self.jobs.require_known(event)
-        if event.requested_processors is not None:
-            self._require_room(event.job_number, "changed to", event.requested_processors)
+        now = job.submitted if isinstance(job, RunningJob) else job
+        asked = now.model_copy(update=new_request(event))
+        self._require_room(event.job_number, "changed to", asked.pool, asked.requested_processors, asked.memory, asked.gpus)
         if isinstance(job, RunningJob):
             runs = job.changed(event)
             output = self.on_running_changed(envelope, job, runs)
@@ -195,8 +215,8 @@ class StageHandler:
 
     def _started(self, envelope: Envelope, event: JobStarted) -> Envelope:
         job = self.jobs.require_waiting(event)
-        if event.processors > self.opened.processors:
-            self._require_room(event.job_number, "starts on", event.processors)
+        if self.opened.pools or event.processors > self.opened.processors:
+            self._require_room(event.job_number, "starts on", job.pool, event.processors, None, None)
         output = self.on_started(envelope, event, job)
         if not event.trial:
             output = self.on_wait(output, job, moment(event) - job.since)
@@ -217,8 +237,12 @@ class StageHandler:
         return output
 
     def _capacity(self, envelope: Envelope, event: CapacityChanged) -> Envelope:
+        at = event.pool or 0
+        if at >= len(self.rooms):
+            raise RuleBroken(f"pool {at} changed at {event.time}; the machine has {len(self.rooms)}, counted from 0")
         output = self.on_capacity(envelope, event)
-        self.processors = event.processors
+        self.processors = self.processors_after(event)
+        self.rooms[at] = self.rooms[at].changed(event.processors, event.memory, event.gpus)
         return output
 
     def _closed(self, envelope: Envelope, event: ClusterClosed) -> Envelope:

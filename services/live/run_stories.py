@@ -194,7 +194,7 @@ class Stories(StageHandler):
 
     def on_capacity(self, envelope: Envelope, changed: CapacityChanged) -> Envelope:
         """Tell the new size."""
-        self.picture.rows.processors = max(self.processors, changed.processors)
+        self.picture.rows.processors = max(self.processors, self.processors_after(changed))
         self._tell(changed.time, *sentences(envelope, self.log))
         return envelope
 

@@ -161,7 +161,7 @@ class Scoreboard(StageHandler):
 
     def on_capacity(self, envelope: Envelope, changed: CapacityChanged) -> Envelope:
         """Note how much the machine has from now on."""
-        self.tally.capacity.change(changed.time, changed.processors)
+        self.tally.capacity.change(changed.time, self.processors_after(changed))
         return envelope
 
     def on_decided(self, envelope: Envelope, decided: Decided) -> Envelope:
