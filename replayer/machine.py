@@ -10,8 +10,9 @@ from heapq import heapify, heappop, heappush
 from typing import Any
 
 from shadowtime.replayer.event_order import in_order
+from shadowtime.replayer.logged_job import Job
 from shadowtime.replayer.source import DEFAULT_TRAITS, OUTCOMES, JobTraits, Source, submission
-from shadowtime.replayer.workload import Job, Workload
+from shadowtime.replayer.workload import Workload
 from shadowtime.shared.bounds import MAX_TIME
 from shadowtime.shared.decisions import Start
 from shadowtime.shared.errors import ReplayError

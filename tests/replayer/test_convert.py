@@ -9,8 +9,9 @@ import numpy as np
 import pandas as pd
 import pytest
 
+from shadowtime.replayer.logged_job import Job
 from shadowtime.replayer.swf import BUNDLED, read_swf
-from shadowtime.replayer.workload import Job, prepare
+from shadowtime.replayer.workload import prepare
 from tests.patience import PATIENCE
 
 
