@@ -26,7 +26,9 @@ class Format(NamedTuple):
 FORMATS = {"sacct": Format(sacct.begins, sacct.read), "PBS": Format(pbs.begins, pbs.read)}
 """Accounting files; what is none of them is a table if its first line has commas, else a log in the standard format."""
 
-TABLES = (".csv", ".csv.gz", ".parquet")
+TABLE = Format(table.begins, table.read)
+
+STANDARD = (".swf", ".swf.gz")
 
 AS_READ = Reading()
 
@@ -79,9 +81,4 @@ def format_of(path: Path) -> Format | None:
     for form in FORMATS.values():
         if form.begins(line):
             return form
-    if table.begins(line) and (path.name.endswith(TABLES) or not line.lstrip().startswith((b";", *DIGITS))):
-        return Format(table.begins, table.read)
-    return None
-
-
-DIGITS = tuple(b"%d" % digit for digit in range(10))
+    return TABLE if table.begins(line) and not path.name.endswith(STANDARD) else None

@@ -45,7 +45,7 @@ class Names:
     ([1, 2, 1], {'eve': 1, 'bob': 2})
     >>> hidden = Names(b"0123456789abcdef")
     >>> hidden.numbers("user", ["eve"]).tolist(), list(hidden.of["user"])
-    ([1], ['9c20d7c5ad5c2e1d'])
+    ([1], ['51cd5408967c74a4'])
     """
 
     def __init__(self, key: bytes | None = None) -> None:

@@ -83,10 +83,12 @@ def read(path: Path, reading: Reading) -> Rows:
                 before = known or Waiting(number, time, UNKNOWN, {})
                 queued, started = (time, UNKNOWN) if kind == "Q" else (before.queued, time)
                 waiting[job] = Waiting(number, queued, started, {**before.told, **told})
-            elif kind == "R" or "start" in told or known is not None:
-                taken.append(_life(number, job, kind, time, told, known))
+            elif kind in DELETED and known is None:
+                found.leave_out("deleted, and nothing else told", 1, f"job {job}, line {number}")
+            elif kind in DELETED and known is not None and known.started != UNKNOWN:
+                waiting[job] = known  # its end is told too
             else:
-                found.leave_out("deleted before anything else was told", 1, f"job {job}, line {number}")
+                taken.append(_life(number, job, kind, time, told, known))
         last += len(lines)
     for job, known in waiting.items():
         state = "still waiting" if known.started == UNKNOWN else "still running"
@@ -100,8 +102,11 @@ def read(path: Path, reading: Reading) -> Rows:
     return found
 
 
-HANDLED = {"Q", "S", "E", "R", "D", "A", "K"}
-"""Types of records of jobs that are looked at; K is D, of a job that its owner did not delete."""
+DELETED = {"D", "A", "K"}
+"""Types of records of jobs that somebody or the server took away: waiting ones, or running ones, which end then."""
+
+HANDLED = {"Q", "S", "E", "R"} | DELETED
+"""Types of records that are looked at."""
 
 
 def _life(
@@ -109,14 +114,14 @@ def _life(
 ) -> tuple[int, dict[str, int], dict[str, str]]:
     """Return what a record that ends a wait or a run says of it, with what was told before."""
     asked = {**(known.told if known else {}), **told}
-    start = _seconds(told, "start")
+    start = _whole(told, "start")
     if start == UNKNOWN and known is not None and kind in ("E", "R"):
         start = known.started
-    ended = _seconds(told, "end")
-    submit = _seconds(asked, "ctime")
+    ended = _whole(told, "end")
+    submit = _whole(asked, "ctime")
     if submit == UNKNOWN and known is not None:
         submit = known.queued
-    eligible = _seconds(asked, "etime")
+    eligible = _whole(asked, "etime")
     exit_status = told.get("Exit_status", "")
     code = int(exit_status) if exit_status.lstrip("-").isdecimal() else None
     numbers = {
@@ -127,10 +132,10 @@ def _life(
         "end": time if ended == UNKNOWN else ended,
         "run_time": _span(told.get("resources_used.walltime")) if kind == "E" else UNKNOWN,
         "limit": _span(asked.get("Resource_List.walltime"), unlimited=True),
-        "processors": _count(asked, "Resource_List.ncpus"),
-        "nodes": _count(asked, "Resource_List.nodect"),
+        "processors": max(_whole(asked, "Resource_List.ncpus"), _slots(asked.get("exec_host", ""))),
+        "nodes": _whole(asked, "Resource_List.nodect"),
         "memory": _mebibytes(asked.get("Resource_List.mem", "")),
-        "gpus": _count(asked, "Resource_List.ngpus"),
+        "gpus": _whole(asked, "Resource_List.ngpus"),
         "whole_nodes": 1 if "excl" in asked.get("Resource_List.place", "") else UNKNOWN,
         "status": _status(kind, code),
     }
@@ -147,7 +152,7 @@ def _life(
 def _status(kind: str, code: int | None) -> int:
     if kind == "R" or (code is not None and code in RERUN_EXITS):
         return KILLED
-    if kind in ("D", "A", "K"):
+    if kind in DELETED:
         return 5
     if code == LIMIT_EXIT:
         return LIMIT
@@ -166,12 +171,17 @@ def _number(job: str) -> int:
     return int(match[1]) + (SUBJOB * (int(match[2]) + 1) if match[2] else 0)
 
 
-def _seconds(told: Mapping[str, str], name: str) -> int:
-    text = told.get(name, "")
-    return int(text) if text.isdecimal() and len(text) < 13 else UNKNOWN
+def _slots(hosts: str) -> int:
+    """Return how many processors a list of hosts has; `UNKNOWN` where there is none.
+
+    >>> _slots("n1/0*4+n2/0*4"), _slots("n1/0+n1/1"), _slots("")
+    (8, 2, -1)
+    """
+    counts = [each.partition("*")[2] or "1" for each in hosts.split("+") if each]
+    return sum(int(count) for count in counts if count.isdecimal() and len(count) < 10) or UNKNOWN
 
 
-def _count(told: Mapping[str, str], name: str) -> int:
+def _whole(told: Mapping[str, str], name: str) -> int:
     text = told.get(name, "")
     return int(text) if text.isdecimal() and len(text) < 13 else UNKNOWN
 

@@ -1,5 +1,6 @@
 """Tables of jobs, comma-separated or Parquet, with columns of any names."""
 
+import gzip
 from collections.abc import Iterable, Mapping
 from datetime import datetime
 from pathlib import Path
@@ -8,6 +9,7 @@ from typing import TYPE_CHECKING, Any
 from shadowtime.replayer.accounting.instants import UNKNOWN, Instants, seconds_of, zone_of
 from shadowtime.replayer.accounting.reading import NUMBERS, TEXTS, Reading, Rows
 from shadowtime.replayer.accounting.sacct import GOING_ON, STATES
+from shadowtime.replayer.log_file import GZIP
 from shadowtime.shared.bounds import MAX_LINE_LENGTH, MAX_LINES, MAX_LOG_SIZE
 from shadowtime.shared.errors import SettingsError, TraceError
 from shadowtime.shared.message import MAX_DURATION, MAX_INTEGER
@@ -109,21 +111,22 @@ def read(path: Path, reading: Reading) -> Rows:
 def _batches(path: Path) -> "Iterable[pyarrow.RecordBatch]":
     if path.stat().st_size > MAX_LOG_SIZE:
         raise TraceError(f"{path}: a log has at most {MAX_LOG_SIZE:,} bytes")
-    with path.open("rb") as file:
-        packed = file.read(4) == PARQUET
-    if packed:
+    with path.open("rb") as raw:
+        begins = raw.read(len(PARQUET))
+    if begins == PARQUET:
         return _packed(path)
     import pyarrow
     from pyarrow import csv
 
-    with path.open("rb") as file:
+    unpacking = gzip.open if begins.startswith(GZIP) else open
+    with unpacking(path, "rb") as file:
         head = file.readline(MAX_LINE_LENGTH)
-    if not head.strip():
-        raise TraceError(f"{path}: no row in it")
     names = csv.read_csv(pyarrow.py_buffer(head)).schema.names
     as_text = csv.ConvertOptions(column_types=dict.fromkeys(names, pyarrow.string()), strings_can_be_null=False)
     several = csv.ParseOptions(newlines_in_values=True)
-    batches: Iterable[pyarrow.RecordBatch] = csv.open_csv(path, convert_options=as_text, parse_options=several)
+    batches: Iterable[pyarrow.RecordBatch] = csv.open_csv(
+        unpacking(path, "rb"), convert_options=as_text, parse_options=several
+    )
     return batches
 
 
