@@ -18,6 +18,9 @@ from shadowtime.shared.errors import TraceError
 LIFE = 10**9, 10**14
 """What the number of a job that waits anew is higher by, each time: the smaller one, if all numbers are below it."""
 
+DATED = 10**8
+"""Seconds before which instants are of the log's own time line: so they are in a log that `convert` has written."""
+
 
 class Lives(NamedTuple):
     """Rows by columns: instants in seconds of Unix, `UNKNOWN` where they are not."""
@@ -79,13 +82,14 @@ def trace_of(name: str, rows: Rows, reading: Reading, names: Names, parts: Machi
     own = _numbered(numbers, lives, kept)
     order = np.flatnonzero(kept)
     order = order[np.lexsort((own[order], since[order]))]
-    zero = int(lives.submit[order].min())
+    first = int(lives.submit[order].min())
+    zero = first if first >= DATED else 0
     table, more = _columns(rows, lives, since, own, limit, status, pool if parts else None, zero)
     for kind, field in KINDS.items():
         words = rows.words(kind)
         codes = words.codes[order]
-        first = np.unique(codes, return_index=True)
-        come = first[0][np.argsort(first[1])]  # in the order in which they come, whatever that of the file
+        different, places = np.unique(codes, return_index=True)
+        come = different[np.argsort(places)]  # in the order in which they come, whatever that of the file
         texts = list(words.values)
         numbered = np.full(len(texts), UNKNOWN, dtype=np.int64)
         numbered[come] = names.numbers(kind, [texts[code] for code in come.tolist()])
@@ -100,7 +104,7 @@ def trace_of(name: str, rows: Rows, reading: Reading, names: Names, parts: Machi
     more = {each: column[order] for each, column in more.items() if (column[order] != UNKNOWN).any() or each == "pool"}
     return Trace(
         name,
-        {"UnixStartTime": str(zero)} | ({} if parts else {"MaxProcs": str(peak)}),
+        ({"UnixStartTime": str(zero)} if zero else {}) | ({} if parts else {"MaxProcs": str(peak)}),
         table_of({each: column[order] for each, column in table.items()}),
         tuple(notes),
         more or {"left_time": np.full(len(order), UNKNOWN, dtype=np.int64)},

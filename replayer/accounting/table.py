@@ -1,7 +1,7 @@
 """Tables of jobs, comma-separated or Parquet, with columns of any names."""
 
 import gzip
-from collections.abc import Iterable, Mapping
+from collections.abc import Iterable, Iterator, Mapping
 from datetime import datetime
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
@@ -108,33 +108,28 @@ def read(path: Path, reading: Reading) -> Rows:
     return found
 
 
-def _batches(path: Path) -> "Iterable[pyarrow.RecordBatch]":
+def _batches(path: Path) -> "Iterator[pyarrow.RecordBatch]":
     if path.stat().st_size > MAX_LOG_SIZE:
         raise TraceError(f"{path}: a log has at most {MAX_LOG_SIZE:,} bytes")
     with path.open("rb") as raw:
         begins = raw.read(len(PARQUET))
     if begins == PARQUET:
-        return _packed(path)
+        from pyarrow import parquet
+
+        with parquet.ParquetFile(path) as packed:
+            yield from packed.iter_batches(batch_size=BATCH)
+        return
     import pyarrow
     from pyarrow import csv
 
     unpacking = gzip.open if begins.startswith(GZIP) else open
     with unpacking(path, "rb") as file:
-        head = file.readline(MAX_LINE_LENGTH)
-    names = csv.read_csv(pyarrow.py_buffer(head)).schema.names
-    as_text = csv.ConvertOptions(column_types=dict.fromkeys(names, pyarrow.string()), strings_can_be_null=False)
-    several = csv.ParseOptions(newlines_in_values=True)
-    batches: Iterable[pyarrow.RecordBatch] = csv.open_csv(
-        unpacking(path, "rb"), convert_options=as_text, parse_options=several
-    )
-    return batches
-
-
-def _packed(path: Path) -> "Iterable[pyarrow.RecordBatch]":
-    from pyarrow import parquet
-
-    batches: Iterable[pyarrow.RecordBatch] = parquet.ParquetFile(path).iter_batches(batch_size=BATCH)
-    return batches
+        names = csv.read_csv(pyarrow.py_buffer(file.readline(MAX_LINE_LENGTH))).schema.names
+        file.seek(0)
+        as_text = csv.ConvertOptions(column_types=dict.fromkeys(names, pyarrow.string()), strings_can_be_null=False)
+        several = csv.ParseOptions(newlines_in_values=True)
+        with csv.open_csv(file, convert_options=as_text, parse_options=several) as batches:
+            yield from batches
 
 
 def _named(path: Path, there: list[str], given: Mapping[str, str]) -> dict[str, str]:
