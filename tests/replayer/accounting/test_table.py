@@ -37,7 +37,7 @@ def read(path: Path, columns: str | None = None, **reading: object) -> Workload:
 
 def test_a_table_with_our_names_needs_no_mapping(tmp_path: Path) -> None:
     first, second = read(written(tmp_path, TABLE))
-    assert (first.submit_time, first.wait_time, first.run_time, first.requested_time) == (0, 10, 60, 60)
+    assert (first.submit_time, first.wait_time, first.run_time, first.requested_time) == (100, 10, 60, 60)
     assert (second.limit, second.user_id) == (None, 2)
 
 
