@@ -6,7 +6,7 @@ from pathlib import Path
 from typing import NamedTuple
 
 from shadowtime.replayer.accounting import pbs, sacct, table
-from shadowtime.replayer.accounting.lives import trace_of
+from shadowtime.replayer.accounting.accounted_log import trace_of
 from shadowtime.replayer.accounting.machine_parts import read_parts
 from shadowtime.replayer.accounting.names import read_names
 from shadowtime.replayer.accounting.reading import Reading, Rows

@@ -4,7 +4,7 @@ from collections.abc import Callable, Sequence
 from itertools import chain
 from pathlib import Path
 
-from shadowtime.replayer.accounting.instants import UNKNOWN, UNTOLD, Instants, seconds_of, zone_of
+from shadowtime.replayer.accounting.instants import UNKNOWN, Instants, seconds_of, zone_of
 from shadowtime.replayer.accounting.reading import Reading, Rows
 from shadowtime.replayer.accounting.sacct_values import EXPECTED, limit_of, resources_of, whole
 from shadowtime.replayer.log_file import lines_of
@@ -157,10 +157,8 @@ class _Reader:
         started = every("Start", self.instants)
         requested, given = every("ReqCPUS", whole), every("AllocCPUS", whole)
         run_times = every("ElapsedRaw", whole)
-        nodes = columns.get("NodeList")
-        for at, state in enumerate(states):  # of a job that never started some versions print the end as its start
-            nowhere = nodes is not None and nodes[at].strip().lower() in ("none assigned", *UNTOLD)
-            if (nowhere or run_times[at] == 0 == given[at]) and state not in GOING_ON and started[at] != UNKNOWN:
+        for at, state in enumerate(states):  # where it is not told on which nodes, by this
+            if run_times[at] == 0 == given[at] and state not in GOING_ON:
                 started[at] = UNKNOWN
         resources = [
             resources_of(given or asked)
