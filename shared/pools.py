@@ -1,8 +1,9 @@
 """The parts of a machine: sets of nodes that partitions share, each with what it has of every resource."""
 
-from collections.abc import Sequence
-from typing import NamedTuple
+from collections.abc import Iterator, Sequence
+from typing import Any, NamedTuple
 
+from shadowtime.shared.errors import RuleBroken
 from shadowtime.shared.message import Count, Frozen, Name, Processors
 
 
@@ -23,17 +24,53 @@ class Room(NamedTuple):
     memory: int | None = None
     gpus: int | None = None
 
-    def changed(self, processors: int, memory: int | None, gpus: int | None) -> "Room":
-        """Return it with other sizes; None is as before."""
-        return Room(processors, self.memory if memory is None else memory, self.gpus if gpus is None else gpus)
 
+class Rooms:
+    """What each pool of a machine has now, counted from 0; one that tells of no pools is one.
 
-def rooms_of(processors: int, pools: Sequence[Pool]) -> list[Room]:
-    """Return what each pool has; a machine that tells of none is one.
-
-    >>> rooms_of(8, ())
-    [Room(processors=8, memory=None, gpus=None)]
-    >>> rooms_of(8, [Pool(name="cpu", processors=6), Pool(name="gpu", processors=2, gpus=4)])[1]
-    Room(processors=2, memory=None, gpus=4)
+    >>> rooms = Rooms(8, [Pool(name="cpu", processors=6), Pool(name="gpu", processors=2, gpus=4)])
+    >>> rooms.change(0, Room(3))
+    >>> rooms.processors, rooms[1]
+    (5, Room(processors=2, memory=None, gpus=4))
     """
-    return [Room(pool.processors, pool.memory, pool.gpus) for pool in pools] or [Room(processors)]
+
+    def __init__(self, processors: int, pools: Sequence[Pool]) -> None:
+        self._names = [pool.name for pool in pools] or ["the machine"]
+        self._first = [Room(pool.processors, pool.memory, pool.gpus) for pool in pools] or [Room(processors)]
+        self._now = list(self._first)
+        self.processors = processors
+
+    def __len__(self) -> int:
+        return len(self._now)
+
+    def __getitem__(self, pool: int) -> Room:
+        return self._now[pool]
+
+    def __iter__(self) -> Iterator[Room]:
+        return iter(self._now)
+
+    def change(self, pool: int, room: Room) -> None:
+        """Let a pool have other sizes; None is as before."""
+        before = self._now[pool]
+        memory = before.memory if room.memory is None else room.memory
+        self._now[pool] = Room(room.processors, memory, before.gpus if room.gpus is None else room.gpus)
+        self.processors += room.processors - before.processors
+
+    def require(self, what: str, pool: int | None, asked: tuple[int, int | None, int | None] = (0, None, None)) -> None:
+        """Raise `RuleBroken` if there is no such pool, or it never had so many processors, MiB of memory or GPUs."""
+        at = pool or 0
+        if at >= len(self._now):
+            raise RuleBroken(f"{what} pool {at}; the machine has {len(self._now)}, counted from 0")
+        units = "processors", "MiB of memory", "GPUs"
+        for wanted, unit, now, first in zip(asked, units, self._now[at], self._first[at], strict=True):
+            if wanted is not None and now is not None and wanted > (largest := max(now, first or 0)):
+                raise RuleBroken(f"{what} {wanted} {unit}; {self._names[at]} has {largest}")
+
+    def snapshot(self) -> list[list[int | None]]:
+        """Return what each has, as plain values."""
+        return [list(room) for room in self._now]
+
+    def restore(self, state: Sequence[Sequence[Any]]) -> None:
+        """Take on what `snapshot` returned."""
+        self._now = [Room(*room) for room in state]
+        self.processors = sum(room.processors for room in self._now)

@@ -1,7 +1,7 @@
 """What a stage does in one run: each event has a method of its own."""
 
 from collections.abc import Callable
-from typing import Any, Protocol, runtime_checkable
+from typing import Any
 
 from shadowtime.shared.errors import RuleBroken
 from shadowtime.shared.events import (
@@ -23,17 +23,7 @@ from shadowtime.shared.events import (
     moment,
 )
 from shadowtime.shared.jobs_in_system import JobsInSystem, RunningJob, new_request
-from shadowtime.shared.pools import Room, rooms_of
-from shadowtime.shared.predictions import WaitBound
-
-
-@runtime_checkable
-class BoundsWaits(Protocol):
-    """What `ask` takes of the handler of a stage."""
-
-    def bounds_at(self, job: JobSubmitted, quantile: float, confidence: float) -> tuple[WaitBound, ...]:
-        """Return the bounds that a job would have if it were submitted now."""
-        ...
+from shadowtime.shared.pools import Room, Rooms
 
 
 class StageHandler:
@@ -49,10 +39,7 @@ class StageHandler:
     def __init__(self, opened: ClusterOpened) -> None:
         self.opened = opened
         self.time = opened.time
-        self.processors = opened.processors
-        self.rooms = rooms_of(opened.processors, opened.pools or ())
-        """What each pool has now."""
-        self._at_first = tuple(self.rooms)
+        self.rooms = Rooms(opened.processors, opened.pools or ())
         self.jobs = JobsInSystem()
         self.closed = False
 
@@ -143,41 +130,32 @@ class StageHandler:
         job = self.jobs.waiting.get(changed.job_number)
         return (changed,) if job is None else (_left(changed), job)
 
+    @property
+    def processors(self) -> int:
+        """How many processors the machine has now."""
+        return self.rooms.processors
+
     def processors_after(self, changed: CapacityChanged) -> int:
         """Return how many processors the machine has after a change of one of its pools."""
         return self.processors - self.rooms[changed.pool or 0].processors + changed.processors
 
     def snapshot(self) -> dict[str, Any]:
         """Return the whole state as plain values; a subclass adds its own under keys of its own."""
-        rooms = [list(room) for room in self.rooms]
-        return {"time": self.time, "closed": self.closed, "rooms": rooms, "jobs": self.jobs.snapshot()}
+        rooms, jobs = self.rooms.snapshot(), self.jobs.snapshot()
+        return {"time": self.time, "closed": self.closed, "rooms": rooms, "jobs": jobs}
 
     def restore(self, state: dict[str, Any]) -> None:
         """Take on the state that `snapshot` returned."""
         self.time = state["time"]
         self.closed = state["closed"]
-        self.rooms = [Room(*room) for room in state["rooms"]]
-        self.processors = sum(room.processors for room in self.rooms)
+        self.rooms.restore(state["rooms"])
         self.jobs.restore(state["jobs"])
-
-    def _require_room(
-        self, job_number: int, what: str, pool: int | None, processors: int, memory: int | None, gpus: int | None
-    ) -> None:
-        """Raise `RuleBroken` if there is no such pool, or it never had so much."""
-        at = pool or 0
-        if at >= len(self.rooms):
-            raise RuleBroken(f"job {job_number} {what} pool {at}; the machine has {len(self.rooms)}, counted from 0")
-        where = self.opened.pools[at].name if self.opened.pools else "the machine"
-        asked = (processors, "processors"), (memory, "MiB of memory"), (gpus, "GPUs")
-        for (wanted, unit), now, first in zip(asked, self.rooms[at], self._at_first[at], strict=True):
-            if wanted is not None and now is not None and wanted > (largest := max(now, first or 0)):
-                raise RuleBroken(f"job {job_number} {what} {wanted} {unit}; {where} has {largest}")
 
     def _submitted(self, envelope: Envelope, event: JobSubmitted) -> Envelope:
         self.jobs.require_new(event)
         if self.opened.pools or event.requested_processors > self.opened.processors or event.pool:
-            asked = event.pool, event.requested_processors, event.memory, event.gpus
-            self._require_room(event.job_number, "requests", *asked)
+            asked = event.requested_processors, event.memory, event.gpus
+            self.rooms.require(f"job {event.job_number} requests", event.pool, asked)
         output = self.on_submitted(envelope, event)
         self.jobs.submit(event)
         return output
@@ -191,10 +169,9 @@ class StageHandler:
     def _changed(self, envelope: Envelope, event: JobChanged) -> Envelope:
         job = self.jobs.require_known(event)
         now = job.submitted if isinstance(job, RunningJob) else job
-        asked = now.model_copy(update=new_request(event))
-        self._require_room(
-            event.job_number, "changed to", asked.pool, asked.requested_processors, asked.memory, asked.gpus
-        )
+        new = now.model_copy(update=new_request(event))
+        asked = new.requested_processors, new.memory, new.gpus
+        self.rooms.require(f"job {event.job_number} changed to", new.pool, asked)
         if isinstance(job, RunningJob):
             runs = job.changed(event)
             output = self.on_running_changed(envelope, job, runs)
@@ -218,7 +195,7 @@ class StageHandler:
     def _started(self, envelope: Envelope, event: JobStarted) -> Envelope:
         job = self.jobs.require_waiting(event)
         if self.opened.pools or event.processors > self.opened.processors:
-            self._require_room(event.job_number, "starts on", job.pool, event.processors, None, None)
+            self.rooms.require(f"job {event.job_number} starts on", job.pool, (event.processors, None, None))
         output = self.on_started(envelope, event, job)
         if not event.trial:
             output = self.on_wait(output, job, moment(event) - job.since)
@@ -239,12 +216,9 @@ class StageHandler:
         return output
 
     def _capacity(self, envelope: Envelope, event: CapacityChanged) -> Envelope:
-        at = event.pool or 0
-        if at >= len(self.rooms):
-            raise RuleBroken(f"pool {at} changed at {event.time}; the machine has {len(self.rooms)}, counted from 0")
+        self.rooms.require(f"a change at {event.time} of", event.pool)
         output = self.on_capacity(envelope, event)
-        self.processors = self.processors_after(event)
-        self.rooms[at] = self.rooms[at].changed(event.processors, event.memory, event.gpus)
+        self.rooms.change(event.pool or 0, Room(event.processors, event.memory, event.gpus))
         return output
 
     def _closed(self, envelope: Envelope, event: ClusterClosed) -> Envelope:

@@ -7,10 +7,10 @@ from functools import partial
 from typing import NamedTuple
 
 from shadowtime.services.ask.questions import Answer, Question, Unanswerable
+from shadowtime.shared.bounds_waits import BoundsWaits
 from shadowtime.shared.errors import SnapshotMismatch
 from shadowtime.shared.events import Envelope, JobSubmitted, Rejected
 from shadowtime.shared.stage import Stage, StageRun
-from shadowtime.shared.stage_handler import BoundsWaits
 from shadowtime.shared.streaming.run_follower import Position, RunFollower, RunReader
 from shadowtime.shared.wording import quoted
 
