@@ -17,13 +17,14 @@ from shadowtime.services.scheduler.expected_end import expected_ends
 from shadowtime.services.scheduler.fcfs import Fcfs
 from shadowtime.services.scheduler.handler import Scheduler
 from shadowtime.services.scheduler.plan import NUMBER, STARTS
-from shadowtime.services.scheduler.pool_scheduler import UNITS, PoolScheduler
+from shadowtime.services.scheduler.pool_scheduler import PoolScheduler
 from shadowtime.services.scheduler.profile import begin, fits, take
 from shadowtime.services.scheduler.resources import has_room
 from shadowtime.shared.arrays import Integers
 from shadowtime.shared.because import because
 from shadowtime.shared.decisions import Start
 from shadowtime.shared.events import ClusterOpened, Decided, Envelope
+from shadowtime.shared.pools import UNITS
 from shadowtime.shared.reasons import Backfilled, FitsNow, Reserved
 
 

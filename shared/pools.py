@@ -28,6 +28,10 @@ class Room(NamedTuple):
         return Room(processors, self.memory if memory is None else memory, self.gpus if gpus is None else gpus)
 
 
+UNITS = {"processors": "processors", "memory": "MiB of memory", "gpus": "GPUs"}
+"""What each resource of a `Room` is counted in."""
+
+
 def rooms_of(processors: int, pools: Sequence[Pool]) -> list[Room]:
     """Return what each pool has; a machine that tells of none is one.
 

@@ -115,7 +115,7 @@ class Easy(Policy):
         if len(accepted):
             head = int(queue.job_number[served[heads]])
             ahead = [served[place] for place in accepted[:allowed].tolist()]
-            starts += backfills(now, queue, ahead, run_times, head, shadow_time, int(extra[0]))
+            starts += backfills(now, queue, ahead, run_times, head, shadow_time, extra)
         if heads + len(accepted) > MAX_STARTS:
             starts.append(CutShort(by="starts", left=heads + len(accepted) - MAX_STARTS))
         return starts

@@ -80,7 +80,7 @@ def easy_pass(
     run_times: Integers,
     order: Integers,
     running: RunningJobs,
-) -> tuple[int, int, Integers, Integers]:
+) -> tuple[int, int, int, Integers]:
     """Return how many jobs start from the head of the queue, the blocked head's shadow, and the backfilled rows.
 
     Parameters
@@ -93,7 +93,7 @@ def easy_pass(
 
     Returns
     -------
-    heads, shadow_time, extra, rows
+    heads, shadow_time, extra_processors, rows
         Rows of the queue in the order in which they are accepted.
     """
     waiting = len(sizes)
@@ -109,7 +109,7 @@ def easy_pass(
             rows[fitting] = row
             fitting += 1
     if fitting == 0:
-        return heads, 0, np.zeros_like(left), rows[:0]
+        return heads, 0, 0, rows[:0]
     held = np.concatenate((running.sizes, sizes[:heads]))
     ends = np.concatenate((expected_ends(now, running), now + run_times[:heads]))
     shadow_time, extra = shadow_of(sizes[heads], left, held, ends)
@@ -121,4 +121,5 @@ def easy_pass(
             able += 1
     candidates = rows[:able]
     candidates = candidates[np.argsort(order[candidates], kind="mergesort")]
-    return heads, shadow_time, extra, backfilled_rows(now, left, shadow_time, extra, sizes, run_times, candidates)
+    rows = backfilled_rows(now, left, shadow_time, extra, sizes, run_times, candidates)
+    return heads, shadow_time, extra[0], rows

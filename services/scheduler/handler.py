@@ -4,6 +4,7 @@ Each pool has a picture and a policy of its own, `PoolScheduler`; here events fi
 of, and what is decided becomes one answer.
 """
 
+from collections.abc import Sequence
 from typing import Any
 
 from shadowtime.services.scheduler.limits import MAX_STARTS
@@ -92,19 +93,7 @@ class Scheduler(StageHandler):
                 decisions.extend(pool.decide(point))
             else:
                 decisions.append(CutShort(by="starts", left=len(pool.queue)))
-        if decisions:
-            starts = tuple(each for each in decisions if isinstance(each, Start))
-            kills = tuple(each for each in decisions if isinstance(each, Kill))
-            evaluated = tuple(each for each in decisions if isinstance(each, Evaluated))
-            cut = tuple(each for each in decisions if isinstance(each, CutShort)) or None
-            chosen = [each for each in decisions if isinstance(each, Chosen)]
-            if len(starts) + len(kills) + len(evaluated) + len(cut or ()) + len(chosen) < len(decisions):
-                raise TypeError("a policy decides starts and kills, and tells what it evaluated")
-            told = {"evaluated": evaluated, "cut_short": cut, "chosen": chosen[-1] if chosen else None}
-            decided = Decided(time=point.time, starts=starts, kills=kills, **told)
-        else:
-            decided = Decided(time=point.time)
-        return envelope.model_copy(update={"event": decided})
+        return envelope.model_copy(update={"event": decided(point.time, decisions) if decisions else Decided(time=point.time)})
 
     def snapshot(self) -> dict[str, Any]:
         """Return the whole state as plain values."""
@@ -117,6 +106,24 @@ class Scheduler(StageHandler):
             pool.restore(saved, room)
         jobs = [*self.jobs.waiting.values(), *(job.submitted for job in self.jobs.running.values())]
         self.places = {job.job_number: self.pools[job.pool or 0] for job in jobs}
+
+
+def decided(time: int, decisions: Sequence[Output]) -> Decided:
+    """Return decisions sorted by kind; of several pools, the last says which configuration it has chosen."""
+    sorted_: dict[type, list[Any]] = {Start: [], Kill: [], Evaluated: [], CutShort: [], Chosen: []}
+    for each in decisions:
+        if type(each) not in sorted_:
+            raise TypeError("a policy decides starts and kills, and tells what it evaluated")
+        sorted_[type(each)].append(each)
+    starts, kills, evaluated, cut, chosen = sorted_.values()
+    return Decided(
+        time=time,
+        starts=starts,
+        kills=kills,
+        evaluated=evaluated,
+        cut_short=cut or None,
+        chosen=chosen[-1] if chosen else None,
+    )
 
 
 def _alone(opened: ClusterOpened, at: int) -> ClusterOpened:

@@ -84,7 +84,7 @@ class JobTable:
     @property
     def sizes(self) -> IntegerTable:
         """What is requested, or held, of each resource, shape (jobs, resources): processors, then further ones."""
-        processors = self.processors.reshape(-1, 1)
+        processors = self._table[SIZE, : self._size, np.newaxis]
         if not self._further:
             return processors
         return np.hstack((processors, self._table[len(self.COLUMNS) :, : self._size].T))
@@ -210,7 +210,7 @@ class Running(JobTable):
     ) -> None:
         settings = settings or PolicySettings()
         super().__init__(histograms, settings.distribution, shorten=settings.running, further=further)
-        self.idle: Integers = np.zeros(further, dtype=np.int64)
+        self.idle = (0,) * further
         """What is free of each further resource; below zero as processors may be."""
         self.corrections: Integers = np.array(corrections, dtype=np.int64)
         self._adjusted = ADJUSTED if settings.running else REQUESTED
@@ -235,7 +235,7 @@ class Running(JobTable):
 
     def free(self, processors: int) -> Integers:
         """Return what is free of each resource where so many processors are idle, shape (resources,)."""
-        return np.array([processors, *self.idle], dtype=np.int64)
+        return np.array((processors, *self.idle))
 
     def once_started(self, queue: Queue) -> tuple[Integers, Integers, Integers]:
         """Return predicted, adjusted and requested times that waiting jobs are planned with once they run."""

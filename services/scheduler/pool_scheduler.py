@@ -42,11 +42,8 @@ from shadowtime.shared.events import (
     moment,
 )
 from shadowtime.shared.jobs_in_system import RunningJob
-from shadowtime.shared.pools import Room
+from shadowtime.shared.pools import UNITS, Room
 from shadowtime.shared.spec import parse
-
-UNITS = {"memory": "MiB of memory", "gpus": "GPUs"}
-"""Resources beside processors, as jobs and pools call them, and what they are counted in."""
 
 
 class PoolScheduler:
@@ -68,7 +65,7 @@ class PoolScheduler:
     def __init__(self, opened: ClusterOpened, room: Room, name: str) -> None:
         self.name = name
         self.room = room
-        self.further = tuple(each for each in UNITS if getattr(room, each) is not None)
+        self.further = tuple(each for each in UNITS if each != "processors" and getattr(room, each) is not None)
         """The resources beside processors that limit jobs here."""
         self.policy = POLICIES.build(parse(opened.policy))
         self.policy.open(opened)
@@ -205,10 +202,10 @@ class PoolScheduler:
             If it starts a job that does not wait here, or more than is free.
         """
         if self.further:
-            self.running.idle = self.idle[1:]
+            self.running.idle = tuple(self.idle[1:].tolist())
         decisions = self.policy.schedule(point.time, self.queue, self.running, self.free)
         if decisions:
-            units = ("processors", *(UNITS[each] for each in self.further))
+            units = [UNITS[each] for each in ("processors", *self.further)]
             require_fit(self.policy.name, decisions, self.queue, self.running, self.free, self.name, units)
         self.observe(point)
         return decisions
