@@ -84,10 +84,9 @@ class JobTable:
     @property
     def sizes(self) -> IntegerTable:
         """What is requested, or held, of each resource, shape (jobs, resources): processors, then further ones."""
-        processors = self._table[SIZE, : self._size, np.newaxis]
         if not self._further:
-            return processors
-        return np.hstack((processors, self._table[len(self.COLUMNS) :, : self._size].T))
+            return self._table[SIZE, : self._size, np.newaxis]
+        return self._table[[SIZE, *range(len(self.COLUMNS), len(self._table))], : self._size].T.copy()
 
     @property
     def requested_time(self) -> Integers:
