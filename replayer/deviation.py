@@ -17,11 +17,14 @@ from shadowtime.services.scheduler.expected_end import expected_ends
 from shadowtime.services.scheduler.fcfs import Fcfs
 from shadowtime.services.scheduler.handler import Scheduler
 from shadowtime.services.scheduler.plan import NUMBER, STARTS
+from shadowtime.services.scheduler.pool_scheduler import PoolScheduler
 from shadowtime.services.scheduler.profile import begin, fits, take
+from shadowtime.services.scheduler.resources import has_room
 from shadowtime.shared.arrays import Integers
 from shadowtime.shared.because import because
 from shadowtime.shared.decisions import Start
 from shadowtime.shared.events import ClusterOpened, Decided, Envelope
+from shadowtime.shared.pools import UNITS
 from shadowtime.shared.reasons import Backfilled, FitsNow, Reserved
 
 
@@ -41,16 +44,16 @@ class Deviation(NamedTuple):
 
 
 class Moment(NamedTuple):
-    """A run just after a pass: its tables, and what was decided at this second."""
+    """A pool just after a pass: its tables, and what was decided at this second."""
 
     now: int
-    scheduler: Scheduler
+    scheduler: PoolScheduler
     starts: tuple[Start, ...]
 
     @property
     def free(self) -> int:
         """Processors that nobody uses."""
-        return int(self.scheduler.processors - self.scheduler.used)
+        return self.scheduler.free
 
     @property
     def policy(self) -> Any:
@@ -77,13 +80,13 @@ def first_deviation(plan: Plan, theirs: Integers, ours: Integers) -> Deviation |
     if theirs[job] == ours[job]:
         return None
     number = int(plan.workload.columns["job_number"][job])
-    moment = _moment(plan, int(first[job]))
+    moment = _moment(plan, int(first[job]), plan.workload[job].pool or 0)
     free, why = _started(moment, number) if ours[job] < theirs[job] else _left(moment, number)
-    return Deviation(number, int(theirs[job]), int(ours[job]), free, plan.workload.processors, why)
+    return Deviation(number, int(theirs[job]), int(ours[job]), free, moment.scheduler.room.processors, why)
 
 
-def _moment(plan: Plan, now: int) -> Moment:
-    """Return a run as it is once everything until a second has happened."""
+def _moment(plan: Plan, now: int, at: int) -> Moment:
+    """Return a pool as it is once everything until a second has happened."""
     opened: list[Scheduler] = []
     decided: list[Decided] = []
 
@@ -101,7 +104,8 @@ def _moment(plan: Plan, now: int) -> Moment:
     while (time := replay.next_time()) is not None and time <= now:
         replay.step()
     starts = decided[0].starts if decided and decided[0].time == now else ()
-    return Moment(now, opened[0], starts)
+    pool, places = opened[0].pools[at], opened[0].places
+    return Moment(now, pool, tuple(each for each in starts if places.get(each.job_number) is pool))
 
 
 def _started(moment: Moment, number: int) -> tuple[int, str]:
@@ -126,7 +130,7 @@ def _started(moment: Moment, number: int) -> tuple[int, str]:
             why = f"it is reserved at {moment.now}, by its first reservation at {reason.guaranteed_start}"
         case _:
             why = because(reason)
-    return free, f"{free} of {moment.scheduler.processors} processors were free: {why}"
+    return free, f"{free} of {moment.scheduler.room.processors} processors were free: {why}"
 
 
 def _left(moment: Moment, number: int) -> tuple[int, str]:
@@ -134,11 +138,14 @@ def _left(moment: Moment, number: int) -> tuple[int, str]:
     scheduler, free = moment.scheduler, moment.free
     row = int(np.flatnonzero(scheduler.queue.job_number == number)[0])
     needed = int(scheduler.queue.processors[row])
-    told = f"{free} of {scheduler.processors} processors were free"
+    told = f"{free} of {scheduler.room.processors} processors were free"
     if moment.starts:
         told += f" beside what ours starts, {_named([each.job_number for each in moment.starts])}"
     if needed > free:
         return free, f"it takes {needed} and {told}"
+    for asked, left, each in zip(scheduler.queue.sizes[row, 1:], scheduler.idle[1:], scheduler.further, strict=True):
+        if asked > max(left, 0):
+            return free, f"it takes {asked} {UNITS[each]} and {left} were free"
     explained = next((explain for of, explain in EXPLAINED.items() if isinstance(moment.policy, of)), None)
     why = explained(moment, row) if explained else None
     return free, f"{told}: {why or f'{moment.policy.name} lets it wait'}"
@@ -175,13 +182,16 @@ def _behind_head(moment: Moment, row: int) -> str | None:
     queue, head = scheduler.queue, _next(moment, row)
     jobs = scheduler.running.jobs(on_requests=policy.on_requests)
     run_times = queue.requested_time if policy.on_requests else queue.predicted_time
-    shadow_time, extra = shadow_of(queue.processors[head], moment.free, jobs.processors, expected_ends(now, jobs))
+    sizes, idle, ends = queue.sizes, scheduler.idle, expected_ends(now, jobs)
+    shadow_time, extra = shadow_of(sizes[head], idle, jobs.sizes, ends)
     end = now + int(run_times[row])
-    if head == row or shadow_time == BEYOND or end <= shadow_time or queue.processors[row] <= extra:
+    if head == row or shadow_time == BEYOND or end <= shadow_time or has_room(extra, sizes[row]):
         return None
+    at = next(at for at in range(len(idle)) if sizes[row, at] > max(extra[at], 0))
+    unit = f" {UNITS[scheduler.further[at - 1]]}" if at else ""
     return (
         f"it would delay the head, job {queue.job_number[head]}, reserved at {shadow_time}: it ends at {end} and takes "
-        f"{queue.processors[row]}, and the head leaves {extra}"
+        f"{sizes[row, at]}{unit}, and the head leaves {extra[at]}"
     )
 
 
@@ -193,15 +203,16 @@ def _against_plan(moment: Moment, row: int) -> str | None:
     run_times = queue.requested_time if policy.on_requests else queue.predicted_time
     places = dict(zip(policy.reservations[NUMBER].tolist(), policy.reservations[STARTS].tolist(), strict=True))
     numbers = queue.job_number.tolist()
-    times = np.zeros(len(jobs.processors) + 2 * len(numbers) + 4, dtype=np.int64)
-    free = np.zeros_like(times)
-    steps = begin(times, free, now, moment.free, jobs.processors, expected_ends(now, jobs))
-    steps = take(times, free, steps, now, now + run_times[row], queue.processors[row])
+    sizes, idle = queue.sizes, scheduler.idle
+    times = np.zeros(len(jobs.sizes) + 2 * len(numbers) + 4, dtype=np.int64)
+    free = np.zeros((len(times), len(idle)), dtype=np.int64)
+    steps = begin(times, free, now, idle, jobs.sizes, expected_ends(now, jobs))
+    steps = take(times, free, steps, now, now + run_times[row], sizes[row])
     planned = [(places.get(number, 0), at) for at, number in enumerate(numbers) if at != row]
     for start, at in sorted(each for each in planned if each[0] > now):
-        if not fits(times, free, steps, queue.processors[at], start, start + run_times[at]):
+        if not fits(times, free, steps, sizes[at], start, start + run_times[at]):
             return f"it would be in the way of job {numbers[at]}, reserved at {start}"
-        steps = take(times, free, steps, start, start + run_times[at], queue.processors[at])
+        steps = take(times, free, steps, start, start + run_times[at], sizes[at])
     return f"its own reservation is at {places[numbers[row]]}" if places.get(numbers[row], 0) > now else None
 
 

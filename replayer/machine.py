@@ -11,6 +11,7 @@ from typing import Any
 
 from shadowtime.replayer.event_order import in_order
 from shadowtime.replayer.logged_job import Job
+from shadowtime.replayer.room_left import RoomLeft
 from shadowtime.replayer.source import DEFAULT_TRAITS, OUTCOMES, JobTraits, Source, submission
 from shadowtime.replayer.workload import Workload
 from shadowtime.shared.bounds import MAX_TIME
@@ -88,8 +89,7 @@ class Machine(Source):
         self._running: dict[int, _Execution] = {}
         self._ends: list[tuple[int, int]] = []
         self._submit_times: list[int] = workload.columns["submit_time"].tolist()
-        self._processors = workload.processors
-        self._free = workload.processors
+        self._left = RoomLeft(workload.processors, workload.pools or ())
 
     def next_time(self) -> int | None:
         """Return the time of the next end, arrival or change of capacity.
@@ -109,10 +109,8 @@ class Machine(Source):
         if times:
             return min(times)
         if self._waiting:
-            _, job = max(self._waiting.values(), key=lambda waiting: waiting[1].processors)
             raise ReplayError(
-                f"{len(self._waiting)} jobs wait for ever: job {job.job_number} requests {job.processors} processors; "
-                f"the machine has {self._processors}, all idle "
+                f"{len(self._waiting)} jobs wait for ever: {self._left.told([job for _, job in self._waiting.values()])} "
                 "(leave such jobs out with a smaller --processors, or grow the machine again with --capacity)"
             )
         return None
@@ -139,8 +137,7 @@ class Machine(Source):
             events.append(self._end(heappop(self._ends)[1]))
         while self._changed < len(self._capacity) and self._capacity[self._changed].time == time:
             change = self._capacity[self._changed]
-            self._free += change.processors - self._processors
-            self._processors = change.processors
+            self._left.change(change)
             self._changed += 1
             events.append(change)
         while self._arrived < len(self._submit_times) and self._submit_times[self._arrived] == time:
@@ -171,8 +168,8 @@ class Machine(Source):
         return events
 
     def can_start(self) -> bool:
-        """Return whether any waiting job fits on the free processors. O(waiting jobs)."""
-        return any(job.processors <= self._free for _, job in self._waiting.values())
+        """Return whether any waiting job fits into what is free. O(waiting jobs)."""
+        return any(not self._left.lacking(job, job.processors) for _, job in self._waiting.values())
 
     def _start(self, start: Start) -> JobStarted:
         if start.job_number not in self._waiting:
@@ -183,15 +180,12 @@ class Machine(Source):
                 f"job {job.job_number} is to start on {start.processors} processors, requests {job.processors}, "
                 "and is not moldable"
             )
-        if start.processors > self._free:
-            raise ReplayError(
-                f"job {job.job_number} is to start at {self._time} on {start.processors} processors; "
-                f"{self._free} are free"
-            )
+        if lacking := self._left.lacking(job, start.processors):
+            raise ReplayError(f"job {job.job_number} is to start at {self._time} on {lacking} free")
         execution = self._execution(row, job, self._time, start.processors, start.limit)
         del self._waiting[job.job_number]
         self._running[job.job_number] = execution
-        self._free -= start.processors
+        self._left.take(job, start.processors)
         heappush(self._ends, (execution.end_time, job.job_number))
         return JobStarted(
             time=self._time,
@@ -208,7 +202,7 @@ class Machine(Source):
             requeue = True
         if requeue:
             self._waiting[job_number] = (execution.row, job)
-        self._free += execution.processors
+        self._left.take(job, execution.processors, -1)
         whole = not (killed or requeue) and execution.processors != job.processors
         return JobEnded(
             time=self._time,
@@ -243,6 +237,8 @@ class Machine(Source):
         self._running = {each.job.job_number: each for each in executions}
         self._ends = [(each.end_time, each.job.job_number) for each in executions]
         heapify(self._ends)
-        size = self._workload.processors
-        self._processors = self._capacity[self._changed - 1].processors if self._changed else size
-        self._free = self._processors - sum(each.processors for each in executions)
+        self._left = RoomLeft(self._workload.processors, self._workload.pools or ())
+        for change in self._capacity[: self._changed]:
+            self._left.change(change)
+        for each in executions:
+            self._left.take(each.job, each.processors)

@@ -24,6 +24,14 @@ class Room(NamedTuple):
     memory: int | None = None
     gpus: int | None = None
 
+    def changed(self, processors: int, memory: int | None, gpus: int | None) -> "Room":
+        """Return it with other sizes; None is as before."""
+        return Room(processors, self.memory if memory is None else memory, self.gpus if gpus is None else gpus)
+
+
+UNITS = {"processors": "processors", "memory": "MiB of memory", "gpus": "GPUs"}
+"""What each resource of a `Room` is counted in."""
+
 
 class Rooms:
     """What each pool of a machine has now, counted from 0; one that tells of no pools is one.
@@ -52,8 +60,7 @@ class Rooms:
     def change(self, pool: int, room: Room) -> None:
         """Let a pool have other sizes; None is as before."""
         before = self._now[pool]
-        memory = before.memory if room.memory is None else room.memory
-        self._now[pool] = Room(room.processors, memory, before.gpus if room.gpus is None else room.gpus)
+        self._now[pool] = before.changed(*room)
         self.processors += room.processors - before.processors
 
     def require(self, what: str, pool: int | None, asked: tuple[int, int | None, int | None] = (0, None, None)) -> None:
@@ -61,8 +68,7 @@ class Rooms:
         at = pool or 0
         if at >= len(self._now):
             raise RuleBroken(f"{what} pool {at}; the machine has {len(self._now)}, counted from 0")
-        units = "processors", "MiB of memory", "GPUs"
-        for wanted, unit, now, first in zip(asked, units, self._now[at], self._first[at], strict=True):
+        for wanted, unit, now, first in zip(asked, UNITS.values(), self._now[at], self._first[at], strict=True):
             if wanted is not None and now is not None and wanted > (largest := max(now, first or 0)):
                 raise RuleBroken(f"{what} {wanted} {unit}; {self._names[at]} has {largest}")
 

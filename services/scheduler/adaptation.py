@@ -6,7 +6,7 @@ from typing import Any, Literal, NamedTuple
 import numpy as np
 
 from shadowtime.services.scheduler.job_table import NEVER
-from shadowtime.shared.arrays import Integers, IntegerTable
+from shadowtime.shared.arrays import IntegerCube, Integers, IntegerTable
 from shadowtime.shared.events import Event, JobEnded, JobSubmitted, JobWithdrawn
 from shadowtime.shared.message import MAX_DURATION
 from shadowtime.shared.speedup import ratio, reshaped_time
@@ -108,23 +108,24 @@ class Shapes:
         return self.shapes.get(job_number, (Shape(processors, 1, 1),))
 
     def columns(
-        self, job_numbers: Integers, processors: Integers, run_times: Integers
-    ) -> tuple[IntegerTable, IntegerTable]:
-        """Return processors and run times in seconds of each shape, shape (shapes, jobs); no processors: no such shape.
+        self, job_numbers: Integers, sizes: IntegerTable, run_times: Integers
+    ) -> tuple[IntegerCube, IntegerTable]:
+        """Return what each shape takes of each resource and run times in seconds; no processors: no such shape.
 
+        Shapes (shapes, jobs, resources) and (shapes, jobs). A job asks for the same memory and GPUs on every size.
         O(jobs).
         """
         if not self.shapes:
-            return processors[None], run_times[None]
+            return sizes[None], run_times[None]
         found = [self.shapes.get(number) for number in job_numbers.tolist()]
         most = max((len(each) for each in found if each), default=1)
-        sizes, times, over = np.ones((3, most, len(found)), dtype=np.int64)
-        sizes[:] = 0
-        sizes[0] = processors
+        times, over = np.ones((2, most, len(found)), dtype=np.int64)
+        every = np.repeat(sizes[None], most, axis=0)
+        every[1:, :, 0] = 0
         for job, shapes in enumerate(found):
             for place, each in enumerate(shapes or ()):
-                sizes[place, job], times[place, job], over[place, job] = each
-        return sizes, np.where(run_times >= NEVER, NEVER, np.minimum(-(-run_times * times // over), MAX_DURATION))
+                every[place, job, 0], times[place, job], over[place, job] = each
+        return every, np.where(run_times >= NEVER, NEVER, np.minimum(-(-run_times * times // over), MAX_DURATION))
 
     def wider(self, job_number: int, shape: Shape) -> Iterator[Shape]:
         """Yield ever wider shapes in which a job is done sooner: doubled, up to twice the processors requested."""

@@ -69,12 +69,13 @@ class AllReserve(Policy):
         """Return the starts of one pass, in the order of planning."""
         if free <= 0 or not len(queue):
             return []
-        in_turn = self.ordering.in_turn(now, queue, free)
+        idle = running.free(free)
+        in_turn = self.ordering.in_turn(now, queue, idle)
         run_times = queue.requested_time if self.on_requests else queue.predicted_time
         rows, planned, _ = reserve_pass(
             now,
-            free,
-            queue.processors[in_turn],
+            idle,
+            queue.sizes[in_turn],
             run_times[in_turn],
             running.jobs(on_requests=self.on_requests),
             PLANNED,

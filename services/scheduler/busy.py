@@ -19,7 +19,7 @@ class Busy:
         self.queue = queue
         self.started = 0
         self.numbers = running.job_number
-        self.processors = running.processors
+        self.sizes = running.sizes
         self.start_times = running.start_time
         self.requested_times = running.requested_time
         self.slots = running.slot
@@ -31,12 +31,17 @@ class Busy:
         queue, count = self.queue, len(rows)
         self.started += count
         self.numbers = np.concatenate((self.numbers, queue.job_number[rows]))
-        self.processors = np.concatenate((self.processors, queue.processors[rows]))
+        self.sizes = np.concatenate((self.sizes, queue.sizes[rows]))
         self.start_times = np.concatenate((self.start_times, np.full(count, self.now)))
         self.requested_times = np.concatenate((self.requested_times, queue.requested_time[rows]))
         self.limit_times = np.concatenate((self.limit_times, queue.limit_time[rows]))
         self.slots = np.concatenate((self.slots, queue.slot[rows]))
         self.expected_ends = np.concatenate((self.expected_ends, self.now + queue.predicted_time[rows]))
+
+    @property
+    def processors(self) -> Integers:
+        """Processors that each holds."""
+        return np.ascontiguousarray(self.sizes[:, 0])
 
     def ends(self) -> RunningEnds:
         """Return when each job may end, as a walk takes it."""
@@ -54,5 +59,5 @@ class Busy:
 
     def _ends_at(self, times: Integers) -> Integers:
         """Return when each job ends if it runs for these times, in seconds."""
-        jobs = RunningJobs(self.processors, self.start_times, times, times, self.requested_times, NO_CORRECTIONS)
+        jobs = RunningJobs(self.sizes, self.start_times, times, times, self.requested_times, NO_CORRECTIONS)
         return expected_ends(self.now, jobs)

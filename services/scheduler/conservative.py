@@ -26,7 +26,7 @@ from shadowtime.services.scheduler.plan import (
 )
 from shadowtime.services.scheduler.policy import Policy
 from shadowtime.services.scheduler.trials import Suspended, Trials
-from shadowtime.shared.arrays import Integers, IntegerTable
+from shadowtime.shared.arrays import IntegerCube, Integers, IntegerTable
 from shadowtime.shared.decisions import CutShort, Start
 from shadowtime.shared.events import (
     CapacityChanged,
@@ -94,20 +94,19 @@ class Conservative(Policy):
         if not keep and free <= 0:
             return []
         estimates = queue.requested_time if self.on_requests else queue.predicted_time
-        order = self.ordering.in_turn(now, queue, free)
-        processors, run_times = map(
-            np.ascontiguousarray, self.shapes.columns(queue.job_number, queue.processors, estimates)
-        )
+        idle = running.free(free)
+        order = self.ordering.in_turn(now, queue, idle)
+        sizes, run_times = map(np.ascontiguousarray, self.shapes.columns(queue.job_number, queue.sizes, estimates))
         self.reservations = self._carried(queue)
-        planned = self._planned(now, running, free, processors, run_times, order)
-        rows, later, held = settled(now, self.reservations, planned.starts, planned.shapes, order, processors)
+        planned = self._planned(now, running, idle, sizes, run_times, order)
+        rows, later, held = settled(now, self.reservations, planned.starts, planned.shapes, order, sizes)
         self.freed = False
         phases = Phases(
             queue,
             estimates,
             planned,
             self.reservations if keep else None,
-            free - held,
+            idle - held,
             self.shapes,
             self.trials,
             self.settings.speculate,
@@ -132,7 +131,7 @@ class Conservative(Policy):
         return reservations
 
     def _planned(
-        self, now: int, running: Running, free: int, processors: IntegerTable, run_times: IntegerTable, order: Integers
+        self, now: int, running: Running, idle: Integers, sizes: IntegerCube, run_times: IntegerTable, order: Integers
     ) -> Plan:
         """Return the plan; the reservations of jobs that run on trial are planned around."""
         ends = self.trials.cut_short(running, expected_ends(now, running.jobs(on_requests=self.on_requests)))
@@ -140,18 +139,20 @@ class Conservative(Policy):
         if not self.settings.guarantees:
             starts = shapes = np.zeros(len(order), dtype=np.int64)
         elif self.trials.suspended:
-            kept = np.array([place[:3] for place in self.trials.suspended.values()], dtype=np.int64).T
-            starts, shapes = np.concatenate((starts, kept[0])), np.concatenate((shapes, np.zeros_like(kept[0])))
-            room = np.zeros((len(processors), kept.shape[1]), dtype=np.int64)
-            processors, run_times = np.hstack((processors, room)), np.hstack((run_times, room))
-            processors[0, len(order) :], run_times[0, len(order) :] = kept[1], kept[2]
+            places = self.trials.suspended.values()
+            kept = np.array([[place.start, 0, place.run_time, *place.size] for place in places], dtype=np.int64).T
+            starts, shapes = np.concatenate((starts, kept[0])), np.concatenate((shapes, kept[1]))
+            none = np.zeros((len(sizes), kept.shape[1]), dtype=np.int64)
+            sizes = np.hstack((sizes, np.repeat(none[:, :, np.newaxis], len(idle), axis=2)))
+            run_times = np.hstack((run_times, none))
+            sizes[0, len(order) :], run_times[0, len(order) :] = kept[3:].T, kept[2]
         return Plan(
             *plan(
                 now,
-                free,
-                running.processors,
+                idle,
+                running.sizes,
                 ends,
-                processors,
+                sizes,
                 run_times,
                 starts,
                 shapes,

@@ -52,8 +52,8 @@ class EasySettings(OrderedPlanSettings):
 class Easy(Policy):
     """Start the head of the queue while it fits; then start what does not delay the first job that does not.
 
-    A candidate may start if it fits now and either ends by the head's shadow time or takes no more than the extra
-    processors. Queue and candidates are in any of the `orders`: the first of the queue's order that does not fit is
+    A candidate may start if it fits now and either ends by the head's shadow time or takes no more than what is extra
+    of each resource. Queue and candidates are in any of the `orders`: the first of the queue's order that does not fit is
     the head. O(queue log queue + running log running) per pass.
 
     References
@@ -100,16 +100,16 @@ class Easy(Policy):
             return []
         run_times = queue.requested_time if self.on_requests else queue.predicted_time
         jobs = running.jobs(on_requests=self.on_requests)
-        rows = self.rows(now, queue)
+        idle, sizes, rows = running.free(free), queue.sizes, self.rows(now, queue)
         served: Sequence[int] = range(len(queue))
         if rows is None:
             order = self.order(now, queue)
-            heads, shadow_time, extra, accepted = easy_pass(now, free, queue.processors, run_times, order, jobs)
+            heads, shadow_time, extra, accepted = easy_pass(now, idle, sizes, run_times, order, jobs)
         else:
             served = rows.tolist()
             order = np.arange(len(queue)) if self.ordering.alike else self.order(now, queue)[rows]
-            in_turn = queue.processors[rows], run_times[rows]
-            heads, shadow_time, extra, accepted = easy_pass(now, free, *in_turn, order, jobs)
+            in_turn = sizes[rows], run_times[rows]
+            heads, shadow_time, extra, accepted = easy_pass(now, idle, *in_turn, order, jobs)
         starts: list[Start | CutShort] = [start(queue, row, FITS_NOW) for row in served[: min(heads, MAX_STARTS)]]
         allowed = MAX_STARTS - len(starts)
         if len(accepted):

@@ -4,7 +4,7 @@ from typing import NamedTuple
 
 import numpy as np
 
-from shadowtime.shared.arrays import Integers
+from shadowtime.shared.arrays import Integers, IntegerTable
 from shadowtime.shared.kernel import kernel
 
 CORRECTIONS: dict[str, tuple[int, ...]] = {
@@ -24,9 +24,12 @@ So does Cobalt, the scheduler of Tang 2013 (docs/algorithms.md#expected-end).
 
 
 class RunningJobs(NamedTuple):
-    """Of each running job, shape (jobs,): processors, and what `expected_ends` takes; `corrections` are of all."""
+    """Of each running job: what it holds, shape (jobs, resources), and what `expected_ends` takes, shape (jobs,).
 
-    processors: Integers
+    `corrections` are of all.
+    """
+
+    sizes: IntegerTable
     start_times: Integers
     predicted_times: Integers
     adjusted_times: Integers
@@ -45,7 +48,7 @@ def expected_ends(now: int, running: RunningJobs) -> Integers:
     >>> from typing import NamedTuple
 
     import numpy as np
-    >>> sizes, starts, predicted = np.array([1, 1, 1]), np.array([0, 0, 0]), np.array([150, 60, 90])
+    >>> sizes, starts, predicted = np.array([[1], [1], [1]]), np.array([0, 0, 0]), np.array([150, 60, 90])
     >>> adjusted, requested, none = np.array([300, 300, 90]), np.array([300, 300, 800]), np.array([], dtype=np.int64)
     >>> expected_ends(100, RunningJobs(sizes, starts, predicted, adjusted, requested, none)).tolist()
     [150, 300, 400]

@@ -5,6 +5,7 @@ from shadowtime.services.scheduler.job_table import Queue, Running
 from shadowtime.services.scheduler.limits import MAX_STARTS
 from shadowtime.services.scheduler.policy import FITS_NOW, Policy, start
 from shadowtime.services.scheduler.policy_settings import ForecastSettings
+from shadowtime.services.scheduler.resources import fitting_together
 from shadowtime.services.scheduler.run_placed import Placed
 from shadowtime.shared.decisions import CutShort, Start
 
@@ -24,11 +25,6 @@ class Fcfs(Policy):
 
     def schedule(self, now: int, queue: Queue, running: Running, free: int) -> list[Start | CutShort]:
         """Return the jobs at the head of the queue that fit together."""
-        starts: list[Start | CutShort] = []
-        processors = queue.processors
-        while len(starts) < len(queue) and processors[len(starts)] <= free:
-            if len(starts) == MAX_STARTS:
-                return [*starts, CutShort(by="starts", left=len(queue) - MAX_STARTS)]
-            free -= int(processors[len(starts)])
-            starts.append(start(queue, len(starts), FITS_NOW))
-        return starts
+        heads = fitting_together(running.free(free), queue.sizes)
+        starts = [start(queue, row, FITS_NOW) for row in range(min(heads, MAX_STARTS))]
+        return [*starts, CutShort(by="starts", left=len(queue) - MAX_STARTS)] if heads > MAX_STARTS else [*starts]

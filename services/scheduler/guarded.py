@@ -46,7 +46,7 @@ class GuardedSettings(OrderedSettings):
 
 def held(now: int, running: Running) -> Held:
     """Return what the running jobs hold, until their requests end it."""
-    return Held(running.processors, expected_ends(now, running.jobs(on_requests=True)))
+    return Held(running.sizes, expected_ends(now, running.jobs(on_requests=True)))
 
 
 def decisions_of(now: int, queue: Queue, planned: Integers, found: Pass) -> list[Start | CutShort]:
@@ -59,12 +59,14 @@ def decisions_of(now: int, queue: Queue, planned: Integers, found: Pass) -> list
             starts.append(start(queue, row, FITS_NOW))
         elif reason == BEFORE_ELDEST:
             ends = now + int(queue.requested_time[row])
-            starts.append(start(queue, row, backfilled(int(queue.job_number[0]), due, max(room, 0), now, ends)))
+            starts.append(start(queue, row, backfilled(int(queue.job_number[0]), due, max(int(room[0]), 0), now, ends)))
     if found.head >= 0:
         behind = [row for row, reason in zip(rows, reasons.tolist(), strict=True) if reason > BEFORE_ELDEST]
         times = queue.requested_time if found.strict else planned
         head = int(queue.job_number[found.head])
-        starts += backfills(now, queue, behind[: MAX_STARTS - len(starts)], times, head, *found.shadow)
+        shadow_time, extra = found.shadow
+        ahead = behind[: MAX_STARTS - len(starts)]
+        starts += backfills(now, queue, ahead, times, head, shadow_time, int(extra[0]))
     if len(rows) > MAX_STARTS:
         starts = [*starts[:MAX_STARTS], CutShort(by="starts", left=len(rows) - MAX_STARTS)]
     return starts
@@ -111,9 +113,9 @@ class GuardedPass:
         found = Pass(
             *guarded_pass(
                 now,
-                free,
+                running.free(free),
                 machine,
-                Jobs(queue.submit_time, queue.processors, queue.requested_time, planned),
+                Jobs(queue.submit_time, queue.sizes, queue.requested_time, planned),
                 np.arange(len(queue)),
                 ordering.keys(ordering.key, now, queue),
                 NO_KEYS if ordering.alike else ordering.keys(ordering.candidate_key, now, queue),

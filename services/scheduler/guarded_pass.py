@@ -5,7 +5,8 @@ from typing import NamedTuple
 import numpy as np
 
 from shadowtime.services.scheduler.easy_pass import BEYOND
-from shadowtime.shared.arrays import Flags, Floats, Integers
+from shadowtime.services.scheduler.resources import has_room
+from shadowtime.shared.arrays import Flags, Floats, Integers, IntegerTable
 from shadowtime.shared.kernel import kernel
 
 FITS, BEFORE_ELDEST, BEFORE_HEAD = range(3)
@@ -13,18 +14,18 @@ FITS, BEFORE_ELDEST, BEFORE_HEAD = range(3)
 
 
 class Jobs(NamedTuple):
-    """Jobs in order of (submit time, job number): times in seconds, shape (jobs,)."""
+    """Jobs in order of (submit time, job number): times in seconds, and what each takes, shape (jobs, resources)."""
 
     submit_times: Integers
-    processors: Integers
+    sizes: IntegerTable
     requested_times: Integers
     planned_times: Integers
 
 
 class Held(NamedTuple):
-    """Processors of the running jobs, and when each ends at the latest, in seconds; shape (running,)."""
+    """What running jobs hold of each resource, shape (running, resources), and when each ends at the latest, in seconds."""
 
-    processors: Integers
+    sizes: IntegerTable
     ends: Integers
 
 
@@ -41,38 +42,39 @@ class Pass(NamedTuple):
 
     places: Integers
     reasons: Integers
-    eldest: tuple[int, int]
-    """When the job that has waited longest has its place, in seconds, and the processors that are left beside it."""
+    eldest: tuple[int, Integers]
+    """When the job that has waited longest has its place, in seconds, and what is left of each resource beside it."""
     head: int
     """Place of the first job of the order that does not fit; -1 if there is none, or nothing is tried behind it."""
-    shadow: tuple[int, int]
-    """The head's shadow time in seconds, and its extra processors."""
+    shadow: tuple[int, Integers]
+    """The head's shadow time in seconds, and what is extra of each resource."""
     strict: bool
     """Whether candidates were taken to run for what they request."""
 
 
 @kernel
-def place_of(needed: int, earliest: int, free: int, held: Held, by_end: Integers) -> tuple[int, int]:
+def place_of(needed: Integers, earliest: int, free: Integers, held: Held, by_end: Integers) -> tuple[int, Integers]:
     """Return when a job fits from `earliest` on, if all run to their requests, and what is left then. O(running).
 
     All is left if it never fits.
 
-    >>> held = Held(np.array([4, 4]), np.array([100, 200]))
-    >>> place_of(6, 0, 2, held, np.array([0, 1])), place_of(6, 150, 2, held, np.array([0, 1]))
-    ((100, 0), (150, 0))
+    >>> held, by_end = Held(np.array([[4], [4]]), np.array([100, 200])), np.array([0, 1])
+    >>> [place_of(np.array([6]), time, np.array([2]), held, by_end)[0] for time in (0, 150)]
+    [100, 150]
     """
     time, ended = earliest, 0
-    while ended < len(by_end) and (free < needed or held.ends[by_end[ended]] <= time):
-        free += held.processors[by_end[ended]]
+    left = free.copy()
+    while ended < len(by_end) and (not has_room(left, needed) or held.ends[by_end[ended]] <= time):
+        left += held.sizes[by_end[ended]]
         time = max(time, held.ends[by_end[ended]])
         ended += 1
-    return (time, free - needed) if free >= needed else (BEYOND, free)
+    return (time, left - needed) if has_room(left, needed) else (BEYOND, left)
 
 
 @kernel
 def guarded_pass(
     now: int,
-    free: int,
+    free: Integers,
     machine: int,
     jobs: Jobs,
     waiting: Integers,
@@ -81,13 +83,13 @@ def guarded_pass(
     work: Floats,
     held: Held,
     guards: Guards,
-) -> tuple[Integers, Integers, tuple[int, int], int, tuple[int, int], bool]:
+) -> tuple[Integers, Integers, tuple[int, Integers], int, tuple[int, Integers], bool]:
     """Return the fields of a `Pass`. O(waiting log waiting + running log running).
 
     Parameters
     ----------
     now, free, machine
-        The time in seconds; idle processors; all processors.
+        The time in seconds; what is free of each resource; all processors.
     jobs, waiting
         Jobs, and which of them wait, in their order.
     keys, candidate_keys
@@ -97,17 +99,18 @@ def guarded_pass(
     """
     count = len(waiting)
     places, reasons = np.empty(count, dtype=np.int64), np.empty(count, dtype=np.int64)
+    free, none = free.copy(), np.zeros_like(free)
     longest = -1
     for place in range(count):
-        if jobs.processors[waiting[place]] <= free:
+        if has_room(free, jobs.sizes[waiting[place]]):
             longest = max(longest, jobs.requested_times[waiting[place]])
     if longest < 0:
-        return places[:0], reasons[:0], (BEYOND, 0), -1, (0, 0), False
+        return places[:0], reasons[:0], (BEYOND, none), -1, (0, none), False
     by_end = np.argsort(held.ends, kind="mergesort")
-    due, room = BEYOND, 0
+    due, room = BEYOND, none.copy()
     deadline = jobs.submit_times[waiting[0]] + guards.patience
     if deadline < now + longest:
-        due, room = place_of(jobs.processors[waiting[0]], max(now, int(deadline)), free, held, by_end)
+        due, room = place_of(jobs.sizes[waiting[0]], max(now, int(deadline)), free, held, by_end)
     first: Flags = np.empty(count, dtype=np.bool_)
     order = np.empty(count, dtype=np.int64)
     served = 0
@@ -124,12 +127,12 @@ def guarded_pass(
             order[served] = place
             served += 1
     started, turn, why = 0, 0, FITS
-    while turn < count and jobs.processors[waiting[order[turn]]] <= free:
+    while turn < count and has_room(free, jobs.sizes[waiting[order[turn]]]):
         place = order[turn]
         job = waiting[place]
-        size = jobs.processors[job]
+        size = jobs.sizes[job]
         late = place > 0 and now + jobs.requested_times[job] > due
-        if late and size > room:
+        if late and not has_room(room, size):
             why = BEFORE_ELDEST
         else:
             if late:
@@ -141,35 +144,35 @@ def guarded_pass(
             started += 1
         turn += 1
     if turn >= count - 1:
-        return places[:started], reasons[:started], (due, room), -1, (0, 0), False
+        return places[:started], reasons[:started], (due, room), -1, (0, none), False
     head = order[turn]
     fits = False
     for place in order[turn + 1 :]:
-        fits = fits or jobs.processors[waiting[place]] <= free
+        fits = fits or has_room(free, jobs.sizes[waiting[place]])
     if not fits:
-        return places[:started], reasons[:started], (due, room), -1, (0, 0), False
+        return places[:started], reasons[:started], (due, room), -1, (0, none), False
     strict = now - jobs.submit_times[waiting[head]] > guards.threshold
     begun = waiting[places[:started]]
-    sizes = np.concatenate((held.processors, jobs.processors[begun]))
+    sizes = np.concatenate((held.sizes, jobs.sizes[begun]))
     ends = np.concatenate((held.ends, now + jobs.requested_times[begun]))
     by_end = np.argsort(ends, kind="mergesort")
-    shadow_time, extra = place_of(jobs.processors[waiting[head]], now, free, Held(sizes, ends), by_end)
-    shadow = shadow_time, extra
+    shadow_time, extra = place_of(jobs.sizes[waiting[head]], now, free, Held(sizes, ends), by_end)
+    shadow = shadow_time, extra.copy()
     behind = order[turn + 1 :]
     if len(candidate_keys):
         behind = np.sort(behind)
         behind = behind[np.argsort(candidate_keys[behind], kind="mergesort")]
     for place in behind:
         job = waiting[place]
-        size = jobs.processors[job]
-        if size > free:
+        size = jobs.sizes[job]
+        if not has_room(free, size):
             continue
         late = place > 0 and now + jobs.requested_times[job] > due
-        if late and size > room:
+        if late and not has_room(room, size):
             continue
         run_time = jobs.requested_times[job] if strict else jobs.planned_times[job]
         if now + run_time > shadow_time:
-            if size > extra:
+            if not has_room(extra, size):
                 continue
             extra -= size
         if late:

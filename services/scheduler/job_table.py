@@ -48,15 +48,18 @@ class JobTable:
         What adjusted requests are to run-time distributions.
     shorten
         Whether the predicted times of these jobs are at most their adjusted requests.
+    further
+        Resources beside processors that limit jobs; a row ends with what its job takes of each.
     """
 
     COLUMNS: tuple[str, ...] = ("job_number", "submit_time", "processors", *PlannedTimes._fields, "slot")
 
-    def __init__(self, histograms: Histograms | None, distribution: str, *, shorten: bool) -> None:
+    def __init__(self, histograms: Histograms | None, distribution: str, *, shorten: bool, further: int) -> None:
         self.histograms = Histograms() if histograms is None else histograms
         self._predicted = SHORTENED if shorten else PREDICTED
         self._limit = ADJUSTED if shorten and distribution == "limit" else REQUESTED
-        self._table = np.zeros((len(self.COLUMNS), 64), dtype=np.int64)
+        self._further = further
+        self._table = np.zeros((len(self.COLUMNS) + further, 64), dtype=np.int64)
         self._size = 0
         self._rows: dict[int, tuple[int, ...]] = {}
 
@@ -77,6 +80,13 @@ class JobTable:
     def processors(self) -> Integers:
         """Processors requested, or held."""
         return self._table[SIZE, : self._size]
+
+    @property
+    def sizes(self) -> IntegerTable:
+        """What is requested, or held, of each resource, shape (jobs, resources): processors, then further ones."""
+        if not self._further:
+            return self._table[SIZE, : self._size, np.newaxis]
+        return self._table[[SIZE, *range(len(self.COLUMNS), len(self._table))], : self._size].T.copy()
 
     @property
     def requested_time(self) -> Integers:
@@ -141,11 +151,15 @@ class Queue(JobTable):
     ----------
     settings
         What the policy makes of adjusted requests.
+    further
+        As of `JobTable`.
     """
 
-    def __init__(self, histograms: Histograms | None = None, settings: PolicySettings | None = None) -> None:
+    def __init__(
+        self, histograms: Histograms | None = None, settings: PolicySettings | None = None, further: int = 0
+    ) -> None:
         settings = settings or PolicySettings()
-        super().__init__(histograms, settings.distribution, shorten=settings.adjust_candidates)
+        super().__init__(histograms, settings.distribution, shorten=settings.adjust_candidates, further=further)
         self._order_time = SHORTENED if settings.adjust_queue else PREDICTED
         self._order_request = ADJUSTED if settings.adjust_queue else REQUESTED
         self.fractions: dict[int, float] = {}
@@ -180,6 +194,8 @@ class Running(JobTable):
         Seconds by which each correction of an outlived prediction exceeds it, rising; see `expected_ends`.
     settings
         What the policy makes of adjusted requests.
+    further
+        As of `JobTable`.
     """
 
     COLUMNS = (*JobTable.COLUMNS, "start_time")
@@ -189,9 +205,12 @@ class Running(JobTable):
         corrections: tuple[int, ...] = (),
         histograms: Histograms | None = None,
         settings: PolicySettings | None = None,
+        further: int = 0,
     ) -> None:
         settings = settings or PolicySettings()
-        super().__init__(histograms, settings.distribution, shorten=settings.running)
+        super().__init__(histograms, settings.distribution, shorten=settings.running, further=further)
+        self.idle = (0,) * further
+        """What is free of each further resource; below zero as processors may be."""
         self.corrections: Integers = np.array(corrections, dtype=np.int64)
         self._adjusted = ADJUSTED if settings.running else REQUESTED
 
@@ -209,9 +228,11 @@ class Running(JobTable):
         """Return what passes take of the running jobs; they are planned with by their predictions, or by requests."""
         table = self._table[:, : self._size]
         planned = table[REQUESTED if on_requests else self._predicted]
-        return RunningJobs(
-            table[SIZE], table[START], planned, table[self._adjusted], table[REQUESTED], self.corrections
-        )
+        return RunningJobs(self.sizes, table[START], planned, table[self._adjusted], table[REQUESTED], self.corrections)
+
+    def free(self, processors: int) -> Integers:
+        """Return what is free of each resource where so many processors are idle, shape (resources,)."""
+        return np.array((processors, *self.idle))
 
     def once_started(self, queue: Queue) -> tuple[Integers, Integers, Integers]:
         """Return predicted, adjusted and requested times that waiting jobs are planned with once they run."""

@@ -9,6 +9,7 @@ from shadowtime.services.scheduler.job_table import Queue, Running
 from shadowtime.services.scheduler.limits import MAX_STARTS
 from shadowtime.services.scheduler.policy import FITS_NOW, Policy, start
 from shadowtime.services.scheduler.policy_settings import PlanSettings
+from shadowtime.services.scheduler.resources import fitting_together
 from shadowtime.services.scheduler.run_placed import Placed
 from shadowtime.shared.arrays import Integers
 from shadowtime.shared.decisions import CutShort, Start
@@ -53,14 +54,9 @@ class Lwf(Policy):
 
     def schedule(self, now: int, queue: Queue, running: Running, free: int) -> list[Start | CutShort]:
         """Return the jobs of least work that fit together."""
-        starts: list[Start | CutShort] = []
         if free <= 0 or not len(queue):
-            return starts
-        for row in by_work(queue, on_requests=self.on_requests).tolist():
-            if queue.processors[row] > free:
-                break
-            if len(starts) == MAX_STARTS:
-                return [*starts, CutShort(by="starts", left=len(queue) - MAX_STARTS)]
-            free -= int(queue.processors[row])
-            starts.append(start(queue, row, FITS_NOW))
-        return starts
+            return []
+        rows = by_work(queue, on_requests=self.on_requests)
+        heads = fitting_together(running.free(free), queue.sizes[rows])
+        starts = [start(queue, row, FITS_NOW) for row in rows[: min(heads, MAX_STARTS)].tolist()]
+        return [*starts, CutShort(by="starts", left=len(queue) - MAX_STARTS)] if heads > MAX_STARTS else [*starts]

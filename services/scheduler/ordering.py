@@ -7,6 +7,7 @@ import numpy as np
 from shadowtime.services.scheduler.job_table import Queue
 from shadowtime.services.scheduler.order_settings import AS_QUEUE, OrderedSettings
 from shadowtime.services.scheduler.orders import ORDERS, Key, fcfs, spf
+from shadowtime.services.scheduler.resources import fitting_together
 from shadowtime.services.scheduler.run_time_measures import RunTimeMeasures, TimesBy
 from shadowtime.services.scheduler.waiting import Waiting
 from shadowtime.shared.arrays import Floats, Integers
@@ -101,16 +102,16 @@ class Ordering:
         ranks[self.candidates(now, queue)] = np.arange(len(queue))
         return ranks
 
-    def in_turn(self, now: int, queue: Queue, free: int) -> Integers:
+    def in_turn(self, now: int, queue: Queue, free: Integers) -> Integers:
         """Return the rows as they are planned.
 
-        That is in the order of the queue up to the first that does not fit into what those before it leave free, and
-        in that of candidates behind it.
+        That is in the order of the queue up to the first that does not fit into what those before it leave free of
+        each resource, and in that of candidates behind it.
         """
         rows = self.rows(now, queue)
         if self.alike:
             return rows
-        heads = 1 + int(np.searchsorted(np.cumsum(queue.processors[rows]), free, side="right"))
+        heads = 1 + fitting_together(free, queue.sizes[rows])
         first = np.zeros(len(queue), dtype=np.bool_)
         first[rows[:heads]] = True
         behind = self.candidates(now, queue)

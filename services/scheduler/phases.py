@@ -11,6 +11,7 @@ from shadowtime.services.scheduler.job_table import NEVER, Queue
 from shadowtime.services.scheduler.limits import PLANNED
 from shadowtime.services.scheduler.plan import EACH_STEP, FIRST, Plan
 from shadowtime.services.scheduler.profile import FOREVER, take
+from shadowtime.services.scheduler.resources import has_room
 from shadowtime.services.scheduler.speculation import Attempt, attempt, hole_of, worthwhile
 from shadowtime.services.scheduler.trials import Known, Suspended, Trials
 from shadowtime.shared.arrays import Integers, IntegerTable
@@ -35,7 +36,7 @@ class Phases:
     reservations
         Of the waiting jobs, with guarantees; None without: then a job's own place is no obstacle to its trial.
     free
-        Processors that are idle once all has started that the plan starts now.
+        What is idle of each resource once all has started that the plan starts now.
     speculate
         The share of its estimate that a hole must last, `expected` gain, or `no`.
     came_true
@@ -50,7 +51,7 @@ class Phases:
         estimates: Integers,
         planned: Plan,
         reservations: IntegerTable | None,
-        free: int,
+        free: Integers,
         shapes: Shapes,
         trials: Trials,
         speculate: float | str,
@@ -59,6 +60,7 @@ class Phases:
         test_runs: bool,
     ) -> None:
         self.queue = queue
+        self.sizes = queue.sizes
         self.estimates = estimates
         self.planned = planned
         self.reservations = reservations
@@ -81,7 +83,7 @@ class Phases:
         if self.speculate == "no" and not self.test_runs:
             return
         for looked_at, row in enumerate(rows.tolist()):
-            if self.free <= 0:
+            if self.free[0] <= 0:
                 return
             if most <= 0 or self.work > PLANNED:
                 yield CutShort(by="depth" if most > 0 else "starts", left=len(rows) - looked_at)
@@ -90,14 +92,14 @@ class Phases:
             number = int(self.queue.job_number[row])
             known = self.trials.jobs.get(number)
             every = self.shapes.of(number, int(self.queue.processors[row]))
-            size = every[0].processors
-            if size > self.free or known is None or not known.restartable:
+            size = self._size(row, every[0])
+            if not has_room(self.free, size) or known is None or not known.restartable:
                 continue
             at, place = int(self.planned.starts[row]), every[self.planned.shapes[row]]
             run_time = place.seconds(int(self.estimates[row]))
             planned = at < FOREVER
             if planned and self.reservations is None:
-                self._take(at, run_time, -place.processors)
+                self._take(at, run_time, -self._size(row, place))
             self.work += self.steps
             hole = hole_of(self.planned.times, self.planned.free, self.steps, size)
             if planned and self.reservations is not None:
@@ -109,30 +111,31 @@ class Phases:
                 kept = None
                 if planned and self.reservations is not None:
                     guaranteed = int(self.reservations[FIRST, row])
-                    kept = Suspended(at, place.processors, run_time, guaranteed, int(self.planned.shapes[row]))
+                    size_there = tuple(self._size(row, place).tolist())
+                    kept = Suspended(at, size_there, run_time, guaranteed, int(self.planned.shapes[row]))
                 self.trials.decided(number, trial, kept)
                 most -= 1
                 reason = Speculated(
                     hole=hole if hole <= MAX_DURATION else None, attempt=known.attempts + 1, test_run=trial.test_run
                 )
-                yield Start(job_number=number, processors=size, limit=trial.seconds, reason=reason)
+                yield Start(job_number=number, processors=every[0].processors, limit=trial.seconds, reason=reason)
             elif planned and self.reservations is None:
-                self._take(at, run_time, place.processors)
+                self._take(at, run_time, self._size(row, place))
 
     def started(self, row: int) -> Start:
         """Return the start of a job whose place has come, widened into what is still idle."""
         number, estimate = int(self.queue.job_number[row]), int(self.estimates[row])
         shape = self.shapes.of(number, int(self.queue.processors[row]))[self.planned.shapes[row]]
         for wider in self.shapes.wider(number, shape):
-            if wider.processors - shape.processors > self.free or self.work > PLANNED:
+            if wider.processors - shape.processors > self.free[0] or self.work > PLANNED:
                 break
-            self._take(self.now, shape.seconds(estimate), -shape.processors)
-            hole = hole_of(self.planned.times, self.planned.free, self.steps, wider.processors)
+            self._take(self.now, shape.seconds(estimate), -self._size(row, shape))
+            hole = hole_of(self.planned.times, self.planned.free, self.steps, self._size(row, wider))
             better = wider if hole >= wider.seconds(estimate) else shape
-            self._take(self.now, better.seconds(estimate), better.processors)
+            self._take(self.now, better.seconds(estimate), self._size(row, better))
             if better is shape:
                 break
-            self.free -= wider.processors - shape.processors
+            self.free[0] -= wider.processors - shape.processors
             shape = wider
         limit = shape.seconds(int(self.queue.requested_time[row]))
         first = FOREVER if self.reservations is None else int(self.reservations[FIRST, row])
@@ -167,8 +170,14 @@ class Phases:
             test=self.test_runs and not known.tested,
         )
 
-    def _take(self, start: int, seconds: int, processors: int) -> None:
-        """Take processors out of the profile, or give them back if negative."""
+    def _size(self, row: int, shape: Shape) -> Integers:
+        """Return what a job takes of each resource in this shape."""
+        size = self.sizes[row].copy()
+        size[0] = shape.processors
+        return size
+
+    def _take(self, start: int, seconds: int, size: Integers) -> None:
+        """Take so much out of the profile, or give it back if negative."""
         times, free = self.planned.times, self.planned.free
         self.work += EACH_STEP * self.steps
-        self.steps = take(times, free, self.steps, start, start + seconds, processors)
+        self.steps = take(times, free, self.steps, start, start + seconds, size)

@@ -5,7 +5,7 @@ from typing import NamedTuple
 import numpy as np
 
 from shadowtime.services.scheduler.profile import FOREVER, begin, earliest, fits, merged, take
-from shadowtime.shared.arrays import Integers, IntegerTable
+from shadowtime.shared.arrays import IntegerCube, Integers, IntegerTable
 from shadowtime.shared.kernel import kernel
 
 UNPLANNED = -1
@@ -45,20 +45,21 @@ def carried(reservations: IntegerTable, job_numbers: Integers, submit_times: Int
 
 @kernel
 def settled(
-    now: int, reservations: IntegerTable, starts: Integers, shapes: Integers, order: Integers, processors: IntegerTable
-) -> tuple[Integers, Integers, int]:
+    now: int, reservations: IntegerTable, starts: Integers, shapes: Integers, order: Integers, sizes: IntegerCube
+) -> tuple[Integers, Integers, Integers]:
     """Write a plan into the reservations of the waiting jobs; return which start now, which later, and what those hold.
 
-    `starts`, `shapes` and `processors` are those of `plan`; jobs come in the given order. O(jobs).
+    `starts`, `shapes` and `sizes` are those of `plan`; jobs come in the given order. O(jobs).
 
     >>> reservations = np.array([[1, 2], [0, 7], [-1, 50], [-1, 60], [0, 0]])
-    >>> shapes, order, sizes = np.zeros(2, int), np.arange(2), np.array([[4, 3]])
+    >>> shapes, order, sizes = np.zeros(2, int), np.arange(2), np.array([[[4], [3]]])
     >>> now, later, held = settled(7, reservations, np.array([7, 40]), shapes, order, sizes)
-    >>> now.tolist(), later.tolist(), held, reservations[STARTS:].tolist()
-    ([0], [1], 4, [[7, 40], [7, 60], [0, 0]])
+    >>> now.tolist(), later.tolist(), held.tolist(), reservations[STARTS:].tolist()
+    ([0], [1], [4], [[7, 40], [7, 60], [0, 0]])
     """
     now_rows, later_rows = np.empty_like(order), np.empty_like(order)
-    starting = waiting = held = 0
+    held = np.zeros(sizes.shape[2], dtype=np.int64)
+    starting = waiting = 0
     for job in order:
         start, shape = starts[job], shapes[job]
         reservations[STARTS, job], reservations[SHAPE, job] = start if start < FOREVER else UNPLANNED, shape
@@ -67,7 +68,7 @@ def settled(
         if start == now:
             now_rows[starting] = job
             starting += 1
-            held += processors[shape, job]
+            held += sizes[shape, job]
         elif start > now:
             later_rows[waiting] = job
             waiting += 1
@@ -80,7 +81,7 @@ class Plan(NamedTuple):
     starts: Integers
     shapes: Integers
     times: Integers
-    free: Integers
+    free: IntegerTable
     steps: int
     left: int
 
@@ -92,10 +93,10 @@ EACH_STEP = 3
 @kernel
 def plan(
     now: int,
-    idle: int,
-    running_processors: Integers,
+    idle: Integers,
+    running_sizes: IntegerTable,
     running_ends: Integers,
-    processors: IntegerTable,
+    sizes: IntegerCube,
     run_times: IntegerTable,
     promised: Integers,
     promised_shapes: Integers,
@@ -103,7 +104,7 @@ def plan(
     compress: bool,
     keep: bool,
     most: int,
-) -> tuple[Integers, Integers, Integers, Integers, int, int]:
+) -> tuple[Integers, Integers, Integers, IntegerTable, int, int]:
     """Plan every waiting job. O(shapes * jobs * (jobs + running jobs)), but for at most some multiple of `most` steps.
 
     Of its shapes a job takes the one in which it ends first; the earlier one of two alike. Jobs with a promise keep
@@ -113,8 +114,11 @@ def plan(
 
     Parameters
     ----------
-    processors, run_times
-        Of each shape and waiting job, shape (shapes, jobs); no processors where a job has no such shape.
+    idle, running_sizes
+        What is free of each resource, and what each running job holds of it, shape (jobs, resources).
+    sizes, run_times
+        Of each shape and waiting job what it takes of each resource, shape (shapes, jobs, resources), and for how long;
+        no processors where a job has no such shape.
     promised, promised_shapes
         Planned starts in seconds, and in which shape; `UNPLANNED` for a job that has none.
     order
@@ -132,12 +136,12 @@ def plan(
     left
         Jobs of which the promise was not looked at, that were not moved, or not planned.
     """
-    alternatives, waiting = processors.shape
+    alternatives, waiting, resources = sizes.shape
     times = np.empty(6 * waiting + len(running_ends) + 2, dtype=np.int64)
-    free = np.empty_like(times)
-    steps = begin(times, free, now, idle, running_processors, running_ends)
+    free = np.empty((len(times), resources), dtype=np.int64)
+    steps = begin(times, free, now, idle, running_sizes, running_ends)
     starts, shapes = np.full(waiting, UNPLANNED), promised_shapes.copy()
-    idle_left, work, left = idle, 0, 0
+    idle_left, work, left = idle[0], 0, 0
     if keep:
         for job in np.argsort(promised, kind="mergesort"):
             start, shape = promised[job], shapes[job]
@@ -147,7 +151,7 @@ def plan(
                 left += 1
                 continue
             work += EACH_STEP * steps
-            size, run_time = processors[shape, job], run_times[shape, job]
+            size, run_time = sizes[shape, job], run_times[shape, job]
             if fits(times, free, steps, size, start, start + run_time):
                 starts[job] = start
                 steps = take(times, free, steps, start, start + run_time, size)
@@ -162,14 +166,14 @@ def plan(
                 continue
             moving += EACH_STEP * (2 + alternatives) * steps
             end = start + run_times[shape, job]
-            steps = take(times, free, steps, start, end, -processors[shape, job])
+            steps = take(times, free, steps, start, end, -sizes[shape, job])
             for other in range(alternatives):
-                if processors[other, job] > 0:
-                    at = earliest(times, free, steps, processors[other, job], run_times[other, job], starts[job] + 1)
+                if sizes[other, job, 0] > 0:
+                    at = earliest(times, free, steps, sizes[other, job], run_times[other, job], starts[job] + 1)
                     if at <= starts[job] and at + run_times[other, job] < end:
                         start, shape, end = at, other, at + run_times[other, job]
             starts[job], shapes[job] = start, shape
-            steps = take(times, free, steps, start, end, processors[shape, job])
+            steps = take(times, free, steps, start, end, sizes[shape, job])
             steps = merged(times, free, steps)
     for job in order:
         if starts[job] != UNPLANNED:
@@ -182,13 +186,13 @@ def plan(
         work += EACH_STEP * alternatives * steps
         start, shape, end = FOREVER, 0, 2 * FOREVER
         for other in range(alternatives):
-            if processors[other, job] > 0:
-                at = earliest(times, free, steps, processors[other, job], run_times[other, job], FOREVER)
+            if sizes[other, job, 0] > 0:
+                at = earliest(times, free, steps, sizes[other, job], run_times[other, job], FOREVER)
                 if at + run_times[other, job] < end:
                     start, shape, end = at, other, at + run_times[other, job]
         starts[job], shapes[job] = start, shape
         if start < FOREVER:
-            steps = take(times, free, steps, start, end, processors[shape, job])
+            steps = take(times, free, steps, start, end, sizes[shape, job])
         if start == now:
-            idle_left -= processors[shape, job]
+            idle_left -= sizes[shape, job, 0]
     return starts, shapes, times, free, steps, left

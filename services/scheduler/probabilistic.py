@@ -15,6 +15,7 @@ from shadowtime.services.scheduler.ordering import Ordering
 from shadowtime.services.scheduler.policy import FITS_NOW, Output, Policy, backfilled, backfills, start
 from shadowtime.services.scheduler.probabilistic_settings import ProbabilisticSettings
 from shadowtime.services.scheduler.recalibration import NOTHING_LEARNED, Recalibration
+from shadowtime.services.scheduler.resources import fits_each, fitting_together
 from shadowtime.services.scheduler.terminations import Distributions, refined_edges
 from shadowtime.shared.arrays import Flags, FloatTable, Integers
 from shadowtime.shared.decisions import CutShort, Evaluated
@@ -74,21 +75,21 @@ class Probabilistic(Policy):
             self.recalibration.learn_until(now)
         if free <= 0 or not len(queue):
             return []
-        processors, requested = queue.processors, queue.requested_time
+        idle, sizes, requested = running.free(free), queue.sizes, queue.requested_time
         served = self.ordering.rows(now, queue)
-        heads = int(np.searchsorted(np.cumsum(processors[served]), free, side="right"))
+        heads = fitting_together(idle, sizes[served])
         decisions: list[Output] = [start(queue, row, FITS_NOW) for row in served[: min(heads, MAX_STARTS)].tolist()]
         if heads > MAX_STARTS:
             return [*decisions, CutShort(by="starts", left=len(queue) - MAX_STARTS)]
         if heads == len(queue):
             return decisions
         at = int(served[heads])
-        head, size = int(queue.job_number[at]), int(processors[at])
+        head, size = int(queue.job_number[at]), sizes[at]
         if not self.ordering.as_submitted:
             self.heads.follow(head, overtaken=heads > 0)
-        free -= int(processors[served[:heads]].sum())
+        idle -= sizes[served[:heads]].sum(axis=0)
         behind = served[heads + 1 :]
-        rows = np.sort(behind[processors[behind] <= free])
+        rows = np.sort(behind[fits_each(idle, sizes, behind)])
         if not len(rows):
             return decisions
         busy = Busy(now, queue, running)
@@ -98,47 +99,50 @@ class Probabilistic(Policy):
         aged = np.zeros(len(rows), dtype=np.bool_)
         if self.settings.patience < math.inf:
             limit = self.settings.patience * self.heads.longest_wait
-            promise, _ = shadow_of(size, free, busy.processors, busy.requested_ends())
+            promise, _ = shadow_of(size, idle, busy.sizes, busy.requested_ends())
             deadline = max(self.heads.promise(head, now, promise), int(queue.submit_time[at]) + limit)
             aged = now - queue.submit_time[rows] > limit / 2
         rows = np.concatenate((rows[aged], self.ordering.among(now, queue, rows[~aged])))
-        allowed, weighable = WALKED, WEIGHED
+        allowed, weighable, limited = WALKED, WEIGHED, len(idle) > 1
         while len(rows):
             allowed -= EACH_RUNNING * len(busy.numbers) + len(rows)
             if busy.started == MAX_STARTS:
                 return [*decisions, CutShort(by="starts", left=len(rows))]
             if allowed < 0:
-                return decisions + self._as_easy(busy, rows, head, size, free)
+                return decisions + self._as_easy(busy, rows, head, size, idle)
             spent = self.heads.spent.get(head, 0.0)
-            plain, shadow_time, extra = spent >= self.settings.budget, -BEYOND, -1  # nothing is safe by that
-            if plain or self.settings.accept_easy_safe or deadline < math.inf:
+            plain, shadow_time, extra = spent >= self.settings.budget, -BEYOND, -idle  # nothing is safe by that
+            if plain or self.settings.accept_easy_safe or deadline < math.inf or limited:
                 ends = busy.requested_ends()
-                shadow_time, extra = shadow_of(size, free, busy.processors, ends)
-                plain |= shadow_time > deadline
-            safe = (now + requested[rows] <= shadow_time) | (processors[rows] <= extra)
+                shadow_time, extra = shadow_of(size, idle, busy.sizes, ends)
+                plain |= shadow_time > deadline or size[0] <= idle[0]  # a head that lacks no processors
+            in_time = now + requested[rows] <= shadow_time
+            safe = in_time | fits_each(extra, sizes, rows)
             if plain:
                 rows, safe = rows[safe], safe[safe]
-            elif deadline < math.inf:  # at the deadline the head must find room, should all jobs run to their requests
-                room = free + int(busy.processors[ends <= deadline].sum()) - size
-                patient = safe | (now + requested[rows] <= deadline) | (processors[rows] <= room)
-                rows, safe = rows[patient], safe[patient] & self.settings.accept_easy_safe
+            elif limited or deadline < math.inf:
+                kept = in_time | fits_each(np.append(BEYOND, extra[1:]), sizes, rows)
+                if deadline < math.inf:  # then the head must find room, should all jobs run to their requests
+                    room = idle + busy.sizes[ends <= deadline].sum(axis=0) - size
+                    kept &= safe | (now + requested[rows] <= deadline) | fits_each(room, sizes, rows)
+                rows, safe = rows[kept], safe[kept] & self.settings.accept_easy_safe
             if not len(rows):
                 break
             accepted = 0
             if not safe[0]:
                 weighable -= len(rows)
                 if weighable < 0:
-                    return decisions + self._as_easy(busy, rows, head, size, free)
-                run_time = float(queue.predicted_time[at])
-                tried = self._try(busy, rows, size - free, run_time, safe, spent, allowed)
+                    return decisions + self._as_easy(busy, rows, head, size, idle)
+                run_time, needed = float(queue.predicted_time[at]), int(size[0] - idle[0])
+                tried = self._try(busy, rows, needed, run_time, safe, spent, allowed)
                 allowed -= tried.work
                 if tried.accepted == TOO_MUCH:
-                    return decisions + self._as_easy(busy, rows, head, size, free)
+                    return decisions + self._as_easy(busy, rows, head, size, idle)
                 accepted = tried.accepted
                 weighed = tried.measures[: len(tried.measures) - bool(accepted >= 0 and safe[accepted])]
                 evaluated = Evaluated(
                     head=head,
-                    needed=size - free,
+                    needed=needed,
                     after=busy.started,
                     job_numbers=tuple(queue.job_number[rows[: len(weighed)]].tolist()),
                     probabilities=tuple(weighed[:, 0].tolist()),
@@ -147,32 +151,34 @@ class Probabilistic(Policy):
                     accepted=accepted >= 0 and not safe[accepted],
                 )
                 decisions.append(evaluated)
-                self._follow(busy, evaluated, processors[rows], weighed)
+                self._follow(busy, evaluated, queue.processors[rows], weighed)
             if accepted < 0:
                 break
             row = int(rows[accepted])
             if safe[accepted]:
-                reason: Reason = backfilled(head, shadow_time, extra, now, now + int(requested[row]))
+                reason: Reason = backfilled(head, shadow_time, int(extra[0]), now, now + int(requested[row]))
             else:
                 reason = self._risk(head, spent, tried, busy)
             decisions.append(start(queue, row, reason))
-            free -= int(processors[row])
+            idle -= sizes[row]
             busy.add(rows[accepted : accepted + 1])
             rows = rows[accepted + 1 :]
-            rows = rows[processors[rows] <= free]
+            rows = rows[fits_each(idle, sizes, rows)]
         return decisions
 
-    def _as_easy(self, busy: Busy, rows: Integers, head: int, size: int, free: int) -> list[Output]:
+    def _as_easy(self, busy: Busy, rows: Integers, head: int, size: Integers, idle: Integers) -> list[Output]:
         """Return how a pass goes on that may weigh no more: with the starts of plain EASY on the requests. O(n log n).
 
         What has been weighed and left stays where it is.
         """
         now, queue = busy.now, busy.queue
-        shadow_time, extra = shadow_of(size, free, busy.processors, busy.requested_ends())
+        shadow_time, extra = shadow_of(size, idle, busy.sizes, busy.requested_ends())
         requested = queue.requested_time
-        accepted = backfilled_rows(now, free, shadow_time, extra, queue.processors, requested, rows).tolist()
+        accepted = backfilled_rows(now, idle, shadow_time, extra, queue.sizes, requested, rows).tolist()
         allowed = MAX_STARTS - busy.started
-        decisions: list[Output] = [*backfills(now, queue, accepted[:allowed], requested, head, shadow_time, extra)]
+        decisions: list[Output] = [
+            *backfills(now, queue, accepted[:allowed], requested, head, shadow_time, int(extra[0]))
+        ]
         if len(accepted) > allowed:
             decisions.append(CutShort(by="starts", left=len(rows) - rows.tolist().index(accepted[allowed])))
         return [*decisions, CutShort(by="walks", left=len(rows))]

@@ -1,8 +1,12 @@
-"""The availability profile, free processors as a step function of time: docs/algorithms.md#availability-profile."""
+"""The availability profile, what is free of each resource as a step function of time.
+
+docs/algorithms.md#availability-profile.
+"""
 
 import numpy as np
 
-from shadowtime.shared.arrays import Integers
+from shadowtime.services.scheduler.resources import has_room
+from shadowtime.shared.arrays import Integers, IntegerTable
 from shadowtime.shared.kernel import kernel
 
 FOREVER = 1 << 61
@@ -10,38 +14,47 @@ FOREVER = 1 << 61
 
 
 @kernel
-def begin(times: Integers, free: Integers, now: int, idle: int, processors: Integers, ends: Integers) -> int:
+def copy_step(free: IntegerTable, of: int, to: int) -> None:
+    """Let there be as much free at one step as at another."""
+    for resource in range(free.shape[1]):
+        free[to, resource] = free[of, resource]
+
+
+@kernel
+def begin(times: Integers, free: IntegerTable, now: int, idle: Integers, sizes: IntegerTable, ends: Integers) -> int:
     """Write the profile that running jobs leave, and return its number of steps.
 
-    Step k has `free[k]` processors from `times[k]` until the next step; the last has no end. O(n log n) in the jobs.
+    Step k has `free[k]` of each resource from `times[k]` until the next step; the last has no end. O(n log n) in the
+    jobs.
 
     Parameters
     ----------
     times, free
-        Where to write; two more steps are needed for each reservation to come.
+        Where to write, shapes (steps,) and (steps, resources); two more steps are needed for each reservation to come.
     idle
-        Processors that are free now; below zero where running jobs hold more than there are.
-    processors, ends
-        Of each running job: its processors, and when it is expected to end, after now.
+        What is free now; below zero where running jobs hold more than there is.
+    sizes, ends
+        Of each running job: what it holds, shape (jobs, resources), and when it is expected to end, after now.
 
     >>> import numpy as np
-    >>> times, free = np.zeros(9, dtype=np.int64), np.zeros(9, dtype=np.int64)
-    >>> steps = begin(times, free, 0, 4, np.array([3, 2, 1]), np.array([50, 90, 50]))
-    >>> times[:steps].tolist(), free[:steps].tolist()
+    >>> times, free = np.zeros(9, dtype=np.int64), np.zeros((9, 1), dtype=np.int64)
+    >>> steps = begin(times, free, 0, np.array([4]), np.array([[3], [2], [1]]), np.array([50, 90, 50]))
+    >>> times[:steps].tolist(), free[:steps, 0].tolist()
     ([0, 50, 90], [4, 8, 10])
     """
     times[0], free[0] = now, idle
     steps = 1
     for job in np.argsort(ends, kind="mergesort"):
         if ends[job] > times[steps - 1]:
-            times[steps], free[steps] = ends[job], free[steps - 1]
+            times[steps] = ends[job]
+            copy_step(free, steps - 1, steps)
             steps += 1
-        free[steps - 1] += processors[job]
+        free[steps - 1] += sizes[job]
     return steps
 
 
 @kernel
-def earliest(times: Integers, free: Integers, steps: int, processors: int, run_time: int, limit: int) -> int:
+def earliest(times: Integers, free: IntegerTable, steps: int, size: Integers, run_time: int, limit: int) -> int:
     """Return the earliest start at which a job fits for its whole run time, in seconds; `limit` if none is before it.
 
     O(steps).
@@ -50,7 +63,7 @@ def earliest(times: Integers, free: Integers, steps: int, processors: int, run_t
     while step < steps and times[step] < limit:
         start = times[step]
         at = step
-        while at < steps and times[at] < start + run_time and free[at] >= processors:
+        while at < steps and times[at] < start + run_time and has_room(free[at], size):
             at += 1
         if at == steps or times[at] >= start + run_time:
             return int(start)
@@ -59,42 +72,44 @@ def earliest(times: Integers, free: Integers, steps: int, processors: int, run_t
 
 
 @kernel
-def fits(times: Integers, free: Integers, steps: int, processors: int, start: int, end: int) -> bool:
-    """Return whether so many processors are free from `start`, not before the profile's, to `end`. O(steps).
+def fits(times: Integers, free: IntegerTable, steps: int, size: Integers, start: int, end: int) -> bool:
+    """Return whether so much is free from `start`, not before the profile's, to `end`. O(steps).
 
     >>> import numpy as np
-    >>> times, free = np.array([0, 50, 90]), np.array([4, 8, 2])
-    >>> fits(times, free, 3, 4, 20, 90), fits(times, free, 3, 4, 20, 91)
+    >>> times, free = np.array([0, 50, 90]), np.array([[4], [8], [2]])
+    >>> fits(times, free, 3, np.array([4]), 20, 90), fits(times, free, 3, np.array([4]), 20, 91)
     (True, False)
     """
     step = np.searchsorted(times[:steps], start, side="right") - 1
     while step < steps and times[step] < end:
-        if free[step] < processors:
+        if not has_room(free[step], size):
             return False
         step += 1
     return True
 
 
 @kernel
-def cut_at(times: Integers, free: Integers, steps: int, time: int) -> int:
+def cut_at(times: Integers, free: IntegerTable, steps: int, time: int) -> int:
     """Make `time` the beginning of a step, and return the number of steps. O(steps)."""
     at = int(np.searchsorted(times[:steps], time))
     if at < steps and times[at] == time:
         return steps
     for step in range(steps, at, -1):
-        times[step], free[step] = times[step - 1], free[step - 1]
-    times[at], free[at] = time, free[at - 1]
+        times[step] = times[step - 1]
+        copy_step(free, step - 1, step)
+    times[at] = time
+    copy_step(free, at - 1, at)
     return steps + 1
 
 
 @kernel
-def take(times: Integers, free: Integers, steps: int, start: int, end: int, processors: int) -> int:
-    """Take processors out of the profile between two times, or give them back if negative; return the steps. O(steps).
+def take(times: Integers, free: IntegerTable, steps: int, start: int, end: int, size: Integers) -> int:
+    """Take so much out of the profile between two times, or give it back if negative; return the steps. O(steps).
 
     >>> import numpy as np
-    >>> times, free = np.array([0, 50, 0, 0, 0]), np.array([4, 8, 0, 0, 0])
-    >>> steps = take(times, free, 2, 20, 70, 3)
-    >>> times[:steps].tolist(), free[:steps].tolist()
+    >>> times, free = np.array([0, 50, 0, 0, 0]), np.array([[4], [8], [0], [0], [0]])
+    >>> steps = take(times, free, 2, 20, 70, np.array([3]))
+    >>> times[:steps].tolist(), free[:steps, 0].tolist()
     ([0, 20, 50, 70], [4, 1, 5, 8])
     """
     steps = cut_at(times, free, steps, start)
@@ -103,16 +118,17 @@ def take(times: Integers, free: Integers, steps: int, start: int, end: int, proc
     for step in range(first, steps):
         if times[step] >= end:
             break
-        free[step] -= processors
+        free[step] -= size
     return steps
 
 
 @kernel
-def merged(times: Integers, free: Integers, steps: int) -> int:
-    """Join neighbouring steps that have the same free processors, and return how many are left. O(steps)."""
+def merged(times: Integers, free: IntegerTable, steps: int) -> int:
+    """Join neighbouring steps that have as much free, and return how many are left. O(steps)."""
     kept = 1
     for step in range(1, steps):
-        if free[step] != free[kept - 1]:
-            times[kept], free[kept] = times[step], free[step]
+        if (free[step] != free[kept - 1]).any():
+            times[kept] = times[step]
+            copy_step(free, step, kept)
             kept += 1
     return kept

@@ -3,9 +3,10 @@
 import numpy as np
 
 from shadowtime.services.scheduler.limits import AHEAD
-from shadowtime.services.scheduler.profile import FOREVER, begin, earliest, take
+from shadowtime.services.scheduler.profile import FOREVER, begin, copy_step, earliest, take
+from shadowtime.services.scheduler.resources import has_room
 from shadowtime.services.scheduler.run_ahead import TOO_FAR
-from shadowtime.shared.arrays import Integers
+from shadowtime.shared.arrays import Integers, IntegerTable
 from shadowtime.shared.kernel import kernel
 
 EACH_STEP = 3
@@ -14,7 +15,7 @@ EACH_STEP = 3
 
 @kernel
 def place(
-    times: Integers, free: Integers, steps: int, processors: Integers, run_times: Integers, in_turn: bool, most: int
+    times: Integers, free: IntegerTable, steps: int, sizes: IntegerTable, run_times: Integers, in_turn: bool, most: int
 ) -> tuple[int, int, int]:
     """Put jobs into the profile; return its steps, the start of the last job, and the first start of any.
 
@@ -27,27 +28,27 @@ def place(
     times, free, steps
         The profile, with room for two more steps for each job. `in_turn` leaves only what is after the last start, no
         steps at all once a job can never start.
-    processors, run_times
+    sizes, run_times
         Of each job.
     in_turn
         Whether no job starts before the one before it; if not, each starts as soon as it fits.
 
-    >>> times, free = np.array([0, 50, 100, 0, 0, 0, 0]), np.array([0, 4, 10, 0, 0, 0, 0])
-    >>> place(times.copy(), free.copy(), 3, np.array([5, 4]), np.array([200, 30]), True, 1000)[1]
+    >>> times, free = np.array([0, 50, 100, 0, 0, 0, 0]), np.array([[0], [4], [10], [0], [0], [0], [0]])
+    >>> place(times.copy(), free.copy(), 3, np.array([[5], [4]]), np.array([200, 30]), True, 1000)[1]
     100
-    >>> place(times.copy(), free.copy(), 3, np.array([5, 4]), np.array([200, 30]), False, 1000)[1]
+    >>> place(times.copy(), free.copy(), 3, np.array([[5], [4]]), np.array([200, 30]), False, 1000)[1]
     50
     """
     start, soonest = FOREVER, FOREVER
-    for job in range(len(processors)):
+    for job in range(len(sizes)):
         most -= EACH_STEP * steps
         if most < 0:
             return steps, TOO_FAR, soonest
         if not in_turn:
-            start = earliest(times, free, steps, processors[job], run_times[job], FOREVER)
+            start = earliest(times, free, steps, sizes[job], run_times[job], FOREVER)
         else:  # after the last start there are only ends: what is free does not become less again
             first = 0
-            while first < steps and free[first] < processors[job]:
+            while first < steps and not has_room(free[first], sizes[job]):
                 first += 1
             if first == steps:
                 return 0, FOREVER, soonest
@@ -55,15 +56,16 @@ def place(
             steps -= first
             if first > 0:
                 for step in range(steps):
-                    times[step], free[step] = times[step + first], free[step + first]
+                    times[step] = times[step + first]
+                    copy_step(free, step + first, step)
         if start < FOREVER:
-            steps = take(times, free, steps, start, start + run_times[job], processors[job])
+            steps = take(times, free, steps, start, start + run_times[job], sizes[job])
             soonest = min(soonest, start)
     return steps, start, soonest
 
 
 class Reservations:
-    """A plan of waiting jobs that grows at its end.
+    """A plan of waiting jobs that grows at its end, on processors alone.
 
     Parameters
     ----------
@@ -80,10 +82,10 @@ class Reservations:
     def __init__(self, now: int, idle: int, processors: Integers, ends: Integers, *, in_turn: bool) -> None:
         self.in_turn = in_turn
         self.times = np.empty(len(ends) + 2, dtype=np.int64)
-        self.free = np.empty_like(self.times)
+        self.free = np.empty((len(self.times), 1), dtype=np.int64)
         self.soonest = FOREVER
         """When the first of the jobs starts."""
-        self.steps = begin(self.times, self.free, now, idle, processors, ends)
+        self.steps = begin(self.times, self.free, now, np.array([idle]), processors.reshape(-1, 1), ends)
 
     def add(self, processors: Integers, run_times: Integers) -> int:
         """Put jobs behind the others; return the start of the last in seconds, `FOREVER` if there is none.
@@ -93,9 +95,9 @@ class Reservations:
         need = self.steps + 2 * len(processors)
         if need > len(self.times):
             room = np.empty(need, dtype=np.int64)  # also for later ones, which come one by one
-            self.times, self.free = np.concatenate((self.times, room)), np.concatenate((self.free, room))
+            self.times, self.free = np.concatenate((self.times, room)), np.concatenate((self.free, room.reshape(-1, 1)))
         self.steps, start, soonest = place(
-            self.times, self.free, self.steps, processors, run_times, self.in_turn, AHEAD
+            self.times, self.free, self.steps, processors.reshape(-1, 1), run_times, self.in_turn, AHEAD
         )
         self.soonest = min(self.soonest, soonest)
         return start

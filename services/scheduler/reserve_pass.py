@@ -4,7 +4,7 @@ import numpy as np
 
 from shadowtime.services.scheduler.expected_end import RunningJobs, expected_ends
 from shadowtime.services.scheduler.profile import FOREVER, begin, earliest, take
-from shadowtime.shared.arrays import Integers
+from shadowtime.shared.arrays import Integers, IntegerTable
 from shadowtime.shared.kernel import kernel
 
 STEPS = 3
@@ -14,8 +14,8 @@ STEPS = 3
 @kernel
 def reserve_pass(
     now: int,
-    free: int,
-    processors: Integers,
+    free: Integers,
+    sizes: IntegerTable,
     run_times: Integers,
     running: RunningJobs,
     most: int,
@@ -25,39 +25,42 @@ def reserve_pass(
     O(queue * (queue + running)), but no more is planned once it has taken `most` steps over the profile.
 
     Each job in turn gets the earliest time at which it fits beside those before it; those whose time has come start.
-    Once none that is left is small enough for what is free, no further place is reserved: it would outlast nothing.
+    Once none that is left is small enough for the processors that are free, no further place is reserved: it would
+    outlast nothing.
 
     Parameters
     ----------
-    processors, run_times
-        Of each waiting job, in order of the queue: size, and expected run time in seconds.
+    free
+        What is free of each resource.
+    sizes, run_times
+        Of each waiting job, in order of the queue: what it takes of each, and expected run time in seconds.
     """
-    waiting = len(processors)
+    waiting, idle = len(sizes), free[0]
     smallest = np.empty(waiting + 1, dtype=np.int64)
     smallest[waiting] = FOREVER
     for job in range(waiting - 1, -1, -1):
-        smallest[job] = min(processors[job], smallest[job + 1])
+        smallest[job] = min(sizes[job, 0], smallest[job + 1])
     rows = np.empty(waiting, dtype=np.int64)
-    if smallest[0] > free:
+    if smallest[0] > idle:
         return rows[:0], waiting, waiting
     ends = expected_ends(now, running)
     work = waiting + len(ends)
     times = np.empty(2 * waiting + len(ends) + 2, dtype=np.int64)
-    idle = np.empty_like(times)
-    steps = begin(times, idle, now, free, running.processors, ends)
+    left = np.empty((len(times), len(free)), dtype=np.int64)
+    steps = begin(times, left, now, free, running.sizes, ends)
     starting, planned = 0, waiting
     for job in range(waiting):
-        if smallest[job] > free:
+        if smallest[job] > idle:
             break
         if work > most:
             planned = job
             break
         work += STEPS * steps
-        at = earliest(times, idle, steps, processors[job], run_times[job], FOREVER)
+        at = earliest(times, left, steps, sizes[job], run_times[job], FOREVER)
         if at < FOREVER:
-            steps = take(times, idle, steps, at, at + run_times[job], processors[job])
+            steps = take(times, left, steps, at, at + run_times[job], sizes[job])
         if at == now:
             rows[starting] = job
             starting += 1
-            free -= processors[job]
+            idle -= sizes[job, 0]
     return rows[:starting], planned, work

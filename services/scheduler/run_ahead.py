@@ -1,4 +1,4 @@
-"""A policy that backfills, run ahead pass by pass until a job starts."""
+"""A policy that backfills, run ahead pass by pass until a job starts; on processors alone."""
 
 import numpy as np
 
@@ -71,9 +71,10 @@ def run_until_start(
                 break
         found = False
         if fits:
-            sizes, planned = waiting[SIZE][:waits], waiting[PLANNED][:waits]
+            sizes, planned = waiting[SIZE][:waits].copy().reshape(-1, 1), waiting[PLANNED][:waits]
+            idle = np.full(1, free)
             held = RunningJobs(
-                running[SIZE][:runs],
+                running[SIZE][:runs].copy().reshape(-1, 1),
                 running[START][:runs],
                 running[PREDICTED][:runs],
                 running[ADJUSTED][:runs],
@@ -82,14 +83,14 @@ def run_until_start(
             )
             if reserve:
                 heads = 0
-                rows, turns, steps = reserve_pass(now, free, sizes, planned, held, most - work)
+                rows, turns, steps = reserve_pass(now, idle, sizes, planned, held, most - work)
                 work += steps
                 if turns < waits:
                     return TOO_FAR, free, waits, runs, first
             else:
                 work += PASSING * (waits + runs)
                 order = waiting[ORDER][:waits]
-                heads, _, _, rows = easy_pass(now, free, sizes, planned, order, held)
+                heads, _, _, rows = easy_pass(now, idle, sizes, planned, order, held)
             if heads + len(rows) > 0:
                 stays = np.ones(waits, dtype=np.bool_)
                 stays[:heads] = False

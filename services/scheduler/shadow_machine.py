@@ -1,7 +1,8 @@
 """Shadow machines: the jobs of a run so far, run by other configurations than the one that decides.
 
 A shadow machine never uses what nobody knows yet: it stops where it would need the end of a job that has not ended in
-the run itself, and goes on once that is known (docs/ordering.md#no-leak).
+the run itself, and goes on once that is known (docs/ordering.md#no-leak). It has processors alone: what jobs take of
+memory and GPUs does not limit them there.
 """
 
 from typing import NamedTuple
@@ -137,7 +138,8 @@ def advance_one(
     starts, ends = machines.starts[member], machines.ends[member]
     planned, basis = known.planned_times[members.plans[member]], known.bases[members.bases[member]]
     predicted = known.planned_times[AS_PREDICTED]
-    jobs = Jobs(known.submit_times, known.processors, known.requested_times, planned)
+    processors = known.processors.reshape(-1, 1)
+    jobs = Jobs(known.submit_times, processors, known.requested_times, planned)
     guards = Guards(members.thresholds[member], members.overtaken[member], members.patience[member])
     steps = 0
     while steps < most:
@@ -196,15 +198,15 @@ def advance_one(
         if least > counters[FREE]:
             continue
         runs = counters[RUNS]
-        sizes, latest = np.empty(runs, dtype=np.int64), np.empty(runs, dtype=np.int64)
+        sizes, latest = np.empty((runs, 1), dtype=np.int64), np.empty(runs, dtype=np.int64)
         for place in range(runs):
             job = running[place]
-            sizes[place] = known.processors[job]
+            sizes[place, 0] = known.processors[job]
             latest[place] = max(starts[job] + known.requested_times[job], time + 1)
-        keys = sort_keys(members.kinds[member], time, jobs.submit_times, jobs.processors, basis, waiting[:waits])
+        keys = sort_keys(members.kinds[member], time, jobs.submit_times, known.processors, basis, waiting[:waits])
         places, _, _, _, _, _ = guarded_pass(
             time,
-            counters[FREE],
+            np.full(1, counters[FREE]),
             capacity[1, counters[CHANGED]],
             jobs,
             waiting[:waits],

@@ -8,7 +8,8 @@ from typing import NamedTuple
 
 from shadowtime.services.scheduler.conditioning import condition
 from shadowtime.services.scheduler.profile import FOREVER
-from shadowtime.shared.arrays import Floats, Integers
+from shadowtime.services.scheduler.resources import has_room
+from shadowtime.shared.arrays import Floats, Integers, IntegerTable
 from shadowtime.shared.kernel import kernel
 
 TEST_ABOVE = 10_800
@@ -100,14 +101,14 @@ def worthwhile(hole: int, saved: int, ran: int, request: int, masses: Floats, ed
 
 
 @kernel
-def hole_of(times: Integers, free: Integers, steps: int, processors: int) -> int:
-    """Return for how many seconds from now on so many processors are free; `FOREVER` if always. O(steps).
+def hole_of(times: Integers, free: IntegerTable, steps: int, size: Integers) -> int:
+    """Return for how many seconds from now on so much of each resource is free; `FOREVER` if always. O(steps).
 
     >>> import numpy as np
-    >>> hole_of(np.array([10, 50, 90]), np.array([4, 3, 1]), 3, 2)
+    >>> hole_of(np.array([10, 50, 90]), np.array([[4], [3], [1]]), 3, np.array([2]))
     80
     """
     for step in range(steps):
-        if free[step] < processors:
+        if not has_room(free[step], size):
             return int(times[step] - times[0])
     return FOREVER

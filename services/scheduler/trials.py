@@ -22,10 +22,13 @@ class Known(NamedTuple):
 
 
 class Suspended(NamedTuple):
-    """The place in the plan of a job that runs on trial: as it is, as first promised, and in which of its shapes."""
+    """The place in the plan of a job that runs on trial: as it is, as first promised, and in which of its shapes.
+
+    `size` is what the job takes of each resource.
+    """
 
     start: int
-    processors: int
+    size: tuple[int, ...]
     run_time: int
     guaranteed: int
     shape: int

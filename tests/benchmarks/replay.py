@@ -60,7 +60,7 @@ def replay(trace: str) -> dict[str, Any]:
 
     def timed(opened: ClusterOpened) -> Scheduler:
         scheduler = Scheduler(opened)
-        scheduler.policy = watch = TimedPolicy(scheduler.policy)
+        scheduler.pools[0].policy = watch = TimedPolicy(scheduler.pools[0].policy)
         watches.append(watch)
         return scheduler
 

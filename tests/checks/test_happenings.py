@@ -108,7 +108,7 @@ def test_a_running_job_that_grows_takes_more() -> None:
     assert decided(answers)[-1] == []
     scheduler = chain.stages["scheduler"].handler
     assert isinstance(scheduler, Scheduler)
-    assert scheduler.used == 8
+    assert scheduler.pools[0].used == 8
 
 
 def test_a_running_job_whose_limit_changes_is_expected_to_end_by_it() -> None:
@@ -132,7 +132,10 @@ def test_a_suspended_job_gives_its_processors_and_goes_on_where_it_was() -> None
     chain.push(on)
     scheduler = chain.stages["scheduler"].handler
     assert isinstance(scheduler, Scheduler)
-    assert (scheduler.used, scheduler.running.start_time.tolist()) == (6, [30])  # as one that started so much later
+    assert (scheduler.pools[0].used, scheduler.pools[0].running.start_time.tolist()) == (
+        6,
+        [30],
+    )  # as one that started so much later
     found = scores(*FULL, JobSuspended(time=10, job_number=1), on, JobEnded(time=60, job_number=1, run_time=30))
     assert found.policy.utilization == 6 * 30 / (8 * 60)
     assert found.happenings == Happenings(suspended=1)
@@ -236,8 +239,8 @@ def played(source: Source, policy: str) -> tuple[list[Event], Tuned]:
     events = [answer.event for _, answer in chain.play(source)]
     scheduler = chain.stages["scheduler"].handler
     assert isinstance(scheduler, Scheduler)
-    assert isinstance(scheduler.policy, Tuned)
-    return events, scheduler.policy
+    assert isinstance(scheduler.pools[0].policy, Tuned)
+    return events, scheduler.pools[0].policy
 
 
 @given(jobs=workloads(), cancelled=st.dictionaries(st.integers(1, 12), st.integers(1, 40), max_size=4))

@@ -95,10 +95,12 @@ def test_nothing_that_real_clusters_do_is_rejected_or_left_over(log: tuple[Clust
         assert not stage.handler.jobs.running
     scheduler = chain.stages["scheduler"].handler
     assert isinstance(scheduler, Scheduler)
-    assert (len(scheduler.queue), len(scheduler.running), scheduler.used) == (0, 0, 0)
-    assert not scheduler.suspended
-    assert not scheduler.queue.fractions
-    assert not scheduler.histograms.snapshot()
+    assert not scheduler.places
+    for pool in scheduler.pools:
+        assert (len(pool.queue), len(pool.running), pool.used) == (0, 0, 0)
+        assert not pool.suspended
+        assert not pool.queue.fractions
+        assert not pool.histograms.snapshot()
     scoreboard = chain.stages["scoreboard"].handler
     assert isinstance(scoreboard, Scoreboard)
     for kept in (scoreboard.predictions, scoreboard.adjusted_times):

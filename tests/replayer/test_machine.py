@@ -198,7 +198,7 @@ def test_killed_job_waits_again_only_if_requeued(requeue: bool, limit: int) -> N
 @pytest.mark.parametrize(
     ("decided", "complaint"),
     [
-        (start(2, 2), "job 2 is to start at 0 on 2 processors; 1 are free"),
+        (start(2, 2), "job 2 is to start at 0 on 2 processors; the machine has 1 free"),
         (start(17), "job 17 is to start at 0 but does not wait"),
         (start(1, 3), "job 1 is to start at 0 but does not wait"),  # it runs
         (start(3), "job 3 is to start at 0 but does not wait"),  # it comes later
@@ -218,10 +218,10 @@ def test_a_machine_that_shrinks_keeps_its_jobs_and_starts_none_until_enough_are_
     machine = machine_with(job(1, processors=4), job(2, processors=2), job(3, processors=4), capacity=changes)
     machine.apply(start(1, 4))
     assert list(machine.next_instant()) == [changes[0], SchedulingPoint(time=10)]
-    with pytest.raises(ReplayError, match="job 2 is to start at 10 on 2 processors; -2 are free"):
+    with pytest.raises(ReplayError, match="job 2 is to start at 10 on 2 processors; the machine has -2 free"):
         machine.apply(start(2, 2))
     assert end_of(machine.next_instant()).time == 60
-    with pytest.raises(ReplayError, match="job 3 is to start at 60 on 4 processors; 2 are free"):
+    with pytest.raises(ReplayError, match="job 3 is to start at 60 on 4 processors; the machine has 2 free"):
         machine.apply(start(3, 4))
     machine.next_instant()
     machine.apply(start(3, 4))

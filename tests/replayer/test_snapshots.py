@@ -1,6 +1,7 @@
 """What a snapshot must refuse, and what it must carry."""
 
 import json
+import math
 from collections.abc import Callable
 from typing import Any
 
@@ -63,8 +64,8 @@ def test_a_snapshot_without_a_field_is_named(field: str) -> None:
 def test_the_state_of_a_policy_travels(monkeypatch: pytest.MonkeyPatch) -> None:
     scheduler, again = Scheduler(OPENED), Scheduler(OPENED)
     taken: list[Any] = []
-    monkeypatch.setattr(scheduler.policy, "snapshot", lambda: {"spent": 0.5}, raising=False)
-    monkeypatch.setattr(again.policy, "restore", taken.append, raising=False)
+    monkeypatch.setattr(scheduler.pools[0].policy, "snapshot", lambda: {"spent": 0.5}, raising=False)
+    monkeypatch.setattr(again.pools[0].policy, "restore", taken.append, raising=False)
     again.restore(scheduler.snapshot())
     assert taken == [{"spent": 0.5}]
 
@@ -99,4 +100,4 @@ def test_the_size_of_the_machine_travels() -> None:
         each.next_instant()
         assert each.snapshot()["changed"] == 2
     assert machine.can_start() == again.can_start()
-    assert vars(machine)["_free"] == vars(again)["_free"] == 2
+    assert vars(machine)["_left"].free == vars(again)["_left"].free == [[2, math.inf, math.inf]]

@@ -96,9 +96,10 @@ def column(values: Sequence[int]) -> np.ndarray[tuple[int], np.dtype[np.int64]]:
 @settings(max_examples=500, deadline=None)
 def test_shadow_of_is_its_plain_twin(needed: int, free: int, pairs: list[tuple[int, int]]) -> None:
     assume(free < needed)
-    sizes, ends = column([size for size, _ in pairs]), column([end for _, end in pairs])
+    sizes, ends = column([size for size, _ in pairs]).reshape(-1, 1), column([end for _, end in pairs])
     time, extra = shadow(needed, free, [(end, size) for size, end in pairs])
-    assert shadow_of(needed, free, sizes, ends) == (BEYOND if time is None else time, extra)
+    found = shadow_of(column([needed]), column([free]), sizes, ends)
+    assert (found[0], found[1].tolist()) == (BEYOND if time is None else time, [extra])
 
 
 @given(instance=instances(max_waiting=12), data=st.data())
@@ -108,13 +109,14 @@ def test_easy_pass_is_its_uncompiled_self(instance: Instance, data: st.DataObjec
     order = column(data.draw(st.lists(st.integers(0, 3), min_size=len(queue), max_size=len(queue))))
     arguments = (
         instance.now,
-        max(instance.free, 0),
-        *(queue.processors, queue.predicted_time, order),
+        running.free(max(instance.free, 0)),
+        *(queue.sizes, queue.predicted_time, order),
         running.jobs(on_requests=False),
     )
-    *compiled, rows = easy_pass(*arguments)
-    *plain, plain_rows = easy_pass.py_func(*arguments)  # type: ignore[attr-defined]
-    assert (compiled, rows.tolist()) == (plain, plain_rows.tolist())
+    compiled = easy_pass(*arguments)
+    plain = easy_pass.py_func(*arguments)  # type: ignore[attr-defined]
+    for each, other in zip(compiled, plain, strict=True):
+        assert np.array_equal(each, other)
 
 
 # By hand
@@ -191,10 +193,10 @@ def test_the_head_starts_by_every_shadow_time_it_was_ever_given(policy: str, job
         scheduler = chain.stages["scheduler"].handler
         assert isinstance(scheduler, Scheduler)
         started = set(numbers(answer.event.starts))
-        table = scheduler.running
+        (pool,) = scheduler.pools
+        table = pool.running
         ends = list(zip((table.start_time + table.predicted_time).tolist(), table.processors.tolist(), strict=True))
-        free = scheduler.processors - scheduler.used
-        queue = scheduler.queue
+        free, queue = pool.free, pool.queue
         for row, number in enumerate(queue.job_number.tolist()):
             size, seconds = int(queue.processors[row]), int(queue.predicted_time[row])
             if number not in started:

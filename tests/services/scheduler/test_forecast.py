@@ -91,9 +91,10 @@ class Checked(Scheduler):
 
     def on_submitted(self, envelope: Envelope, job: JobSubmitted) -> Envelope:
         answer = super().on_submitted(envelope, job)
-        fresh = self.policy.forecaster()
+        pool = self.pools[job.pool or 0]
+        fresh = pool.policy.forecaster()
         assert fresh is not None
-        state = job.time, self.queue, self.running, self.processors - self.used
+        state = job.time, pool.queue, pool.running, pool.free
         assert answer.forecast == fresh.forecast(*state, job.job_number)
         return answer
 

@@ -107,7 +107,7 @@ def test_a_machine_that_shrinks_below_what_is_used_starts_nothing() -> None:
     told.start(1, 8, limit=100)
     told.submit(2, 1, 10)
     told.tell(CapacityChanged(time=5, processors=6))
-    assert told.scheduler.processors - told.scheduler.used == -2
+    assert told.scheduler.free == -2
     assert told.starts(5) == ()
     told.end(1, 20)
     assert told.numbers(20) == [2]

@@ -112,10 +112,10 @@ def test_plan(
     table = np.array([job.shapes for job in jobs], dtype=np.int64)
     starts, shapes, *_ = plan(
         now,
-        idle,
-        sizes,
+        np.array([idle]),
+        sizes.reshape(-1, 1),
         ends,
-        np.ascontiguousarray(table[:, :, 0].T),
+        np.ascontiguousarray(table[:, :, :1].transpose(1, 0, 2)),
         np.ascontiguousarray(table[:, :, 1].T),
         np.array([job.promised for job in jobs], dtype=np.int64),
         np.array([job.shape for job in jobs], dtype=np.int64),

@@ -18,33 +18,33 @@ def test_jobs_are_put_where_they_first_fit(
 ) -> None:
     total = idle + sum(size for size, _ in running)
     sizes, ends = (np.array(each, dtype=np.int64) for each in (list(zip(*running, strict=True)) or [(), ()]))
-    times, free = np.zeros(40, dtype=np.int64), np.zeros(40, dtype=np.int64)
-    steps = begin(times, free, 0, idle, sizes, ends)
+    times, free = np.zeros(40, dtype=np.int64), np.zeros((40, 1), dtype=np.int64)
+    steps = begin(times, free, 0, np.array([idle]), sizes.reshape(-1, 1), ends)
     by_second = [idle + sum(size for size, end in running if end <= second) for second in range(400)]
     for size, run_time in waiting:
-        at = earliest(times, free, steps, size, run_time, FOREVER)
+        at = earliest(times, free, steps, np.array([size]), run_time, FOREVER)
         fitting = [t for t in range(200) if all(each >= size for each in by_second[t : t + run_time])]
         if size > total and not fitting:
             assert at == FOREVER
             continue
         assert at == fitting[0]
-        steps = take(times, free, steps, at, at + run_time, size)
+        steps = take(times, free, steps, at, at + run_time, np.array([size]))
         for second in range(at, at + run_time):
             by_second[second] -= size
         if tidy:
             steps = merged(times, free, steps)
-        held = [int(free[np.searchsorted(times[:steps], second, side="right") - 1]) for second in range(200)]
+        held = [int(free[np.searchsorted(times[:steps], second, side="right") - 1, 0]) for second in range(200)]
         assert held == by_second[:200]
 
 
 @given(running=RUNNING, waiting=WAITING)
 def test_what_is_given_back_is_there_again(running: list[tuple[int, int]], waiting: list[tuple[int, int]]) -> None:
     sizes, ends = (np.array(each, dtype=np.int64) for each in (list(zip(*running, strict=True)) or [(), ()]))
-    times, free = np.zeros(60, dtype=np.int64), np.zeros(60, dtype=np.int64)
-    steps = merged(times, free, begin(times, free, 0, 8, sizes, ends))
+    times, free = np.zeros(60, dtype=np.int64), np.zeros((60, 1), dtype=np.int64)
+    steps = merged(times, free, begin(times, free, 0, np.array([8]), sizes.reshape(-1, 1), ends))
     before = times[:steps].tolist(), free[:steps].tolist()
     for sign in (1, -1):
         for start, (size, run_time) in enumerate(waiting):
-            steps = take(times, free, steps, start, start + run_time, sign * size)
+            steps = take(times, free, steps, start, start + run_time, np.array([sign * size]))
     steps = merged(times, free, steps)
     assert (times[:steps].tolist(), free[:steps].tolist()) == before

@@ -60,7 +60,7 @@ def told(policy: str, jobs: Workload, runtime: str = "last-two", capacity: tuple
     events = [answer.event for _, answer in chain.play(Machine(jobs, capacity))]
     scheduler = chain.stages["scheduler"].handler
     assert isinstance(scheduler, Scheduler)
-    return Told(events, scheduler.policy)
+    return Told(events, scheduler.pools[0].policy)
 
 
 def starts(events: Iterable[Event]) -> dict[int, int]:
@@ -169,8 +169,8 @@ def test_what_was_promised_under_one_member_is_kept_under_the_next() -> None:
         for event, _ in chain.play(machine):
             scheduler = chain.stages["scheduler"].handler
             assert isinstance(scheduler, Scheduler)
-            assert isinstance(scheduler.policy, Tuned)
-            scheduler.policy.member = first if event.time < 12 else then
+            assert isinstance(scheduler.pools[0].policy, Tuned)
+            scheduler.pools[0].policy.member = first if event.time < 12 else then
             if isinstance(event, JobStarted) and event.job_number == 100:
                 return event.time
         raise AssertionError
@@ -257,8 +257,8 @@ def test_a_job_that_never_ends_keeps_no_other_from_being_counted() -> None:
     for _ in chain.play(Machine(jobs)):
         scheduler = chain.stages["scheduler"].handler
         assert isinstance(scheduler, Scheduler)
-        assert isinstance(scheduler.policy, Tuned)
-        shadows = scheduler.policy.shadows
+        assert isinstance(scheduler.pools[0].policy, Tuned)
+        shadows = scheduler.pools[0].policy.shadows
         for news in shadows.jobs.news.get(lost, ()):
             news.run_time = None
     assert shadows is not None
@@ -275,8 +275,8 @@ def held(hold: int) -> tuple[list[Event], Tuned]:
     events = [answer.event for _, answer in chain.play(Recorded(workload(8, rows)))]
     scheduler = chain.stages["scheduler"].handler
     assert isinstance(scheduler, Scheduler)
-    assert isinstance(scheduler.policy, Tuned)
-    return events, scheduler.policy
+    assert isinstance(scheduler.pools[0].policy, Tuned)
+    return events, scheduler.pools[0].policy
 
 
 def test_a_job_that_never_starts_is_given_up_after_a_while() -> None:

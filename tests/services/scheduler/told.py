@@ -5,6 +5,7 @@ from collections.abc import Sequence
 
 from shadowtime.services.pipeline import STAGES
 from shadowtime.services.scheduler.handler import Scheduler
+from shadowtime.services.scheduler.pool_scheduler import PoolScheduler
 from shadowtime.shared.decisions import Start
 from shadowtime.shared.events import (
     ClusterOpened,
@@ -46,9 +47,10 @@ class Told:
         self.tell(ClusterOpened(time=0, cluster="c", processors=processors, policy=with_keys(policy, keys)))
 
     @property
-    def scheduler(self) -> Scheduler:
+    def scheduler(self) -> PoolScheduler:
         assert isinstance(self.run.handler, Scheduler)
-        return self.run.handler
+        (pool,) = self.run.handler.pools
+        return pool
 
     @property
     def queue(self) -> list[int]:

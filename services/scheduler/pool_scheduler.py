@@ -1,0 +1,244 @@
+"""What the scheduler knows of one pool: who waits there and who runs, and the policy that decides."""
+
+from collections.abc import Sequence
+from typing import Any
+
+import numpy as np
+
+from shadowtime.services.scheduler.adaptation import shape_of
+from shadowtime.services.scheduler.adjusted_prior import reweighted
+from shadowtime.services.scheduler.adjusted_times import planned_times
+from shadowtime.services.scheduler.expected_end import CORRECTIONS
+from shadowtime.services.scheduler.histograms import Histograms
+from shadowtime.services.scheduler.job_table import (
+    ADJUSTED,
+    NEVER,
+    NUMBER,
+    REQUESTED,
+    SHORTENED,
+    SIZE,
+    SLOT,
+    START,
+    Queue,
+    Running,
+)
+from shadowtime.services.scheduler.policies import POLICIES
+from shadowtime.services.scheduler.policy import Output
+from shadowtime.services.scheduler.require_fit import require_fit
+from shadowtime.shared.arrays import Integers
+from shadowtime.shared.events import (
+    CapacityChanged,
+    ClusterOpened,
+    Envelope,
+    Event,
+    JobChanged,
+    JobEnded,
+    JobResumed,
+    JobStarted,
+    JobSubmitted,
+    JobSuspended,
+    JobWithdrawn,
+    SchedulingPoint,
+    moment,
+)
+from shadowtime.shared.jobs_in_system import RunningJob
+from shadowtime.shared.pools import UNITS, Room
+from shadowtime.shared.spec import parse
+
+
+class PoolScheduler:
+    """One pool of a machine: no pool knows of another.
+
+    Its picture changes only with what happens, never with a decision: what was decided is true once the machine has
+    said so. A suspended job has given its processors back, and holds its memory and GPUs.
+
+    Parameters
+    ----------
+    opened
+        The settings of the run, as if the pool were the machine.
+    room
+        What the pool has at first; what it does not tell of limits nothing.
+    name
+        What messages call it.
+    """
+
+    def __init__(self, opened: ClusterOpened, room: Room, name: str) -> None:
+        self.name = name
+        self.room = room
+        self.further = tuple(each for each in UNITS if each != "processors" and getattr(room, each) is not None)
+        """The resources beside processors that limit jobs here."""
+        self.policy = POLICIES.build(parse(opened.policy))
+        self.policy.open(opened)
+        self.forecaster = self.policy.forecaster()
+        self.histograms = Histograms()
+        settings, count = self.policy.settings, len(self.further)
+        self.queue = Queue(self.histograms, settings, count)
+        self.running = Running(CORRECTIONS[settings.fallback], self.histograms, settings, count)
+        self.reshaped: dict[int, tuple[int, ...]] = {}
+        """Rows, as they were in the queue, of the jobs that run on other sizes than they requested."""
+        self.suspended: dict[int, tuple[int, ...]] = {}
+        """Rows, as they were among the running jobs, of those that are suspended."""
+        self.used = 0
+
+    @property
+    def free(self) -> int:
+        """Idle processors; below zero when the pool has shrunk or a recorded log overlaps."""
+        return self.room.processors - self.used
+
+    @property
+    def idle(self) -> Integers:
+        """What is free of each resource, as `Running.free` has it. O(running jobs)."""
+        has = np.array([self.room.processors, *(getattr(self.room, each) for each in self.further)], dtype=np.int64)
+        for row in self.suspended.values():
+            has[1:] -= row[START + 1 :]
+        idle: Integers = has - self.running.sizes.sum(axis=0)
+        return idle
+
+    def observe(self, event: Event) -> None:
+        """Let the policy see what has happened here, once it was answered."""
+        self.policy.observe(event)
+        if self.forecaster:
+            self.forecaster.observe(event)
+
+    def submit(self, envelope: Envelope, job: JobSubmitted) -> Envelope:
+        """Queue the job with what is predicted of it and its adjusted request; forecast its wait where asked to."""
+        requested_time = NEVER if job.requested_time is None else job.requested_time
+        prediction, adjustment = envelope.run_time, envelope.adjustment
+        histogram = () if prediction is None else prediction.histogram
+        if self.policy.settings.distribution == "prior":
+            histogram = reweighted(histogram, requested_time, adjustment)
+        times = planned_times(requested_time, prediction, adjustment)
+        if prediction is not None and (fraction := prediction.point - times.predicted_time) > 0 and fraction < 1:
+            self.queue.fractions[job.job_number] = fraction
+        slot = self.histograms.add(histogram)
+        self.queue.add((job.job_number, job.since, job.requested_processors, *times, slot, *self._asked(job)))
+        if self.forecaster is not None:
+            forecast = self.forecaster.forecast(job.time, self.queue, self.running, self.free, job.job_number)
+            envelope = envelope.model_copy(update={"forecast": forecast})
+        self.observe(job)
+        return envelope
+
+    def withdraw(self, withdrawn: JobWithdrawn) -> None:
+        """Take the job out of the queue."""
+        row = self.queue.remove(withdrawn.job_number)
+        self._forget(row)
+        self.observe(withdrawn)
+
+    def change_running(self, changed: JobChanged, old: RunningJob, new: RunningJob) -> None:
+        """Give the job what it holds from now on; no time that it is planned with is longer than it may run."""
+        number, processors = changed.job_number, new.started.processors
+        suspended = number in self.suspended
+        row = list(self.suspended[number] if suspended else self.running.remove(number))
+        if not suspended:
+            self.used += processors - row[SIZE]
+        row[SIZE] = processors
+        for at, resource in enumerate(self.further, START + 1):
+            if (held := getattr(changed, resource)) is not None:
+                row[at] = held
+        if (limit := new.started.limit) is not None and limit != old.started.limit:
+            row[ADJUSTED : SHORTENED + 1] = [min(each, limit) for each in row[ADJUSTED : SHORTENED + 1]]
+            row[REQUESTED] = limit
+        if suspended:
+            self.suspended[number] = tuple(row)
+        else:
+            self.running.add(tuple(row))
+        self.observe(changed)
+
+    def suspend(self, suspended: JobSuspended) -> None:
+        """Free the processors of the job for a while."""
+        row = self.suspended[suspended.job_number] = self.running.remove(suspended.job_number)
+        self.used -= row[SIZE]
+        self.observe(suspended)
+
+    def resume(self, resumed: JobResumed, job: RunningJob) -> None:
+        """Give the job its processors back, as one that started later by as long as it stood still."""
+        row = list(self.suspended.pop(resumed.job_number))
+        row[START] = moment(job.started) + job.stood_still(moment(resumed))
+        self.running.add(tuple(row))
+        self.used += row[SIZE]
+        self.observe(resumed)
+
+    def start(self, started: JobStarted, job: JobSubmitted) -> None:
+        """Move the job to the running ones; on another size it takes another time."""
+        row = self.queue.remove(started.job_number)
+        number, submit_time, requested, *times = row[:SLOT]
+        if started.processors != requested and job.moldable:
+            self.reshaped[number] = row
+            times = [shape_of(job, started.processors).seconds(each) for each in times]
+        placed = number, submit_time, started.processors, *times, row[SLOT]
+        self.running.add((*placed, moment(started), *row[START:]))
+        self.used += started.processors
+        self.observe(started)
+
+    def end(self, ended: JobEnded, job: RunningJob) -> None:
+        """Free what the job holds; a requeued job waits again where it waited before."""
+        number = ended.job_number
+        row = self.suspended.pop(number, None)
+        if row is None:
+            row = self.running.remove(number)
+            self.used -= row[SIZE]
+        as_queued = self.reshaped.pop(number, None)
+        if not ended.requeued:
+            self._forget(row)
+        elif as_queued is not None:
+            self.queue.add(as_queued)
+        else:
+            submitted = job.submitted
+            times = row[SIZE + 1 : START]
+            self.queue.add((*row[:SIZE], submitted.requested_processors, *times, *self._asked(submitted)))
+        self.observe(ended)
+
+    def resize(self, changed: CapacityChanged) -> None:
+        """Take on another size; the policy sees that of a machine."""
+        self.room = self.room.changed(changed.processors, changed.memory, changed.gpus)
+        self.observe(changed.model_copy(update={"pool": None}) if changed.pool else changed)
+
+    def decide(self, point: SchedulingPoint) -> Sequence[Output]:
+        """Return what the policy decides.
+
+        Raises
+        ------
+        ValueError
+            If it starts a job that does not wait here, or more than is free.
+        """
+        if self.further:
+            self.running.idle = tuple(self.idle[1:].tolist())
+        decisions = self.policy.schedule(point.time, self.queue, self.running, self.free)
+        if decisions:
+            units = [UNITS[each] for each in ("processors", *self.further)]
+            require_fit(self.policy.name, decisions, self.queue, self.running, self.free, self.name, units)
+        self.observe(point)
+        return decisions
+
+    def _asked(self, job: JobSubmitted) -> tuple[int, ...]:
+        """Return what a job asks for of each resource that is told beside processors."""
+        return tuple(getattr(job, each) or 0 for each in self.further)
+
+    def _forget(self, row: tuple[int, ...]) -> None:
+        """Let go of what is predicted of a job that has left for good."""
+        self.histograms.remove(row[SLOT])
+        self.queue.fractions.pop(row[NUMBER], None)
+
+    def snapshot(self) -> dict[str, Any]:
+        """Return the whole state but for the size as plain values."""
+        return {
+            "policy": self.policy.snapshot(),
+            "histograms": self.histograms.snapshot(),
+            "queue": self.queue.snapshot(),
+            "fractions": list(self.queue.fractions.items()),
+            "running": self.running.snapshot(),
+            "suspended": list(self.suspended.values()),
+            "reshaped": list(self.reshaped.values()),
+        }
+
+    def restore(self, state: dict[str, Any], room: Room) -> None:
+        """Take on what `snapshot` returned, and a size."""
+        self.room = room
+        self.policy.restore(state["policy"])
+        self.histograms.restore(state["histograms"])
+        self.queue.restore(state["queue"])
+        self.queue.fractions = dict(state["fractions"])
+        self.running.restore(state["running"])
+        self.reshaped = {number: (number, *rest) for number, *rest in state["reshaped"]}
+        self.suspended = {number: (number, *rest) for number, *rest in state["suspended"]}
+        self.used = int(self.running.processors.sum())

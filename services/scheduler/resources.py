@@ -1,0 +1,54 @@
+"""What jobs take of each resource, as vectors: processors first, then further ones, such as memory and GPUs.
+
+A job that takes nothing of a resource is not limited by it, also where less than nothing is free.
+"""
+
+import numpy as np
+
+from shadowtime.shared.arrays import Flags, Integers, IntegerTable
+from shadowtime.shared.kernel import kernel
+
+
+@kernel
+def has_room(free: Integers, size: Integers) -> bool:
+    """Return whether a job of this size fits into what is free of each resource.
+
+    >>> import numpy as np
+    >>> free = np.array([4, -1])
+    >>> has_room(free, np.array([4, 0])), has_room(free, np.array([4, 1])), has_room(free, np.array([5, 0]))
+    (True, False, False)
+    """
+    for resource in range(len(free)):
+        if size[resource] > max(free[resource], 0):
+            return False
+    return True
+
+
+@kernel
+def fitting_together(free: Integers, sizes: IntegerTable) -> int:
+    """Return how many of the first jobs fit beside each other; the next does not. O(those).
+
+    >>> import numpy as np
+    >>> fitting_together(np.array([8]), np.array([[4], [4], [1]]))
+    2
+    """
+    left = free.copy()
+    for job in range(len(sizes)):
+        if not has_room(left, sizes[job]):
+            return job
+        left -= sizes[job]
+    return len(sizes)
+
+
+@kernel
+def fits_each(free: Integers, sizes: IntegerTable, rows: Integers) -> Flags:
+    """Return of each of these rows whether its job, by itself, fits. O(rows).
+
+    >>> import numpy as np
+    >>> fits_each(np.array([3]), np.array([[4], [3], [1]]), np.array([2, 0, 1])).tolist()
+    [True, False, True]
+    """
+    found = np.empty(len(rows), dtype=np.bool_)
+    for at in range(len(rows)):
+        found[at] = has_room(free, sizes[rows[at]])
+    return found
