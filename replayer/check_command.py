@@ -5,8 +5,10 @@ from typing import TYPE_CHECKING, Annotated, Any
 
 import typer
 
+from shadowtime.replayer.accounting.instants import MAX_UNIX
 from shadowtime.replayer.reading_options import Columns, NamesFile, NamesKey, Pools, TimeZone
 from shadowtime.shared.command_line import application, one_line, run_app, say
+from shadowtime.shared.errors import SettingsError
 from shadowtime.shared.start_up import lasting_imports
 
 if TYPE_CHECKING:
@@ -33,7 +35,8 @@ def check(
 ) -> None:
     """Say what a log tells, what it lacks and what is therefore not shown, and what is odd, with the first example.
 
-    Times are seconds from the log's second 0. Nothing is changed, and nothing replayed.
+    Times are seconds from the log's second 0. Nothing is changed but the mapping of --names, and nothing
+    replayed.
     """
     with lasting_imports():
         from pathlib import Path
@@ -43,6 +46,8 @@ def check(
         from shadowtime.replayer.arguments import reading_of, split_size
         from shadowtime.replayer.log_formats import read_trace
     path, size = split_size(log)
+    if size is not None and pools is not None:
+        raise SettingsError(f"{log}: the machine has the processors of its --pools")
     trace = read_trace(Path(path), reading_of(columns, time_zone, pools, names, names_key))
     for note in trace.notes:
         say(f"{trace.name}: {note}")
@@ -74,7 +79,7 @@ def told_of(trace: "Trace", size: int | None) -> dict[str, Any]:
         "pools": [pool.model_dump(exclude_none=True) for pool in trace.pools or ()],
         "jobs": len(submit),
         "submitted": span,
-        "dates": None if zero is None else [datetime.fromtimestamp(zero + each, UTC).isoformat() for each in span],
+        "dates": _dates(zero, span),
         "load": work / (processors * max(span[1] - span[0], 1)),
         "different": {
             what: len(np.unique(columns[name][columns[name] >= 0]))
@@ -84,6 +89,13 @@ def told_of(trace: "Trace", size: int | None) -> dict[str, Any]:
         "lacks": [lack._asdict() for lack in lacks_of(columns)],
         "odd": [oddity._asdict() for oddity in oddities_of(trace, processors)],
     }
+
+
+def _dates(zero: int | None, span: tuple[int, int]) -> list[str] | None:
+    """Return the first and the last submission; None where a calendar does not have them."""
+    if zero is None or zero + span[1] > MAX_UNIX:
+        return None
+    return [datetime.fromtimestamp(zero + each, UTC).isoformat() for each in span]
 
 
 def _print(found: dict[str, Any]) -> None:

@@ -69,7 +69,7 @@ def convert(
         from shadowtime.replayer.records import as_standard
         from shadowtime.replayer.swf import FIELDS, write_swf
         from shadowtime.replayer.swf_text import table_of
-    require_places([output], [split_size(log)[0]])
+    require_places([output, names], [split_size(log)[0]])
     reading = reading_of(columns, time_zone, pools, names, names_key)
     workload = read_cluster(log, Preparation(processors, filter_, requests, jobs, reading), say, Machine.name).workload
     require_parquet(output)

@@ -3,6 +3,7 @@
 import gzip
 import zlib
 from collections.abc import Iterator
+from os import SEEK_END
 from pathlib import Path
 from typing import BinaryIO
 
@@ -50,6 +51,15 @@ def lines_of(path: Path) -> Iterator[list[bytes]]:
             raise TraceError(f"{path}, line {MAX_LINES + 1}: a log has at most {MAX_LINES:,} lines")
         yield found
     yield [left.removesuffix(b"\r")]
+
+
+def ends_with_a_line(path: Path) -> bool:
+    """Return whether a file ends with the end of a line; of a packed one that is taken for granted."""
+    with path.open("rb") as file:
+        if file.read(len(GZIP)) == GZIP or not file.seek(0, SEEK_END):
+            return True
+        file.seek(-1, SEEK_END)
+        return file.read(1) in b"\r\n"
 
 
 def _pieces(path: Path) -> Iterator[bytes]:

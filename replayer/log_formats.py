@@ -1,6 +1,7 @@
 """All formats of logs by name, told apart by how a file begins."""
 
 import gzip
+import zlib
 from collections.abc import Callable
 from pathlib import Path
 from typing import NamedTuple
@@ -51,12 +52,16 @@ def read_trace(path: Path, reading: Reading = AS_READ) -> Trace:
     """
     form = format_of(path)
     if form is None:
-        if reading != AS_READ:
+        if reading != AS_READ and path.is_file():
             raise SettingsError(
-                f"{path}: a log in the Standard Workload Format tells all by itself: "
-                "--columns, --time-zone, --pools and --names are for accounting files and tables"
+                f"{path} begins as a log in the Standard Workload Format does, which tells all by itself; "
+                "--columns, --time-zone, --pools and --names are for accounting files, and tables with commas"
             )
         return read_swf(path)
+    if reading.columns and form is not TABLE:
+        raise SettingsError(f"{path}: --columns is for tables")
+    if reading.names_key is not None and reading.names is None:
+        raise SettingsError("--names-key says how names are kept in --names, which is not given")
     parts = None if reading.pools is None else read_parts(reading.pools)
     names = read_names(reading.names, reading.names_key)
     trace = trace_of(
@@ -75,9 +80,11 @@ def format_of(path: Path) -> Format | None:
             if line.startswith(GZIP):
                 with gzip.GzipFile(fileobj=file) as unpacked:
                     line = unpacked.readline(MAX_LINE_LENGTH)
-    except (OSError, EOFError, ValueError):
+    except (OSError, EOFError, ValueError, zlib.error):
         return None  # who reads it says what is wrong
     line = line.removeprefix(BYTE_ORDER_MARK).split(b"\n", 1)[0]
+    if line.startswith(b";"):
+        return None
     for form in FORMATS.values():
         if form.begins(line):
             return form

@@ -16,7 +16,7 @@ from shadowtime.replayer.source import DEFAULT_TRAITS, OUTCOMES, JobTraits, Sour
 from shadowtime.replayer.workload import Workload
 from shadowtime.shared.bounds import MAX_TIME
 from shadowtime.shared.decisions import Start
-from shadowtime.shared.errors import ReplayError
+from shadowtime.shared.errors import ReplayError, TraceError
 from shadowtime.shared.events import CapacityChanged, Decided, Event, JobEnded, JobStarted, SchedulingPoint
 from shadowtime.shared.speedup import ratio, reshaped_time
 
@@ -79,6 +79,10 @@ class Machine(Source):
         capacity: Sequence[CapacityChanged] = (),
         traits: JobTraits = DEFAULT_TRAITS,
     ) -> None:
+        if (workload.columns["run_time"] <= 0).any():
+            raise TraceError(
+                f"{workload.name}: jobs in it never started, or ran for no second; it was read for a recorded replay"
+            )
         self._workload = workload
         self._capacity = capacity
         self._traits = traits
@@ -109,8 +113,9 @@ class Machine(Source):
         if times:
             return min(times)
         if self._waiting:
+            told = self._left.told([job for _, job in self._waiting.values()])
             raise ReplayError(
-                f"{len(self._waiting)} jobs wait for ever: {self._left.told([job for _, job in self._waiting.values()])} "
+                f"{len(self._waiting)} jobs wait for ever: {told} "
                 "(leave such jobs out with a smaller --processors, or grow the machine again with --capacity)"
             )
         return None

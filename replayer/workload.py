@@ -129,6 +129,9 @@ def prepare(
     if limit is not None and limit <= 0:
         msg = f"jobs {limit}: a replay needs at least 1"
         raise SettingsError(msg)
+    if processors is not None and trace.pools is not None:
+        msg = f"processors {processors}: the machine of {trace.name} has the processors of its pools"
+        raise SettingsError(msg)
     machine = trace.processors if processors is None else processors
     if machine is None:
         msg = f"{trace.name}: its header has neither MaxProcs nor MaxNodes as a whole number; give --processors"
@@ -144,17 +147,13 @@ def prepare(
     requested = logged["requested_processors"]
     size = np.where(requested > 0, requested, logged["allocated_processors"])
     run_time, requested_time = logged["run_time"], logged["requested_time"]
-    pools = trace.pools if processors is None else None
+    pools = trace.pools
     if pools is None:
         logged.pop("pool", None)
         largest, too_large = np.full(len(size), machine), size > machine
     else:
         largest = np.array([pool.processors for pool in pools], dtype=np.int64)[logged["pool"]]
         too_large = size > largest
-        for name in ("memory", "gpus"):
-            has = np.array([_any(getattr(pool, name)) for pool in pools], dtype=np.int64)[logged["pool"]]
-            if name in logged:
-                too_large |= logged[name] > has
     left = logged["left_time"] >= 0 if "left_time" in logged else np.zeros(len(size), dtype=np.bool_)
     told = recorded and bool(trace.more)
     bounded = np.where(requested_time == MAX_DURATION, 1, requested_time)
@@ -166,6 +165,10 @@ def prepare(
         "no request": requested_time <= 0,
         f"longer than {MAX_DURATION} s": np.maximum(run_time, bounded) > MAX_DURATION // 2,
     }
+    for name in ("memory", "gpus"):
+        if pools is not None and name in logged:
+            has = np.array([_any(getattr(pool, name)) for pool in pools], dtype=np.int64)
+            reasons[f"more {name} than its pool has"] = logged[name] > has[logged["pool"]]
     if oversized == "drop":
         reasons["larger than the machine"] = too_large
     kept = np.flatnonzero(~np.logical_or.reduce(list(reasons.values())))[:limit]

@@ -9,7 +9,9 @@ from shadowtime.replayer.accounting.names import KINDS, Names
 from shadowtime.replayer.accounting.reading import Reading, Rows
 from shadowtime.replayer.swf import Trace
 from shadowtime.replayer.swf_text import table_of
+from shadowtime.replayer.workload import MAX_MACHINE
 from shadowtime.shared.arrays import Flags, Integers
+from shadowtime.shared.bounds import MAX_INTEGER
 from shadowtime.shared.errors import TraceError
 
 DATED = 10**8
@@ -28,38 +30,50 @@ def trace_of(name: str, rows: Rows, reading: Reading, names: Names, parts: Machi
     TraceError
         If nothing is left.
     """
-    lives = in_order_of_time(rows, Instants(zone_of(reading.time_zone)).unfolded if reading.time_zone else None)
+    lives = in_order_of_time(rows, Instants(zone_of(reading.time_zone)))
     pool = _pools(rows, parts, lives.started)
     numbers, status, limit = rows.column("job_number"), rows.column("status"), rows.column("limit")
-    changes, joined = joined_sizes(numbers, lives, status, limit, rows.column("processors"))
-    waited = (
-        (lives.eligible != UNKNOWN) & (lives.eligible <= lives.end) if rows.told("eligible") else lives.end != UNKNOWN
-    )
-    never_eligible = ~lives.started & (lives.end != UNKNOWN) & ~waited
+    size, over = rows.column("processors"), lives.end != UNKNOWN
+    again = repeated(numbers, lives)
+    changes, joined = joined_sizes(numbers, lives, status, limit, size, over & ~again)
+    waited = (lives.eligible != UNKNOWN) & (lives.eligible <= lives.end) if rows.told("eligible") else over
     reasons = {
+        "told twice": again,
         "without a number": numbers == UNKNOWN,
         "without a time of submission": lives.submit == UNKNOWN,
-        "still waiting": ~lives.started & (lives.end == UNKNOWN),
-        "still running": lives.started & (lives.end == UNKNOWN),
+        "still waiting": ~lives.started & ~over,
+        "still running": lives.started & ~over,
         "ended before it started": lives.started & (lives.end < lives.start),
-        "cancelled before it was eligible": never_eligible,
-        "on a node or in a partition of no pool": pool == UNKNOWN if parts else np.zeros(len(rows), dtype=np.bool_),
-        "told twice": repeated(numbers, lives),
+        "cancelled before it was eligible": ~lives.started & over & ~waited,
+        "larger than any machine": size > MAX_MACHINE,
+        "on a node and in a partition of no pool": pool == UNKNOWN if parts else np.zeros(len(rows), dtype=np.bool_),
     }
     kept = ~joined
     for reason, applies in reasons.items():
         if (found := np.flatnonzero(applies & kept)).size:
             rows.leave_out(reason, len(found), _example(rows, int(found[0])))
         kept &= ~applies
+    since = np.where(lives.eligible > 0, np.maximum(lives.eligible, lives.submit), lives.submit)
+    own = own_numbers(numbers, lives, since, kept)
+    early = kept & lives.started & (lives.start < since)
+    since = np.where(early, lives.start, since)
+    unique = np.zeros(len(rows), dtype=np.bool_)
+    unique[np.unique(np.where(kept, own, UNKNOWN), return_index=True)[1]] = True
+    if (taken := np.flatnonzero(kept & (~unique | (own > MAX_INTEGER)))).size:
+        rows.leave_out("without a number of its own", len(taken), _example(rows, int(taken[0])))
+        kept[taken] = False
     if not kept.any():
         counts = ", ".join(f"{count:,} {reason}" for reason, (count, _) in rows.left_out.items())
         raise TraceError(f"{name}: no job in it that can be replayed" + (f"; left out: {counts}" if counts else ""))
-    since = np.where(lives.eligible > 0, np.maximum(lives.eligible, lives.submit), lives.submit)
-    since = np.where(lives.started, np.minimum(since, lives.start), since)
-    own = own_numbers(numbers, lives, kept)
+    if early.any():
+        example = _example(rows, int(np.flatnonzero(early)[0]))
+        rows.notes.append(
+            f"{int(early.sum()):,} jobs started before they were submitted or eligible, and count as without a wait; "
+            f"first {example}"
+        )
     order = np.flatnonzero(kept)
     order = order[np.lexsort((own[order], since[order]))]
-    first = int(lives.submit[order].min())
+    first = int(min(lives.submit[order].min(), since[order].min()))
     zero = first if first >= DATED else 0
     table, more = _columns(rows, lives, since, own, limit, status, pool if parts else None, zero)
     for kind, field in KINDS.items():
@@ -155,8 +169,9 @@ def _example(rows: Rows, row: int) -> str:
 def _peak(table: dict[str, Integers], order: Integers) -> int:
     """Return the most processors that jobs held at one time."""
     begun = order[table["wait_time"][order] >= 0]
+    begun = begun[table["run_time"][begun] > 0]
     start = table["submit_time"][begun] + table["wait_time"][begun]
-    end = start + np.maximum(table["run_time"][begun], 1)
+    end = start + table["run_time"][begun]
     held = table["requested_processors"][begun]
     times, change = np.concatenate((end, start)), np.concatenate((-held, held))
     in_order = np.lexsort((change, times))

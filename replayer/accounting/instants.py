@@ -1,10 +1,10 @@
 """Instants as accounting files write them: seconds of Unix, or dates with or without a zone."""
 
-from collections.abc import Sequence
 from datetime import UTC, datetime, tzinfo
 from functools import lru_cache
 from zoneinfo import ZoneInfo, ZoneInfoNotFoundError
 
+from shadowtime.shared.bounds import MAX_DURATION, MAX_INTEGER
 from shadowtime.shared.errors import SettingsError
 from shadowtime.shared.wording import quoted
 
@@ -13,6 +13,8 @@ UNKNOWN = -1
 
 UNTOLD = {"", "unknown", "none", "n/a", "(null)", "invalid"}
 """What files write in its place, in small letters."""
+
+DIGITS = len(str(MAX_INTEGER))
 
 MAX_UNIX = 253_402_300_799
 """The last second of the year 9999."""
@@ -59,15 +61,11 @@ class Instants:
     def __call__(self, text: str) -> int | None:
         """Return the second of Unix that a text tells, `UNKNOWN` if it says that it does not; None for anything else.
 
-        Of an hour that summer time gives twice the first is taken, see `unfolded`.
+        Of an hour that summer time gives twice the first is taken, see `twice`.
         """
-        if text.isdecimal():
-            return int(text) if int(text) <= MAX_UNIX else None
+        if (seconds := whole_number(text)) is not None:
+            return seconds if seconds <= MAX_UNIX else None
         return UNKNOWN if text.strip().lower() in UNTOLD else self._local(text)
-
-    def all(self, texts: Sequence[str]) -> list[int | None]:
-        """Return what each of some texts tells."""
-        return [int(text) if text.isdecimal() and len(text) < 12 else self(text) for text in texts]
 
     def _dated(self, text: str) -> int | None:
         try:
@@ -80,32 +78,45 @@ class Instants:
         seconds = date.timestamp()
         return int(seconds) if 0 <= seconds <= MAX_UNIX else None
 
-    def unfolded(self, instant: int, earliest: int) -> int:
-        """Return an instant read from a local date, an hour later if only then it is not before `earliest`.
+    def twice(self, instant: int) -> int:
+        """Return an instant an hour later, if its local time came twice as summer time ended; else as it is.
 
         >>> read = Instants(zone_of("Europe/Berlin"))
-        >>> start, end = read("2026-10-25T02:50:00"), read("2026-10-25T02:10:00")
-        >>> read.unfolded(end, start) - start
-        1200
+        >>> [read.twice(read(date)) - read(date) for date in ("2026-10-25T02:10:00", "2026-10-25T03:10:00")]
+        [3600, 0]
         """
-        if instant >= earliest or instant == UNKNOWN:
+        try:
+            return int(datetime.fromtimestamp(instant, self.zone).replace(fold=1).timestamp())
+        except (OverflowError, ValueError, OSError):
             return instant
-        local = datetime.fromtimestamp(instant, self.zone)
-        again = int(local.replace(fold=1).timestamp())
-        return again if again >= earliest else instant
+
+
+def whole_number(text: str) -> int | None:
+    """Return a whole number that a message can carry, written in plain digits; None for anything else.
+
+    >>> whole_number("17"), whole_number("9007199254740993"), whole_number("1.0"), whole_number("\u0661")
+    (17, None, None, None)
+    """
+    if not (text.isdecimal() and text.isascii() and len(text) <= DIGITS):
+        return None
+    number = int(text)
+    return number if number <= MAX_INTEGER else None
 
 
 def seconds_of(text: str) -> int | None:
-    """Return the seconds that a span of the form [DAYS-][[HOURS:]MINUTES:]SECONDS tells; None for anything else.
+    """Return the seconds of [[HOURS:]MINUTES:]SECONDS or DAYS-HOURS[:MINUTES[:SECONDS]]; None for anything else.
 
-    >>> seconds_of("1-02:00:00"), seconds_of("00:00:10"), seconds_of("05:30.250"), seconds_of("soon")
-    (93600, 10, 330, None)
+    >>> seconds_of("1-02:00:00"), seconds_of("1-12"), seconds_of("05:30.250"), seconds_of("soon")
+    (93600, 129600, 330, None)
     """
     days, dash, rest = text.strip().rpartition("-")
-    parts = rest.split(".")[0].split(":")
-    if not (all(part.isdecimal() for part in parts) and (days.isdecimal() or not dash) and len(parts) <= 3):
+    parts = [whole_number(part) for part in (days or "0", *rest.split(".")[0].split(":"))]
+    if None in parts or len(parts) > 4 or (dash and not days):
         return None
-    seconds = 0
-    for part in parts:
-        seconds = 60 * seconds + int(part)
-    return seconds + 86_400 * int(days or 0)
+    day, *clock = (part or 0 for part in parts)
+    if dash:
+        clock += [0] * (3 - len(clock))
+    seconds = 86_400 * day
+    for part, unit in zip(reversed(clock), (1, 60, 3600), strict=False):
+        seconds += part * unit
+    return seconds if seconds <= MAX_DURATION else None

@@ -6,9 +6,9 @@ from collections.abc import Iterable, Mapping
 from pathlib import Path
 from typing import Any, NamedTuple
 
-from pydantic import TypeAdapter, ValidationError
+from pydantic import StrictInt, StrictStr, TypeAdapter, ValidationError
 
-from shadowtime.shared.bounds import MAX_POOLS
+from shadowtime.shared.bounds import MAX_NAME_LENGTH, MAX_POOLS
 from shadowtime.shared.errors import TraceError, first_of
 from shadowtime.shared.message import Frozen
 from shadowtime.shared.pools import Pool
@@ -20,7 +20,10 @@ AS_FIRST = re.compile(r"\[(\d+)[^\]]*\]")
 """Numbers of hosts in brackets, of which the first is taken."""
 
 _PAIR = re.compile(r"(\w+)=(\S*)")
-_GPUS = re.compile(r"\bgpu(?::[A-Za-z][\w.-]*)?:(\d+)")
+_SOCKETS = re.compile(r"\([^)]*\)")
+
+NONE = "(null)"
+"""What Slurm prints of what is not there."""
 
 
 class MachineParts(NamedTuple):
@@ -33,14 +36,12 @@ class MachineParts(NamedTuple):
     def pool_of(self, node_list: str, partitions: str) -> int | None:
         """Return the pool of a job: of the first node that it ran on, or else of the first of its partitions known.
 
-        None where its node is in no pool, or none of its partitions is known.
-
         >>> parts = MachineParts((), {"batch": 0, "gpu": 1}, {"n01": 0, "n02": 1})
-        >>> parts.pool_of("n[02,04-07]", "batch"), parts.pool_of("", "debug,gpu"), parts.pool_of("n09", "batch")
+        >>> parts.pool_of("n[02,04-07]", "batch"), parts.pool_of("old9", "debug,gpu"), parts.pool_of("", "secret")
         (1, 1, None)
         """
-        if node_list and self.of_node:
-            return self.of_node.get(first_node(node_list))
+        if (pool := self.of_node.get(first_node(node_list))) is not None:
+            return pool
         known = (self.of_partition.get(name) for name in partitions.split(","))
         return next((pool for pool in known if pool is not None), None)
 
@@ -57,11 +58,11 @@ def first_node(node_list: str) -> str:
 class _Described(Frozen):
     """A pool as our own file has it."""
 
-    name: str
-    processors: int
-    nodes: int | None = None
-    memory: int | None = None
-    gpus: int | None = None
+    name: StrictStr
+    processors: StrictInt
+    nodes: StrictInt | None = None
+    memory: StrictInt | None = None
+    gpus: StrictInt | None = None
     partitions: tuple[str, ...] = ()
     node_names: tuple[str, ...] = ()
 
@@ -92,7 +93,7 @@ def read_parts(path: Path) -> MachineParts:
         raise TraceError(f"{path}: larger than {MAX_SIZE:,} bytes")
     try:
         parts = _as_slurm_tells(text) if re.search(r"^NodeName=", text, re.MULTILINE) else _as_described(text)
-    except (ValidationError, tomllib.TOMLDecodeError, ValueError) as error:
+    except (ValidationError, ValueError, RecursionError) as error:
         why = first_of(error) if isinstance(error, ValidationError) else error
         raise TraceError(f"{path}: neither pools nor output of scontrol show node: {why}") from error
     if not 0 < len(parts.pools) <= MAX_POOLS:
@@ -127,7 +128,7 @@ def _places(pairs: Iterable[tuple[str, int]]) -> dict[str, int]:
 def _as_slurm_tells(text: str) -> MachineParts:
     """Return pools of nodes that partitions share: two partitions with a node in common are one pool."""
     nodes = [dict(_PAIR.findall(record)) for record in re.split(r"(?=^NodeName=)", text, flags=re.MULTILINE)]
-    nodes = [node for node in nodes if "NodeName" in node and node.get("Partitions")]
+    nodes = [node for node in nodes if "NodeName" in node and node.get("Partitions", NONE) != NONE]
     joined: dict[str, str] = {}
 
     def root(name: str) -> str:
@@ -137,27 +138,36 @@ def _as_slurm_tells(text: str) -> MachineParts:
 
     for node in nodes:
         first, *others = node["Partitions"].split(",")
+        root(first)
         for other in others:
             joined[root(other)] = root(first)
     names: dict[str, list[str]] = {}
     for partition in joined:
         names.setdefault(root(partition), []).append(partition)
     order = {each: at for at, each in enumerate(names)}
-    sums: list[dict[str, int]] = [dict.fromkeys(("processors", "nodes", "memory", "gpus"), 0) for _ in order]
+    sums: list[dict[str, Any]] = [dict.fromkeys(("processors", "nodes", "memory", "gpus"), 0) for _ in order]
     of_node: dict[str, int] = {}
     for node in nodes:
         at = of_node[node["NodeName"]] = order[root(node["Partitions"].split(",")[0])]
         for name, value in _resources_of(node).items():
             sums[at][name] += value
-    pools = tuple(Pool(name="+".join(names[each])[:200], **sums[at]) for each, at in order.items())
+    for has in sums:
+        if has["memory"] <= has["nodes"]:  # Slurm's default of 1 MiB a node, where memory is not managed
+            has["memory"] = None
+    pools = tuple(Pool(name="+".join(names[each])[:MAX_NAME_LENGTH], **sums[at]) for each, at in order.items())
     return MachineParts(pools, {name: order[root(name)] for name in joined}, of_node)
 
 
-def _resources_of(node: Mapping[str, Any]) -> dict[str, int]:
-    gpus = sum(int(count) for count in _GPUS.findall(node.get("Gres", "")))
+def _resources_of(node: Mapping[str, str]) -> dict[str, int]:
+    """Return what a node has.
+
+    >>> _resources_of({"CPUTot": "4", "RealMemory": "4000", "Gres": "gpu:2080ti:4(S:0-1),gpu:1g.5gb:7,craynetwork:1"})
+    {'processors': 4, 'nodes': 1, 'memory': 4000, 'gpus': 11}
+    """
+    devices = [each.split(":") for each in _SOCKETS.sub("", node.get("Gres", "")).split(",")]
     return {
-        "processors": int(node.get("CPUEfctv") or node["CPUTot"]),
+        "processors": int(node.get("CPUEfctv") or node.get("CPUTot") or 0),
         "nodes": 1,
-        "memory": int(node.get("RealMemory", 0)),
-        "gpus": gpus,
+        "memory": int(node.get("RealMemory") or 0),
+        "gpus": sum(int(each[-1]) for each in devices if each[0] == "gpu" and each[-1].isdecimal()),
     }

@@ -1,7 +1,7 @@
 """Names of users, accounts, jobs, partitions and QOS as whole numbers; what a name is, only the mapping tells."""
 
 import hmac
-from collections.abc import Mapping, Sequence
+from collections.abc import Sequence
 from pathlib import Path
 
 import numpy as np
@@ -25,6 +25,9 @@ DIGITS = 16
 
 SMALLEST_KEY = 16
 """Bytes of a key."""
+
+CHECK = "key"
+"""In a mapping, what tells with which key it was made."""
 
 MAX_SIZE = 2**28
 """Bytes of a mapping."""
@@ -62,14 +65,19 @@ class Names:
 
     def shown(self, kind: str, name: str) -> str:
         """Return a name as it is remembered."""
-        if self._key is None:
-            return name
-        return hmac.new(self._key, f"{kind}:{name}".encode(errors="surrogateescape"), "sha256").hexdigest()[:DIGITS]
+        name = name.encode(errors="surrogateescape").decode(errors="backslashreplace")
+        return name if self._key is None else _hashed(self._key, f"{kind}:{name}")
+
+    @property
+    def key_check(self) -> str | None:
+        """What tells one key from another; None without one."""
+        return None if self._key is None else _hashed(self._key, CHECK)
 
     def write(self, path: Path) -> None:
         """Write the mapping as JSON; raises `OutputError` if that cannot be done."""
         with result_file(path) as file:
-            file.write(orjson.dumps(_texts(self.of), option=orjson.OPT_INDENT_2) + b"\n")
+            told = {CHECK: self.key_check, **self.of}
+            file.write(orjson.dumps(told, option=orjson.OPT_INDENT_2) + b"\n")
 
 
 def read_names(path: Path | None, key_file: Path | None) -> Names:
@@ -87,8 +95,11 @@ def read_names(path: Path | None, key_file: Path | None) -> Names:
         stored = orjson.loads(path.read_bytes() if path.stat().st_size <= MAX_SIZE else b"")
     except (OSError, orjson.JSONDecodeError) as error:
         raise TraceError(f"{path}: no mapping of names: {error}") from error
+    check = stored.pop(CHECK, None) if isinstance(stored, dict) else None
     if not _is_mapping(stored):
         raise TraceError(f"{path}: no mapping of names: expected names and their numbers for {', '.join(KINDS)}")
+    if check != names.key_check and any(stored.values()):
+        raise TraceError(f"{path} was made with {'no' if check is None else 'another'} key: choose another --names")
     names.of |= stored
     return names
 
@@ -98,9 +109,14 @@ def _is_mapping(stored: object) -> bool:
     return isinstance(stored, dict) and all(
         kind in KINDS
         and isinstance(of, dict)
-        and sorted(map(str, of.values())) == sorted(map(str, range(1, len(of) + 1)))
+        and all(type(number) is int for number in of.values())
+        and sorted(of.values()) == list(range(1, len(of) + 1))
         for kind, of in stored.items()
     )
+
+
+def _hashed(key: bytes, text: str) -> str:
+    return hmac.new(key, text.encode(), "sha256").hexdigest()[:DIGITS]
 
 
 def _key(path: Path) -> bytes:
@@ -111,11 +127,3 @@ def _key(path: Path) -> bytes:
     if len(key) < SMALLEST_KEY:
         raise TraceError(f"{path}: a key has at least {SMALLEST_KEY} bytes; this has {len(key)}")
     return key
-
-
-def _texts(of: Mapping[str, Mapping[str, int]]) -> dict[str, dict[str, int]]:
-    """Return the mapping as JSON can have it: bytes that are no text are replaced."""
-    return {
-        kind: {name.encode(errors="surrogateescape").decode(errors="replace"): number for name, number in known.items()}
-        for kind, known in of.items()
-    }

@@ -5,12 +5,12 @@ from collections.abc import Mapping
 from pathlib import Path
 from typing import NamedTuple
 
-from shadowtime.replayer.accounting.instants import UNKNOWN, Instants, seconds_of, zone_of
+from shadowtime.replayer.accounting.instants import UNKNOWN, Instants, seconds_of, whole_number, zone_of
 from shadowtime.replayer.accounting.reading import Reading, Rows
 from shadowtime.replayer.log_file import lines_of
 from shadowtime.replayer.source import KILLED, LIMIT
 from shadowtime.shared.errors import TraceError
-from shadowtime.shared.message import MAX_DURATION
+from shadowtime.shared.message import MAX_DURATION, MAX_INTEGER
 from shadowtime.shared.wording import quoted
 
 RECORD = re.compile(r"(\d\d)/(\d\d)/(\d{4}) (\d\d:\d\d:\d\d);([A-Za-z]+);([^;]*);?(.*)\Z")
@@ -26,8 +26,9 @@ LIMIT_EXIT = -29
 RERUN_EXITS = range(-14, -10)
 
 _PAIR = re.compile(r"([\w.]+)=(\"[^\"]*\"|'[^']*'|\S*)")
-_JOB = re.compile(r"(\d{1,12})(?:\[(\d{0,6})\])?(?:\.|\Z)")
-_SIZE = re.compile(r"(\d+)([kmgtp]?)(b|w)\Z", re.IGNORECASE)
+_JOB = re.compile(r"([0-9]{1,12})(?:\[([0-9]{0,7})\])?(?:\.|\Z)")
+_SIZE = re.compile(r"([0-9]{1,15})([kmgtp]?)(b|w)\Z", re.IGNORECASE)
+_EXIT = re.compile(r"-?[0-9]{1,9}\Z")
 _KIB = {"": 1 / 1024, "k": 1.0, "m": 1024.0, "g": 1024.0**2, "t": 1024.0**3, "p": 1024.0**4}
 
 
@@ -72,7 +73,7 @@ def read(path: Path, reading: Reading) -> Rows:
             if match is None:
                 raise TraceError(f"{path}, line {number}: no record of PBS: {quoted(text)}")
             month, day, year, clock, kind, job, message = match.groups()
-            if kind not in HANDLED:
+            if kind not in HANDLED or "[]" in job:  # an array as a whole is no job
                 continue
             time = instants(f"{year}-{month}-{day}T{clock}")
             if time is None or not _JOB.match(job):
@@ -83,6 +84,8 @@ def read(path: Path, reading: Reading) -> Rows:
                 before = known or Waiting(number, time, UNKNOWN, {})
                 queued, started = (time, UNKNOWN) if kind == "Q" else (before.queued, time)
                 waiting[job] = Waiting(number, queued, started, {**before.told, **told})
+            elif kind == "M":
+                found.leave_out("moved to another server", 1, f"job {job}, line {number}")
             elif kind in DELETED and known is None:
                 found.leave_out("deleted, and nothing else told", 1, f"job {job}, line {number}")
             elif kind in DELETED and known is not None and known.started != UNKNOWN:
@@ -105,7 +108,7 @@ def read(path: Path, reading: Reading) -> Rows:
 DELETED = {"D", "A", "K"}
 """Types of records of jobs that somebody or the server took away: waiting ones, or running ones, which end then."""
 
-HANDLED = {"Q", "S", "E", "R"} | DELETED
+HANDLED = {"Q", "S", "E", "R", "M"} | DELETED
 """Types of records that are looked at."""
 
 
@@ -123,14 +126,14 @@ def _life(
         submit = known.queued
     eligible = _whole(asked, "etime")
     exit_status = told.get("Exit_status", "")
-    code = int(exit_status) if exit_status.lstrip("-").isdecimal() else None
+    code = int(exit_status) if _EXIT.match(exit_status) else None
     numbers = {
         "job_number": _number(job),
         "submit": submit,
         "eligible": submit if eligible == UNKNOWN else eligible,
         "start": start,
         "end": time if ended == UNKNOWN else ended,
-        "run_time": _span(told.get("resources_used.walltime")) if kind == "E" else UNKNOWN,
+        "run_time": _span(told.get("resources_used.walltime")) or UNKNOWN if kind == "E" else UNKNOWN,
         "limit": _span(asked.get("Resource_List.walltime"), unlimited=True),
         "processors": max(_whole(asked, "Resource_List.ncpus"), _slots(asked.get("exec_host", ""))),
         "nodes": _whole(asked, "Resource_List.nodect"),
@@ -178,12 +181,12 @@ def _slots(hosts: str) -> int:
     (8, 2, -1)
     """
     counts = [each.partition("*")[2] or "1" for each in hosts.split("+") if each]
-    return sum(int(count) for count in counts if count.isdecimal() and len(count) < 10) or UNKNOWN
+    return sum(whole_number(count) or 0 for count in counts) or UNKNOWN
 
 
 def _whole(told: Mapping[str, str], name: str) -> int:
-    text = told.get(name, "")
-    return int(text) if text.isdecimal() and len(text) < 13 else UNKNOWN
+    number = whole_number(told.get(name, ""))
+    return UNKNOWN if number is None else number
 
 
 def _span(text: str | None, *, unlimited: bool = False) -> int:
@@ -203,4 +206,4 @@ def _mebibytes(text: str) -> int:
     if match is None:
         return UNKNOWN
     kib = int(match[1]) * _KIB[match[2].lower()] * (8 if match[3].lower() == "w" else 1)
-    return int(-(-kib // 1024))
+    return int(-(-kib // 1024)) if kib <= MAX_INTEGER else UNKNOWN

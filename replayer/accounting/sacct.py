@@ -7,7 +7,7 @@ from pathlib import Path
 from shadowtime.replayer.accounting.instants import UNKNOWN, Instants, seconds_of, zone_of
 from shadowtime.replayer.accounting.reading import Reading, Rows
 from shadowtime.replayer.accounting.sacct_values import EXPECTED, limit_of, resources_of, whole
-from shadowtime.replayer.log_file import lines_of
+from shadowtime.replayer.log_file import ends_with_a_line, lines_of
 from shadowtime.replayer.source import KILLED, LIMIT, RESIZED
 from shadowtime.shared.errors import TraceError
 from shadowtime.shared.wording import quoted
@@ -71,7 +71,7 @@ class _Reader:
         self.found = Rows()
 
     def rows(self) -> Rows:
-        last = 0
+        last, head = 0, ""
         cut: tuple[int, list[str]] | None = None
         for lines in lines_of(self.path):
             taken: list[list[str]] = []
@@ -84,6 +84,12 @@ class _Reader:
                 text = line.decode(errors="surrogateescape")
                 if not self.names:
                     self._head(text)
+                    head = text
+                    continue
+                if text == head:  # of one more window
+                    continue
+                if "|" not in text and not text.isdecimal() and self.names[-1] == "JobName" and number > 2:
+                    self.found.leave_out("rest of a job name of several lines", 1, f"line {number}")
                     continue
                 fields = self._split(text, number)
                 if len(fields) < len(self.names):
@@ -96,6 +102,7 @@ class _Reader:
                 self._take(numbers, dict(zip(self.names, map(list, zip(*taken, strict=True)), strict=True)))
         if cut is not None:
             self.found.leave_out("line cut off", 1, f"line {cut[0]}, the last one")
+        if cut is not None or not ends_with_a_line(self.path):
             self.found.notes.append("the last line is cut off: the file may not be whole")
         if self.instants.without_zone and self.instants.zone is zone_of(None):
             self.found.notes.append(
@@ -141,12 +148,18 @@ class _Reader:
     def _take(self, lines: Sequence[int], columns: dict[str, list[str]]) -> None:
         """Take in some lines."""
         states = [text.split(" ", 1)[0] if text else "" for text in columns["State"]]
-        for state in set(states) - STATES.keys() - GOING_ON:
-            raise TraceError(f"{self.path}, line {lines[states.index(state)]}: State {quoted(state)} is not known")
-        steps = [at for at, number in enumerate(columns["JobIDRaw"]) if "." in number]
-        if steps:
-            self.found.leave_out("step of a job", len(steps), f"line {lines[steps[0]]}")
-            kept = sorted(set(range(len(lines))) - set(steps))
+        strange = {
+            state: f"in state {quoted(state)}, which is not known" for state in {*states} - STATES.keys() - GOING_ON
+        }
+        reasons = {
+            at: "step of a job" if "." in number else strange[state]
+            for at, (number, state) in enumerate(zip(columns["JobIDRaw"], states, strict=True))
+            if "." in number or state in strange
+        }
+        if reasons:
+            for at, reason in reasons.items():
+                self.found.leave_out(reason, 1, f"line {lines[at]}")
+            kept = [at for at in range(len(lines)) if at not in reasons]
             lines, states = [lines[at] for at in kept], [states[at] for at in kept]
             columns = {name: [texts[at] for at in kept] for name, texts in columns.items()}
         self._lines = lines

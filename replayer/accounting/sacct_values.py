@@ -2,10 +2,10 @@
 
 import re
 
-from shadowtime.replayer.accounting.instants import UNKNOWN, UNTOLD
+from shadowtime.replayer.accounting.instants import UNKNOWN, UNTOLD, whole_number
 from shadowtime.shared.message import MAX_DURATION, MAX_INTEGER
 
-_MEMORY = re.compile(r"(\d+(?:\.\d+)?)([KMGTP]?)\Z")
+_MEMORY = re.compile(r"(\d{1,15}(?:\.\d{1,9})?)([KMGTP]?)\Z")
 _MIB = {"": 1.0, "K": 1 / 1024, "M": 1.0, "G": 1024.0, "T": 1024.0**2, "P": 1024.0**3}
 
 EXPECTED = {
@@ -21,9 +21,8 @@ EXPECTED = {
 
 def whole(text: str) -> int | None:
     """Return a whole number; `UNKNOWN` where none is told, None where it is none."""
-    if text.isdecimal() and len(text) < 17 and int(text) <= MAX_INTEGER:
-        return int(text)
-    return UNKNOWN if text.strip().lower() in UNTOLD else None
+    number = whole_number(text)
+    return UNKNOWN if number is None and text.strip().lower() in UNTOLD else number
 
 
 def limit_of(text: str) -> int | None:
@@ -32,8 +31,8 @@ def limit_of(text: str) -> int | None:
     >>> [limit_of(text) for text in ("10", "UNLIMITED", "", "1 h")]
     [600, 549755813888, -1, None]
     """
-    if text.isdecimal():
-        return min(60 * int(text[:15]), MAX_DURATION)
+    if (minutes := whole_number(text)) is not None:
+        return min(60 * minutes, MAX_DURATION)
     if text.upper() in ("UNLIMITED", "PARTITION_LIMIT"):
         return MAX_DURATION
     return UNKNOWN if text.strip().lower() in UNTOLD else None
@@ -49,9 +48,13 @@ def resources_of(text: str) -> tuple[int, int]:
     for each in text.split(","):
         name, _, value = each.partition("=")
         if name == "mem" and (match := _MEMORY.match(value)):
-            memory = round(float(match[1]) * _MIB[match[2]])
-        elif name == "gres/gpu" and value.isdecimal():
-            gpus = int(value)
-        elif name.startswith("gres/gpu:") and value.isdecimal():
-            of_kinds += int(value)
+            memory = _bounded(float(match[1]) * _MIB[match[2]])
+        elif name == "gres/gpu" and (count := whole_number(value)) is not None:
+            gpus = count
+        elif name.startswith("gres/gpu:") and (count := whole_number(value)) is not None:
+            of_kinds += count
     return memory, gpus if gpus != UNKNOWN else of_kinds or UNKNOWN
+
+
+def _bounded(size: float) -> int:
+    return round(size) if size <= MAX_INTEGER else UNKNOWN

@@ -1,12 +1,16 @@
 """Tables of jobs, comma-separated or Parquet, with columns of any names."""
 
 import gzip
+import re
+import zlib
 from collections.abc import Iterable, Iterator, Mapping
-from datetime import datetime
+from datetime import date, timedelta
+from decimal import Decimal
+from math import isfinite
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
-from shadowtime.replayer.accounting.instants import UNKNOWN, Instants, seconds_of, zone_of
+from shadowtime.replayer.accounting.instants import UNKNOWN, UNTOLD, Instants, seconds_of, whole_number, zone_of
 from shadowtime.replayer.accounting.reading import NUMBERS, TEXTS, Reading, Rows
 from shadowtime.replayer.accounting.sacct import GOING_ON, STATES
 from shadowtime.replayer.log_file import GZIP
@@ -21,9 +25,9 @@ if TYPE_CHECKING:
 PARQUET = b"PAR1"
 """What a Parquet file begins with."""
 
-INSTANTS = ("submit", "eligible", "start", "end")
+INSTANTS = ("submit", "eligible", "start", "end", "handed_in")
 SPANS = ("run_time", "suspended", "limit")
-NAMES = (*NUMBERS, "wait", "state", *TEXTS)
+NAMES = (*NUMBERS, "wait", "handed_in", "state", *TEXTS)
 """What `--columns` may name."""
 
 REQUIRED = ("submit", "limit", "processors")
@@ -41,6 +45,8 @@ OTHERWISE = {
 """What a column may be called too: as tables are that `convert` has written."""
 
 NONE = str(UNKNOWN)
+
+_DECIMAL = re.compile(r"[0-9]{1,16}(\.[0-9]{0,9})?\Z")
 
 BATCH = 65_536
 """Rows that are read at a time."""
@@ -99,8 +105,10 @@ def read(path: Path, reading: Reading) -> Rows:
             last += batch.num_rows
             if last > MAX_LINES:
                 raise TraceError(f"{path}: a table has at most {MAX_LINES:,} rows")
-    except (pyarrow.ArrowException, OSError, UnicodeDecodeError) as error:
-        raise TraceError(f"{path}: cannot be read as a table: {str(error).splitlines()[0]}") from error
+    except (pyarrow.ArrowException, OSError, EOFError, zlib.error, ValueError, ArithmeticError, LookupError) as error:
+        raise TraceError(
+            f"{path}: cannot be read as a table: {(str(error) or type(error).__name__).splitlines()[0]}"
+        ) from error
     if first:
         raise TraceError(f"{path}: no row in it")
     if instants.without_zone and instants.zone is zone_of(None):
@@ -134,6 +142,11 @@ def _batches(path: Path) -> "Iterator[pyarrow.RecordBatch]":
 
 def _named(path: Path, there: list[str], given: Mapping[str, str]) -> dict[str, str]:
     """Return the column of each of our names that the table has."""
+    for name in given:
+        if name not in NAMES:
+            raise SettingsError(f"columns: {quoted(name)} is none of {', '.join(NAMES)}")
+    if twice := {column for column in there if there.count(column) > 1}:
+        raise TraceError(f"{path}: column {quoted(min(twice))} is there twice")
     for name, column in given.items():
         if column not in there:
             raise TraceError(f"{path}: no column {quoted(column)} for {name}; it has {', '.join(map(quoted, there))}")
@@ -154,16 +167,24 @@ def _take(path: Path, found: Rows, last: int, columns: "Mapping[str, pyarrow.Arr
         return _parsed(path, name, columns[name], last, lambda value: parse(value, instants))
 
     count = len(next(iter(columns.values())))
-    numbers = {name: values(name) for name in (*NUMBERS, "wait") if name in columns}
+    numbers = {name: values(name) for name in (*NUMBERS, "wait", "handed_in") if name in columns}
     if "limit" in numbers:
         numbers["limit"] = [MAX_DURATION if each == UNKNOWN else each for each in numbers["limit"]]
     numbers.setdefault("job_number", list(range(last, last + count)))
+    if handed_in := numbers.pop("handed_in", None):
+        numbers["eligible"] = numbers["submit"]
+        pairs = zip(handed_in, numbers["submit"], strict=True)
+        numbers["submit"] = [since if first == UNKNOWN else first for first, since in pairs]
+    if eligible := numbers.get("eligible"):
+        pairs = zip(eligible, numbers["submit"], strict=True)
+        numbers["eligible"] = [first if since == UNKNOWN else since for since, first in pairs]
     if (waits := numbers.pop("wait", None)) and "start" not in numbers:
         since = numbers.get("eligible", numbers["submit"])
         numbers["start"] = [UNKNOWN if UNKNOWN in each else sum(each) for each in zip(since, waits, strict=True)]
     if "end" not in numbers:
-        pairs = zip(numbers["start"], numbers["run_time"], strict=True)
-        numbers["end"] = [UNKNOWN if UNKNOWN in pair else sum(pair) for pair in pairs]
+        stopped = [max(each, 0) for each in numbers.get("suspended", [0] * count)]
+        parts = zip(numbers["start"], numbers["run_time"], stopped, strict=True)
+        numbers["end"] = [UNKNOWN if UNKNOWN in part else sum(part) for part in parts]
     states = (
         [str(each or "").split(" ")[0].upper() for each in columns["state"].to_pylist()] if "state" in columns else []
     )
@@ -196,27 +217,31 @@ def _word(value: object) -> str:
 
 
 def _instant(value: object, instants: Instants) -> int | None:
-    if isinstance(value, datetime):
+    if isinstance(value, date):
         return instants(value.isoformat())
-    if isinstance(value, str):
+    if isinstance(value, str) and not _DECIMAL.match(value):
         return instants(value)
     return _number(value, instants)
 
 
 def _span(value: object, instants: Instants) -> int | None:
-    if isinstance(value, str) and not value.isdecimal() and value != NONE:
-        return UNKNOWN if value == "" else MAX_DURATION if value.upper() == "UNLIMITED" else seconds_of(value)
+    if isinstance(value, timedelta):
+        return int(value.total_seconds())
+    if isinstance(value, str) and not _DECIMAL.match(value) and value != NONE:
+        if value.strip().lower() in UNTOLD:
+            return UNKNOWN
+        return MAX_DURATION if value.upper() == "UNLIMITED" else seconds_of(value)
     return _number(value, instants)
 
 
 def _number(value: object, _: Instants) -> int | None:
     """Return a whole number; fractions of a second are cut off."""
-    if value in (None, "", NONE):
+    if value in (None, "", NONE) or value is False:
         return UNKNOWN
     if isinstance(value, str):
-        value = int(value) if value.isdecimal() and len(value) < 17 else value
-    if isinstance(value, float):
-        value = UNKNOWN if value != value else int(value)
-    if isinstance(value, bool) or not isinstance(value, int) or not -1 <= value <= MAX_INTEGER:
-        return 1 if value is True else UNKNOWN if value is False else None
-    return value
+        number = whole_number(value.split(".")[0]) if _DECIMAL.match(value) else None
+    elif isinstance(value, float | Decimal):
+        number = None if not isfinite(value) else int(value)
+    else:
+        number = int(value) if isinstance(value, int) else None
+    return number if number is not None and UNKNOWN <= number <= MAX_INTEGER else None

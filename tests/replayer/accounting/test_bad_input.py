@@ -2,11 +2,13 @@
 
 from pathlib import Path
 
+import numpy as np
 import pytest
 
 from shadowtime.replayer.accounting.reading import Reading
 from shadowtime.replayer.accounting.sacct import FIELDS
 from shadowtime.replayer.log_formats import read_trace
+from shadowtime.replayer.machine import Machine
 from shadowtime.replayer.recorded import Recorded
 from shadowtime.replayer.swf import Trace
 from shadowtime.replayer.workload import prepare
@@ -36,6 +38,8 @@ JOB = {
     "QOS": "normal",
     "JobName": "sim",
 }
+
+B = int(JOB["Submit"])
 
 POOLS = """[[pool]]
 name = "cpu"
@@ -132,6 +136,8 @@ def test_an_unknown_zone_is_named(tmp_path: Path) -> None:
         ({"JobIDRaw": "1"}, "told twice"),
         ({"State": "CANCELLED by 7", "Eligible": "Unknown", "Start": "None"}, "cancelled before it was eligible"),
         ({"JobIDRaw": "1.batch"}, "step of a job"),
+        ({"State": "PONDERING"}, "in state 'PONDERING', which is not known"),
+        ({"AllocCPUS": "99999999999"}, "larger than any machine"),
     ],
 )
 def test_what_cannot_be_used_is_counted_with_its_line(tmp_path: Path, job: dict[str, str], reason: str) -> None:
@@ -181,9 +187,9 @@ def test_a_partition_or_a_node_of_no_pool_is_counted(tmp_path: Path) -> None:
     pools = tmp_path / "pools.toml"
     pools.write_text(POOLS)
     never = {"State": "CANCELLED by 7", "NodeList": "None assigned", "Start": "None", "AllocCPUS": "0"}
-    jobs = {"NodeList": "n09", "JobIDRaw": "2"}, {**never, "Partition": "secret", "JobIDRaw": "3"}
+    jobs = {"NodeList": "n09", "Partition": "old", "JobIDRaw": "2"}, {**never, "Partition": "secret", "JobIDRaw": "3"}
     trace = read(tmp_path, {}, *jobs, {**never, "JobIDRaw": "4"}, pools=pools)
-    assert trace.left_out["on a node or in a partition of no pool"] == (2, "job 2, line 3")
+    assert trace.left_out["on a node and in a partition of no pool"] == (2, "job 2, line 3")
     assert trace.more["pool"].tolist() == [0, 0]
 
 
@@ -203,14 +209,85 @@ def test_a_file_of_no_pools_is_named(tmp_path: Path, text: str, told: str) -> No
     assert told in refused(tmp_path, {}, pools=pools)
 
 
-def test_an_unknown_state_is_named(tmp_path: Path) -> None:
-    assert "line 2: State 'PONDERING' is not known" in refused(tmp_path, {"State": "PONDERING"})
+def test_a_job_that_goes_on_from_one_window_into_the_next_is_told_once(tmp_path: Path) -> None:
+    running = {"State": "RUNNING", "End": "Unknown", "ElapsedRaw": "9"}
+    pending = {"State": "PENDING", "Start": "Unknown", "End": "Unknown", "ElapsedRaw": "0", "AllocCPUS": "0"}
+    trace = read(tmp_path, pending, running, {}, running)
+    assert (len(trace.table), trace.left_out["told twice"][0]) == (1, 3)
+
+
+def test_the_heads_of_later_windows_are_passed_over(tmp_path: Path) -> None:
+    path = written(tmp_path, {}, {"JobIDRaw": "2"})
+    first, second, third = path.read_text().splitlines()
+    path.write_text("\n".join((first, second, first, third, "")))
+    assert len(read_trace(path).table) == 2
+
+
+def test_sizes_that_change_in_one_second_end_with_the_last(tmp_path: Path) -> None:
+    def resized(submit: int, end: int, size: int, state: str = "RESIZING") -> dict[str, str]:
+        return {"State": state, "Submit": str(B + submit), "Eligible": str(B + submit), "End": str(B + end),
+                "Start": str(B), "ElapsedRaw": str(end), "AllocCPUS": str(size)}  # fmt: skip
+
+    rows = resized(0, 10, 8), resized(10, 10, 6), resized(10, 30, 4, "COMPLETED")
+    trace = read(tmp_path, *rows, *rows)
+    assert np.array(trace.resized).tolist() == [[1, 1], [10, 10], [6, 4]]
+    assert (len(trace.table), trace.left_out["told twice"][0]) == (1, 3)
+    unended = {**resized(0, 10, 8), "End": "Unknown"}
+    assert len(read(tmp_path, unended, {"JobIDRaw": "2"}).table) == 1
+
+
+def test_a_start_in_the_hour_that_comes_twice_is_the_one_that_fits(tmp_path: Path) -> None:
+    times = {"Submit": "2026-10-25T01:50:00", "Eligible": "2026-10-25T01:50:00", "Start": "2026-10-25T02:40:00"}
+    job = {**times, "End": "2026-10-25T03:10:00", "ElapsedRaw": "1800"}
+    workload = prepare(read(tmp_path, job, time_zone="Europe/Berlin"))
+    assert (workload[0].wait_time, workload[0].run_time, workload[0].suspended) == (6600, 1800, None)
+
+
+@pytest.mark.parametrize("partitions", ["batch", "batch,debug", "(null)"])
+def test_pools_of_partitions_that_share_no_node(tmp_path: Path, partitions: str) -> None:
+    pools = tmp_path / "nodes.txt"
+    node = "NodeName={} CPUTot=4 RealMemory=4000 Gres={} State=IDLE Partitions={}\n"
+    pools.write_text(node.format("n01", "(null)", partitions) + node.format("g01", "gpu:2080ti:2(S:0-1)", "gpu"))
+    found = read(tmp_path, {"NodeList": "g01"}, pools=pools).pools or ()
+    assert [(pool.processors, pool.gpus) for pool in found][-1] == (4, 2)
+    assert len(found) == (1 if partitions == "(null)" else 2)
+
+
+def test_what_no_machine_has_never_gets_further(tmp_path: Path) -> None:
+    for size in ("99999999999999999999P", "9" * 400 + "P", "1e9"):
+        trace = read(tmp_path, {"AllocTRES": f"mem={size},gres/gpu=99999999999999999999"})
+        assert trace.more.keys().isdisjoint({"memory", "gpus"})
+            read(tmp_path, {"AllocTRES": f"mem={size},gres/gpu=99999999999999999999"})
+            .more.keys()
+            .isdisjoint({"memory"})
+        )
+    assert "Submit" in refused(tmp_path, {"Submit": "9" * 5000})
+    assert "Suspended" in refused(tmp_path, {"Suspended": "9" * 25})
+
+
+def test_a_job_that_asks_for_more_than_its_pool_has_is_left_out(tmp_path: Path) -> None:
+    pools = tmp_path / "pools.toml"
+    pools.write_text(POOLS.replace("processors = 8", "processors = 8\nmemory = 2000"))
+    trace = read(tmp_path, {}, {"JobIDRaw": "2", "AllocTRES": "mem=3000M"}, pools=pools)
+    for oversized in ("drop", "align"):
+        workload = prepare(trace, oversized=oversized)  # type: ignore[arg-type]
+        assert workload.skipped == {"more memory than its pool has": 1}
+    with pytest.raises(SettingsError, match="has the processors of its pools"):
+        prepare(trace, 8)
+
+
+def test_what_was_read_for_a_recorded_replay_is_no_closed_one(tmp_path: Path) -> None:
+    never = {"State": "CANCELLED by 7", "NodeList": "None assigned", "Start": "None", "AllocCPUS": "0", "JobIDRaw": "2"}
+    workload = prepare(read(tmp_path, {}, never), recorded=True)
+    assert len(Recorded(workload).next_instant()) > 0
+    with pytest.raises(TraceError, match="it was read for a recorded replay"):
+        Machine(workload)
 
 
 def test_the_standard_format_needs_none_of_this(tmp_path: Path) -> None:
     path = tmp_path / "log.swf"
     path.write_text("; MaxProcs: 4\n1 0 0 9 1 -1 -1 1 9 -1 1 1 1 1 1 1 -1 -1\n")
-    with pytest.raises(SettingsError, match="for accounting files and tables"):
+    with pytest.raises(SettingsError, match="are for accounting files, and tables with commas"):
         read_trace(path, Reading(time_zone="UTC"))
 
 
@@ -230,6 +307,9 @@ def test_hashes_stand_for_names_where_a_key_is_given(tmp_path: Path) -> None:
     read(tmp_path, {"User": "bob", "JobIDRaw": "2"}, {}, names=names, names_key=key)  # eve keeps her number
     assert first.split('"user": {')[1].split(",")[0].strip().rstrip("}").strip() in names.read_text()
     key.write_text("short")
-    assert "a key has at least 16 bytes" in refused(tmp_path, {}, names_key=key)
+    assert "a key has at least 16 bytes" in refused(tmp_path, {}, names=names, names_key=key)
+    key.write_text("fedcba9876543210\n")
+    assert "was made with another key" in refused(tmp_path, {}, names=names, names_key=key)
+    assert "was made with another key" in refused(tmp_path, {}, names=names)
     names.write_text('{"user": {"eve": 7}}')
     assert "no mapping of names" in refused(tmp_path, {}, names=names)

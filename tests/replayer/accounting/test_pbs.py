@@ -20,6 +20,7 @@ LOG = f"""11/22/2026 05:30:00;Q;7.head;queue=workq
 11/22/2026 05:40:00;L;license;floating license hour:3 day:3 month:3 max:10
 11/22/2026 05:31:20;S;8[3].head;{RAN}
 11/22/2026 05:31:30;D;8[3].head;requestor=root@head
+11/22/2026 05:31:33;E;8[].head;{RAN} end=1795325493 Exit_status=0
 11/22/2026 05:31:33;E;8[3].head;{RAN} end=1795325493 Exit_status=271 resources_used.walltime=00:00:13
 11/22/2026 05:31:20;S;9.head;{RAN}
 11/22/2026 05:31:30;R;9.head;{RAN} Exit_status=-11
@@ -45,7 +46,7 @@ def test_each_life_is_a_job_as_it_was(workload: Workload) -> None:
         7: (10, 70, 55, 1),
         400_000_008: (10, 70, 13, 5),
         9: (10, 70, 10, 101),
-        1_000_000_009: (10, 90, 3605, 100),
+        1_000_000_009: (90, 10, 3605, 100),  # waits again from its rerun on
         10: (10, None, -1, 5),
     }
 
@@ -63,5 +64,5 @@ def test_what_is_left_out_is_counted(workload: Workload) -> None:
 def test_a_line_that_is_no_record_is_named(tmp_path: Path) -> None:
     path = tmp_path / "log"
     path.write_text(LOG + "11/22/2026;what\n")
-    with pytest.raises(TraceError, match="line 16: no record of PBS"):
+    with pytest.raises(TraceError, match="line 17: no record of PBS"):
         read_trace(path)

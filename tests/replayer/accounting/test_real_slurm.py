@@ -65,7 +65,7 @@ def printed() -> dict[int, Life]:
             parts.append(row)
             if row["State"] == "RESIZING":
                 continue
-            found[number + LIFE[0] * life] = joined(parts)
+            found[number + LIFE * life] = joined(parts)
             life, parts = life + 1, []
     return found
 
@@ -144,7 +144,7 @@ def test_arrays_het_jobs_and_requeues_are_among_them() -> None:
     lines = [line.split("|") for line in SACCT.read_text().splitlines()[1:]]
     assert sum("_" in line[1] for line in lines) == 30
     assert sum("+" in line[1] for line in lines) == 6
-    again = [number for number in printed() if number > LIFE[0]]
+    again = [number for number in printed() if number > LIFE]
     assert len(again) == 18  # requeued by hand, by preemption and by lost nodes
     assert sum(bool(life.resized) for life in printed().values()) == 3
     assert sum(life.limit is None for life in printed().values()) == 6
