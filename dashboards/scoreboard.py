@@ -125,6 +125,11 @@ def dashboard() -> Dashboard:
             Asks("What did runs cost that the scheduler killed? In processor hours; 0 unless it speculates.", "h"),
             [Query(f"{SEVERAL.of(names.WASTED)} / 3600")],
         ),
+        chart(
+            "Cancelled, held, changed, suspended",
+            Asks("What else happened to jobs, how often, and how much was told late? Under every policy the same."),
+            [Query(f"max by (what) ({SEVERAL.of(names.HAPPENINGS)})", "{{what}}")],
+        ),
     ):
         made = made.with_panel(panel)
     return made

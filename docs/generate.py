@@ -12,7 +12,14 @@ from pydantic.fields import FieldInfo
 from shadowtime import completion
 from shadowtime.__main__ import GROUPS
 from shadowtime.dashboards.command_line import app as dashboards
-from shadowtime.replayer import check_schedule, convert, generate_command, list_command, template_search_command
+from shadowtime.replayer import (
+    check_command,
+    check_schedule,
+    convert,
+    generate_command,
+    list_command,
+    template_search_command,
+)
 from shadowtime.replayer.campaign import command_line, reproduce
 from shadowtime.replayer.command_line import compare
 from shadowtime.replayer.compare_command import compare_policies
@@ -34,6 +41,7 @@ HEAD = "<!-- Written by docs/generate.py; what stands here is changed in the cod
 COMMAND_LINES = {
     "replay": application(compare),
     "compare": application(compare_policies),
+    "check": application(check_command.check),
     "check-schedule": application(check_schedule.check_schedule),
     "convert": application(convert.convert),
     "campaign": application(command_line.campaign),

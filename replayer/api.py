@@ -2,17 +2,20 @@
 
 from collections.abc import Mapping, Sequence
 from os import PathLike
+from pathlib import Path
 from typing import Any
 
 from pydantic import ValidationError
 
+from shadowtime.replayer.accounting.reading import Reading
 from shadowtime.replayer.arguments import configurations, parse_speedup, parse_wait_bound, require_seed
 from shadowtime.replayer.comparison import Plan, run_name
+from shadowtime.replayer.log_formats import read_trace
 from shadowtime.replayer.options import Oversized, Requests
 from shadowtime.replayer.replay_result import Result as Result
 from shadowtime.replayer.source import JobTraits
 from shadowtime.replayer.sources import SOURCES
-from shadowtime.replayer.swf import BUNDLED, read_swf
+from shadowtime.replayer.swf import BUNDLED
 from shadowtime.replayer.workload import Workload as Workload
 from shadowtime.replayer.workload import prepare
 from shadowtime.services.catalogue import REGISTRIES, canonical
@@ -34,13 +37,18 @@ def read_log(
     jobs: int | None = None,
     requests: Requests = "as-logged",
     oversized: Oversized = "drop",
+    recorded: bool = False,
+    columns: Mapping[str, str] | None = None,
+    time_zone: str | None = None,
+    pools: str | PathLike[str] | None = None,
 ) -> Workload:
     """Return the jobs of a log that a replay uses.
 
     Parameters
     ----------
     path
-        A file in the Standard Workload Format, plain or compressed; the bundled trace by default.
+        A file in the Standard Workload Format, plain or compressed, output of sacct, an accounting file of PBS, or a
+        table of jobs; the bundled trace by default.
     processors
         Size of the machine; the one of the log's header by default.
     jobs
@@ -49,6 +57,10 @@ def read_log(
         `as-logged`, `actual` (each job requests its run time) or `doubled`.
     oversized
         Whether jobs larger than the machine are left out (`drop`) or cut to its size (`align`).
+    recorded
+        Whether it is for a recorded replay, which takes jobs of accounting files too that never started.
+    columns, time_zone, pools
+        What an accounting file or a table does not say itself (docs/accounting.md).
 
     Raises
     ------
@@ -63,7 +75,9 @@ def read_log(
     >>> log.name, len(log), log.processors
     ('bundled', 100, 128)
     """
-    return prepare(read_swf(path), processors, oversized=oversized, requests=requests, limit=jobs)
+    reading = Reading(columns or {}, time_zone, None if pools is None else Path(pools))
+    trace = read_trace(Path(path), reading)
+    return prepare(trace, processors, oversized=oversized, requests=requests, limit=jobs, recorded=recorded)
 
 
 def replay(
@@ -116,7 +130,7 @@ def replay(
     ((label, configuration),) = configurations(
         mode, [policy], [runtime] if runtime else None, [adjustment] if adjustment else None
     )
-    workload = log if isinstance(log, Workload) else read_log(log)
+    workload = log if isinstance(log, Workload) else read_log(log, recorded=not SOURCES[mode].obeys)
     bound = parse_wait_bound([wait_bound] if wait_bound else None, mode)
     traits = JobTraits(restartable, moldable, parse_speedup(speedup))
     try:

@@ -11,10 +11,12 @@ from typing import NamedTuple
 import typer
 from pydantic import TypeAdapter, ValidationError
 
+from shadowtime.replayer.accounting.reading import Reading
+from shadowtime.replayer.accounting.table import parse_columns
+from shadowtime.replayer.log_formats import AS_READ, read_trace
 from shadowtime.replayer.options import Oversized, Requests
 from shadowtime.replayer.pace import MIN_FACTOR, Pace
 from shadowtime.replayer.sources import SOURCES
-from shadowtime.replayer.swf import read_swf
 from shadowtime.replayer.workload import Workload, prepare
 from shadowtime.services.catalogue import DEFAULTS, Configuration, canonical, configure
 from shadowtime.shared.errors import SettingsError
@@ -44,6 +46,18 @@ class Preparation:
     oversized: Oversized = "drop"
     requests: Requests = "as-logged"
     jobs: int | None = None
+    reading: Reading = AS_READ
+
+
+def reading_of(
+    columns: Sequence[str] | None,
+    time_zone: str | None,
+    pools: Path | None,
+    names: Path | None,
+    names_key: Path | None,
+) -> Reading:
+    """Return how accounting files and tables are read."""
+    return Reading(parse_columns(columns or ()), time_zone, pools, names, names_key)
 
 
 def read_clusters(
@@ -64,13 +78,14 @@ def read_clusters(
 def read_cluster(text: str, preparation: Preparation, say: Callable[[str], None], mode: str) -> Cluster:
     """Read a trace named as `FILE` or `FILE@PROCESSORS`, and say what was left out of it."""
     path, size = split_size(text)
-    trace = read_swf(path)
+    trace = read_trace(Path(path), preparation.reading)
     workload = prepare(
         trace,
         preparation.processors if size is None else size,
         oversized=preparation.oversized,
         requests=preparation.requests,
         limit=preparation.jobs,
+        recorded=not SOURCES[mode].obeys,
     )
     for note in trace.notes:
         say(f"{trace.name}: {note}")
@@ -79,7 +94,7 @@ def read_cluster(text: str, preparation: Preparation, say: Callable[[str], None]
         say(f"{trace.name}: skipped {sum(workload.skipped.values()):,} jobs: {reasons}")
     if workload.aligned:
         say(f"{trace.name}: cut {workload.aligned:,} jobs to {workload.processors} processors")
-    unknown = int((workload.columns["wait_time"] == -1).sum())
+    unknown = int(((workload.columns["wait_time"] == -1) & (workload.columns.get("left_time", -1) == -1)).sum())
     if not SOURCES[mode].obeys and 0 < unknown < len(workload):
         say(f"{trace.name}: {unknown:,} jobs without a known wait start at their submission")
     return Cluster(trace.name if size is None else f"{trace.name}@{size}", workload)

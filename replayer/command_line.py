@@ -1,4 +1,4 @@
-"""Replay traces: `shadowtime replay [TRACE.swf[.gz][@PROCESSORS]]…`.
+"""Replay logs: `shadowtime replay [LOG[@PROCESSORS]]…`.
 
 The options alone; what they lead to is imported once it is wanted, so that help comes at once.
 """
@@ -9,6 +9,7 @@ from typing import Annotated
 import typer
 
 from shadowtime.replayer.options import Options, Oversized, Requests, Transport, YesNo
+from shadowtime.replayer.reading_options import Columns, NamesFile, NamesKey, Pools, TimeZone
 from shadowtime.shared.command_line import application, run_app
 from shadowtime.shared.start_up import lasting_imports
 
@@ -26,7 +27,8 @@ def compare(
     traces: Annotated[
         list[str] | None,
         typer.Argument(
-            metavar="[TRACE.swf[.gz][@PROCESSORS]]…", help="Several: several clusters. None: the bundled one."
+            metavar="[LOG[@PROCESSORS]]…",
+            help="SWF, sacct, PBS, CSV or Parquet. Several: several clusters. None: the bundled one.",
         ),
     ] = None,
     policy: Annotated[list[str] | None, typer.Option(metavar="SPEC", help="Repeat to compare; see --list.")] = None,
@@ -83,6 +85,11 @@ def compare(
     processors: Annotated[
         int | None, typer.Option(metavar="N", min=1, help="Size of the machine; else the trace's.")
     ] = None,
+    columns: Columns = None,
+    time_zone: TimeZone = None,
+    pools: Pools = None,
+    names: NamesFile = None,
+    names_key: NamesKey = None,
     seed: Annotated[int, typer.Option(metavar="N", help="Seed of every draw of chance.")] = 0,
     json: Annotated[Path | None, typer.Option(metavar="FILE", help="Scores as JSON; - is standard output.")] = None,
     results: Annotated[
@@ -149,6 +156,11 @@ def compare(
             results=results,
             seconds=seconds,
             predictions=predictions,
+            columns=columns,
+            time_zone=time_zone,
+            pools=pools,
+            names=names,
+            names_key=names_key,
         )
     )
 

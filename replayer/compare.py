@@ -15,6 +15,7 @@ from shadowtime.replayer.arguments import (
     parse_speedup,
     parse_wait_bound,
     read_clusters,
+    reading_of,
     require_seed,
 )
 from shadowtime.replayer.baseline import baseline_of
@@ -54,8 +55,12 @@ def compare_logs(options: Options) -> None:
         logs, one_run=len(logs) * len(chosen) == 1, side_by_side=settings is not None or pace is not None
     )
 
+    reading = reading_of(options.columns, options.time_zone, options.pools, options.names, options.names_key)
     clusters = read_clusters(
-        logs, Preparation(options.processors, options.filter_, options.requests, options.jobs), say, options.mode
+        logs,
+        Preparation(options.processors, options.filter_, options.requests, options.jobs, reading),
+        say,
+        options.mode,
     )
     require_parquet(targets.schedule, targets.results)
     plans = [

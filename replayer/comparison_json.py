@@ -7,6 +7,7 @@ import numpy as np
 
 from shadowtime.replayer.baseline import baseline_of
 from shadowtime.replayer.comparison import Plan, Result
+from shadowtime.replayer.log_check import columns_replayed, lacks_of, overlaps
 from shadowtime.services.catalogue import spelled_out
 
 
@@ -23,6 +24,7 @@ def as_json(
     """
     plan = results[0].plan
     workload = plan.workload
+    columns = columns_replayed(workload)
     schedules = results if plan.obeyed else results[:1]  # the recorded one is the same in every pass
     return {
         "trace": workload.name,
@@ -31,6 +33,8 @@ def as_json(
         "jobs": len(workload),
         "skipped": workload.skipped,
         "aligned": workload.aligned,
+        "lacks": [lack._asdict() for lack in lacks_of(columns)],
+        "overlaps": [] if plan.obeyed else [each._asdict() for each in overlaps(columns, workload.processors)],
         "settings": {
             "mode": plan.mode,
             "obeyed": plan.obeyed,

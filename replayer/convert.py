@@ -6,6 +6,7 @@ from typing import TYPE_CHECKING, Annotated
 import typer
 
 from shadowtime.replayer.options import Oversized, Requests
+from shadowtime.replayer.reading_options import Columns, NamesFile, NamesKey, Pools, TimeZone
 from shadowtime.shared.command_line import application, run_app, say
 from shadowtime.shared.errors import SettingsError
 from shadowtime.shared.start_up import lasting_imports
@@ -27,11 +28,13 @@ def header_of(workload: "Workload", note: str) -> dict[str, str]:
         "MaxNodes": str(workload.processors),
         "MaxProcs": str(workload.processors),
     }
+    if workload.pools is not None:
+        header |= {f"partition_number {at}": pool.name for at, pool in enumerate(workload.pools, 1)}
     return header | ({"UnixStartTime": str(workload.unix_start_time)} if workload.unix_start_time else {})
 
 
 def convert(
-    log: Annotated[str, typer.Argument(metavar="LOG.swf[.gz][@PROCESSORS]", help="The log.")],
+    log: Annotated[str, typer.Argument(metavar="LOG[@PROCESSORS]", help="SWF, sacct, PBS, CSV or Parquet.")],
     output: Annotated[Path, typer.Argument(metavar="OUT", help="FILE.swf, .swf.gz, .csv or .parquet")],
     requests: Annotated[Requests, typer.Option(help="Rewrite requested times.")] = "as-logged",
     filter_: Annotated[
@@ -41,22 +44,34 @@ def convert(
     processors: Annotated[
         int | None, typer.Option(metavar="N", min=1, help="Size of the machine; else the log's.")
     ] = None,
+    columns: Columns = None,
+    time_zone: TimeZone = None,
+    pools: Pools = None,
+    names: NamesFile = None,
+    names_key: NamesKey = None,
 ) -> None:
     """Write the jobs of a log that a replay uses as a clean log, or as a table with a column for each field.
 
-    What is wrong with the log is said, and jobs that no replay can use are left out, as a replay does.
+    What is wrong with the log is said, and jobs that no replay can use are left out, as a replay does. Of an accounting
+    file users, accounts, names of jobs and partitions become numbers; with --names their names are told in comments,
+    with --names-key as hashes.
     """
     if not output.name.endswith(LOGS + TABLES):
         raise SettingsError(f"{output}: the name ends in none of {', '.join(LOGS + TABLES)}")
     with lasting_imports():
-        from shadowtime.replayer.arguments import Preparation, read_cluster, split_size
+        import numpy as np
+
+        from shadowtime.replayer.accounting.names import KINDS, read_names
+        from shadowtime.replayer.arguments import Preparation, read_cluster, reading_of, split_size
         from shadowtime.replayer.frame_files import require_parquet, write_columns
         from shadowtime.replayer.machine import Machine
         from shadowtime.replayer.output import require_places, result_file
-        from shadowtime.replayer.swf import write_swf
+        from shadowtime.replayer.records import as_standard
+        from shadowtime.replayer.swf import FIELDS, write_swf
         from shadowtime.replayer.swf_text import table_of
     require_places([output], [split_size(log)[0]])
-    workload = read_cluster(log, Preparation(processors, filter_, requests, jobs), say, Machine.name).workload
+    reading = reading_of(columns, time_zone, pools, names, names_key)
+    workload = read_cluster(log, Preparation(processors, filter_, requests, jobs, reading), say, Machine.name).workload
     require_parquet(output)
     if output.name.endswith(TABLES):
         with result_file(output) as file:
@@ -64,8 +79,18 @@ def convert(
     else:
         note = f"requests {requests}, larger jobs {filter_}{'' if jobs is None else f', the first {jobs} jobs'}"
         sizes = dict.fromkeys(("allocated_processors", "requested_processors"), workload.columns["processors"])
-        table = table_of({**workload.columns, **workload.unused, **sizes})
-        write_swf(output, header_of(workload, note), table)
+        statuses = np.array([as_standard(status) for status in workload.columns["status"].tolist()], dtype=np.int64)
+        table = table_of({**workload.columns, **workload.unused, **sizes, "status": statuses})
+        header = header_of(workload, note)
+        if names is not None:
+            known = read_names(names, None).of
+            header |= {
+                f"{field} {number}": name
+                for kind, field in KINDS.items()
+                if field in FIELDS
+                for name, number in known[kind].items()
+            }
+        write_swf(output, header, table)
     say(f"wrote {len(workload):,} jobs on {workload.processors:,} processors to {output}")
 
 

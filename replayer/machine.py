@@ -9,10 +9,10 @@ from dataclasses import dataclass
 from heapq import heapify, heappop, heappush
 from typing import Any
 
-from shadowtime.replayer.event_order import in_order
+from shadowtime.replayer.logged_job import Job
 from shadowtime.replayer.room_left import RoomLeft
 from shadowtime.replayer.source import DEFAULT_TRAITS, OUTCOMES, JobTraits, Source, submission
-from shadowtime.replayer.workload import Job, Workload
+from shadowtime.replayer.workload import Workload
 from shadowtime.shared.bounds import MAX_TIME
 from shadowtime.shared.decisions import Start
 from shadowtime.shared.errors import ReplayError
@@ -131,7 +131,7 @@ class Machine(Source):
                 f"{len(self._running)} jobs run and {len(self._waiting)} wait"
             )
         self._time = time
-        events: list[Event] = [SchedulingPoint(time=time)]
+        events: list[Event] = []  # as `replayer/event_order.py` has them
         while self._ends and self._ends[0][0] == time:
             events.append(self._end(heappop(self._ends)[1]))
         while self._changed < len(self._capacity) and self._capacity[self._changed].time == time:
@@ -144,7 +144,8 @@ class Machine(Source):
             self._waiting[job.job_number] = (self._arrived, job)
             self._arrived += 1
             events.append(submission(job, self._traits))
-        return in_order(events)
+        events.append(SchedulingPoint(time=time))
+        return events
 
     def apply(self, decided: Decided) -> Sequence[Event]:
         """Kill, then start, as decided.

@@ -53,3 +53,8 @@ class Options:
     results: Path | None
     seconds: bool
     predictions: bool
+    columns: list[str] | None = None
+    time_zone: str | None = None
+    pools: Path | None = None
+    names: Path | None = None
+    names_key: Path | None = None

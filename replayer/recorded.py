@@ -11,18 +11,32 @@ import numpy as np
 from shadowtime.replayer.event_order import in_order
 from shadowtime.replayer.source import DEFAULT_TRAITS, OUTCOMES, JobTraits, Source, submission
 from shadowtime.replayer.workload import Workload
+from shadowtime.shared.arrays import IntegerTable
 from shadowtime.shared.bounds import MAX_TIME
 from shadowtime.shared.errors import TraceError
-from shadowtime.shared.events import CapacityChanged, Decided, Event, JobEnded, JobStarted, SchedulingPoint
+from shadowtime.shared.events import (
+    CapacityChanged,
+    Decided,
+    Event,
+    JobChanged,
+    JobEnded,
+    JobStarted,
+    JobWithdrawn,
+    SchedulingPoint,
+)
 
-_END, _CAPACITY, _ARRIVAL, _START = range(4)
+_END, _CAPACITY, _ARRIVAL, _START, _LEFT, _RESIZED = range(6)
+
+
+UNKNOWN = np.int64(-1)
+"""Of columns that a log does not have."""
 
 
 class Recorded(Source):
     """A source that tells submit, start and end as logged; decisions are advice.
 
     A start before its submission moves to it. Run times stay as logged, also beyond the request, so that running jobs
-    may hold more processors than the machine has.
+    may hold more processors than the machine has. What was over in the second in which it began is told a second late.
 
     Raises
     ------
@@ -44,21 +58,30 @@ class Recorded(Source):
         self._traits = traits
         columns = workload.columns
         submit, wait = columns["submit_time"], columns["wait_time"]
-        if (wait == -1).all():
+        left = columns.get("left_time", UNKNOWN)
+        if (wait == -1).all() and not (left >= 0).any():
             raise TraceError(
                 f"{workload.name} does not say how long its jobs waited; only --mode closed can do without"
             )
         start = submit + np.maximum(wait, 0)
-        end = start + columns["run_time"]
+        end = start + columns["run_time"] + np.maximum(columns.get("suspended", UNKNOWN), 0)
         if end[late := int(end.argmax())] > MAX_TIME:
             raise TraceError(
                 f"{workload.name}: job {columns['job_number'][late]} ends at {end[late]}, beyond {MAX_TIME}, the "
                 "latest time of an event"
             )
         rows = np.arange(len(workload))
-        times = np.concatenate((end, [each.time for each in capacity], submit, start))
-        kinds = np.repeat((_END, _CAPACITY, _ARRIVAL, _START), (len(rows), len(capacity), len(rows), len(rows)))
-        rows = np.concatenate((rows, np.arange(len(capacity)), rows, rows))
+        ran = rows[np.broadcast_to(left < 0, rows.shape)]
+        never = rows[np.broadcast_to(left >= 0, rows.shape)]
+        told = np.maximum(end, start + 1)[ran]  # ends come first at an instant, and withdrawals before submissions
+        withdrawn = np.maximum(np.broadcast_to(left, rows.shape), submit + 1)[never]
+        changes = np.array([each.time for each in capacity], dtype=np.int64)
+        self._resized = _of_jobs(workload)
+        resized = self._resized[1]
+        times = np.concatenate((told, changes, submit, start[ran], withdrawn, resized))
+        parts = ran, np.arange(len(capacity)), rows, ran, never, np.arange(len(resized))
+        kinds = np.repeat((_END, _CAPACITY, _ARRIVAL, _START, _LEFT, _RESIZED), [len(part) for part in parts])
+        rows = np.concatenate(parts)
         order = np.argsort(times, kind="stable")
         self._times = times[order].astype(np.int64)
         self._kinds = kinds[order].astype(np.int8)
@@ -92,16 +115,22 @@ class Recorded(Source):
     def _event(self, kind: int, row: int, time: int) -> Event:
         if kind == _CAPACITY:
             return self._capacity[row]
+        if kind == _RESIZED:
+            number, _, processors = self._resized[:, row].tolist()
+            return JobChanged(time=time, job_number=number, requested_processors=processors)
         job = self._workload[row]
         if kind == _ARRIVAL:
             return submission(job, self._traits)
         if kind == _START:
             return JobStarted(time=time, job_number=job.job_number, processors=job.processors, limit=job.limit)
+        if kind == _LEFT:
+            return JobWithdrawn(time=time, job_number=job.job_number, happened=_unless(job.left_time, time))
         return JobEnded(
             time=time,
             job_number=job.job_number,
             run_time=job.run_time,
             outcome=OUTCOMES.get(job.status, "completed"),
+            happened=None if job.run_time else _unless(job.submit_time + (job.wait_time or 0), time),
         )
 
     def snapshot(self) -> Any:
@@ -111,3 +140,13 @@ class Recorded(Source):
     def restore(self, state: Any) -> None:
         """Go to where `snapshot` was taken."""
         self._told = state
+
+
+def _unless(happened: int | None, time: int) -> int | None:
+    return None if happened == time else happened
+
+
+def _of_jobs(workload: Workload) -> IntegerTable:
+    """Return the new sizes of jobs that the workload has."""
+    found = np.empty((3, 0), dtype=np.int64) if workload.resized is None else workload.resized
+    return found[:, np.isin(found[0], workload.columns["job_number"])]

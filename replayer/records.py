@@ -27,6 +27,16 @@ STATUSES: dict[Outcome, int] = {outcome: status for status, outcome in OUTCOMES.
 """The status of the Standard Workload Format for each outcome."""
 
 
+def as_standard(status: int) -> int:
+    """Return a status as the Standard Workload Format has it; -1 stays, as what is unknown.
+
+    >>> as_standard(1), as_standard(100)
+    (1, 0)
+    """
+    outcome = OUTCOMES.get(status)
+    return status if outcome is None else STATUSES[outcome]
+
+
 UNDECIDED = {"unix_start", "sample_every", "name", "experiment"}
 """Settings that no decision depends on."""
 

@@ -3,7 +3,7 @@
 import math
 from collections.abc import Sequence
 
-from shadowtime.replayer.workload import Job
+from shadowtime.replayer.logged_job import Job
 from shadowtime.shared.events import CapacityChanged
 from shadowtime.shared.pools import UNITS, Pool, rooms_of
 

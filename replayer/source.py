@@ -6,14 +6,18 @@ from typing import Any, ClassVar, NamedTuple, Protocol
 
 from pydantic import ValidationError
 
-from shadowtime.replayer.workload import Job, Workload
+from shadowtime.replayer.logged_job import Job
+from shadowtime.replayer.workload import Workload
 from shadowtime.shared.errors import ReplayError, ShadowtimeError
 from shadowtime.shared.events import CapacityChanged, Decided, Event, JobSubmitted, Outcome
 from shadowtime.shared.speedup import SpeedUp
 from shadowtime.shared.stage import described
 
-OUTCOMES: dict[int | None, Outcome] = {0: "failed", 1: "completed", 5: "cancelled"}
-"""What a status of the Standard Workload Format says of the end; any other says nothing against completion."""
+LIMIT, KILLED, RESIZED = 100, 101, 102
+"""Statuses that the Standard Workload Format does not have: ended at its limit, by the machine, goes on otherwise."""
+
+OUTCOMES: dict[int | None, Outcome] = {0: "failed", 1: "completed", 5: "cancelled", LIMIT: "limit", KILLED: "killed"}
+"""What a status says of the end; any other says nothing against completion."""
 
 
 class JobTraits(NamedTuple):

@@ -9,7 +9,7 @@ from pathlib import Path
 import numpy as np
 
 from shadowtime.replayer.swf_text import FIELDS, read_text, write_swf
-from shadowtime.shared.arrays import Integers
+from shadowtime.shared.arrays import Integers, IntegerTable
 from shadowtime.shared.pools import Pool
 
 __all__ = ["BUNDLED", "FIELDS", "Trace", "read_swf", "write_swf"]
@@ -24,7 +24,9 @@ class Trace:
 
     `header` has the first value of each `; Key: value`; `table` is (n, 18), sorted by submit time and job
     number, columns as in `FIELDS`; `notes` are remarks on the file for its reader. Of an accounting file, `more` has
-    columns (n,) of its own, as `OF_ACCOUNTING` names them, and `pools` the parts of the machine, where they are known.
+    columns (n,) of its own, as `OF_ACCOUNTING` names them, `pools` the parts of the machine where they are known, and
+    `left_out` how many rows could not be used, by reason, with the first of them; `resized`, of shape (3, changes), the
+    job number, time and processors of each new size of a running job.
     """
 
     name: str
@@ -33,6 +35,8 @@ class Trace:
     notes: tuple[str, ...] = ()
     more: Mapping[str, Integers] = field(default_factory=dict)
     pools: tuple[Pool, ...] | None = None
+    left_out: Mapping[str, tuple[int, str]] = field(default_factory=dict)
+    resized: IntegerTable | None = None
 
     @property
     def unix_start_time(self) -> int | None:

@@ -1,17 +1,18 @@
 """The jobs of a log that a replay uses, on a machine of a size."""
 
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Iterator, Mapping
 from dataclasses import dataclass, field, fields
 from types import MappingProxyType
 from typing import Any, get_args
 
 import numpy as np
 
+from shadowtime.replayer.logged_job import OF_ANY_LOG, Job, job_of
 from shadowtime.replayer.options import Oversized, Requests
 from shadowtime.replayer.swf import FIELDS, Trace
-from shadowtime.shared.arrays import Integers
+from shadowtime.shared.arrays import Integers, IntegerTable
 from shadowtime.shared.errors import SettingsError, TraceError
-from shadowtime.shared.message import MAX_DURATION
+from shadowtime.shared.message import MAX_DURATION, MAX_INTEGER
 from shadowtime.shared.pools import Pool
 
 MAX_MACHINE = 10_000_000
@@ -23,60 +24,16 @@ YEAR_2000 = 946_684_800
 """Stores of time series do not reach back to 1970."""
 
 
-@dataclass(frozen=True, slots=True)
-class Job:
-    """One job of a trace; times in seconds, None where the log does not say.
-
-    `processors` is what was requested if that is positive, else what was allocated
-    (docs/algorithms.md#processors). As in the log, a `run_time` may be longer than the `requested_time`, and a
-    `wait_time` negative. It waits from its `submit_time` on; what has no limit requests `MAX_DURATION`.
-    """
-
-    job_number: int
-    submit_time: int
-    wait_time: int | None
-    run_time: int
-    requested_time: int
-    processors: int
-    user_id: int | None
-    group_id: int | None
-    executable_number: int | None
-    queue_number: int | None
-    partition_number: int | None
-    status: int | None
-    handed_in: int | None = None
-    left_time: int | None = None
-    suspended: int | None = None
-    qos_number: int | None = None
-    pool: int | None = None
-    nodes: int | None = None
-    memory: int | None = None
-    gpus: int | None = None
-    whole_nodes: int | None = None
-
-    @property
-    def limit(self) -> int | None:
-        """The requested time; None where nothing limits the job."""
-        return None if self.requested_time >= MAX_DURATION else self.requested_time
-
-
-OF_ACCOUNTING = tuple(each.name for each in fields(Job) if each.default is None)
-"""Fields of a job that only accounting tells: when its user handed it in, if that was before its wait began, when it
-left the queue without having started, for how many seconds it was suspended, what it asked for beside processors."""
-
-OF_ANY_LOG = len(fields(Job)) - len(OF_ACCOUNTING)
-"""Fields before those."""
-
-
 @dataclass(frozen=True, slots=True, eq=False)
 class Workload:
     """The jobs that a replay uses, in order of submit time and job number, as a sequence of `Job`.
 
     `columns` has one read-only int64 array of shape (n,) per field of `Job`, -1 where unknown: about 100
     bytes a job; of the fields `OF_ACCOUNTING` only those that the log has. `unused` has the same of fields that no
-    replay uses. `skipped` counts the jobs left out by reason,
-    `aligned` those cut to the machine's size. `unix_start_time` is the time of the log's second 0 in seconds of Unix,
-    where its header tells.
+    replay uses. `skipped` counts the jobs left out by reason, `aligned` those cut to the machine's size.
+    `unix_start_time` is the Unix time of the log's second 0, where its header tells. `pools` are the parts
+    of the machine, and `resized` has job number, time and processors of each new size of a running job, shape
+    (3, changes), where the log tells them.
     """
 
     name: str
@@ -87,6 +44,7 @@ class Workload:
     unix_start_time: int | None = None
     unused: Mapping[str, Integers] = field(default_factory=dict)
     pools: tuple[Pool, ...] | None = None
+    resized: IntegerTable | None = None
 
     def __post_init__(self) -> None:
         for name in ("columns", "unused"):
@@ -104,12 +62,12 @@ class Workload:
         return len(self.columns["job_number"])
 
     def __getitem__(self, index: int) -> Job:
-        return _job([int(column[index]) for column in self.columns.values()], self._more)
+        return job_of([int(column[index]) for column in self.columns.values()], self._more)
 
     def __iter__(self) -> Iterator[Job]:
         for start in range(0, len(self), 4096):  # in blocks: fast, yet never all jobs as objects at once
             block = [column[start : start + 4096].tolist() for column in self.columns.values()]
-            yield from (_job(list(row), self._more) for row in zip(*block, strict=True))
+            yield from (job_of(list(row), self._more) for row in zip(*block, strict=True))
 
     @property
     def _more(self) -> tuple[str, ...]:
@@ -187,8 +145,16 @@ def prepare(
     size = np.where(requested > 0, requested, logged["allocated_processors"])
     run_time, requested_time = logged["run_time"], logged["requested_time"]
     pools = trace.pools if processors is None else None
-    largest = np.full(len(size), machine) if pools is None else _sizes(pools)[logged["pool"]]
-    too_large = size > largest
+    if pools is None:
+        logged.pop("pool", None)
+        largest, too_large = np.full(len(size), machine), size > machine
+    else:
+        largest = np.array([pool.processors for pool in pools], dtype=np.int64)[logged["pool"]]
+        too_large = size > largest
+        for name in ("memory", "gpus"):
+            has = np.array([_any(getattr(pool, name)) for pool in pools], dtype=np.int64)[logged["pool"]]
+            if name in logged:
+                too_large |= logged[name] > has
     left = logged["left_time"] >= 0 if "left_time" in logged else np.zeros(len(size), dtype=np.bool_)
     told = recorded and bool(trace.more)
     bounded = np.where(requested_time == MAX_DURATION, 1, requested_time)
@@ -205,7 +171,7 @@ def prepare(
     kept = np.flatnonzero(~np.logical_or.reduce(list(reasons.values())))[:limit]
     seen = len(size) if limit is None or len(kept) < limit else int(kept[-1]) + 1
     uncounted = np.ones(seen, dtype=bool)
-    skipped: dict[str, int] = {}
+    skipped = {reason: count for reason, (count, _) in trace.left_out.items()}
     for reason, applies in reasons.items():  # a job is counted under its first reason only
         if count := int(np.count_nonzero(uncounted & applies[:seen])):
             skipped[reason] = count
@@ -236,20 +202,9 @@ def prepare(
         trace.unix_start_time,
         unused,
         pools,
+        trace.resized,
     )
 
 
-def _sizes(pools: Sequence[Pool]) -> Integers:
-    return np.array([pool.processors for pool in pools], dtype=np.int64)
-
-
-def _job(row: list[int], more: Sequence[str]) -> Job:
-    job_number, submit_time, wait_time, run_time, requested_time, processors, *labels = row
-    known = [None if value == -1 else value for value in labels]
-    told = dict(zip(more, known[OF_ANY_LOG - 6 :], strict=True)) if more else {}
-    own = known[: OF_ANY_LOG - 6]
-    return Job(job_number, submit_time, _known(wait_time), run_time, requested_time, processors, *own, **told)
-
-
-def _known(value: int) -> int | None:
-    return None if value == -1 else value
+def _any(most: int | None) -> int:
+    return MAX_INTEGER if most is None else most

@@ -10,6 +10,7 @@ GROUPS = {
         "compare": ("replayer.compare_command", "replay logs under six policies, with a report"),
         "campaign": ("replayer.campaign.command_line", "carry out a grid of replays, on all cores or on Dask"),
         "reproduce": ("replayer.campaign.reproduce", "make a table of a paper again"),
+        "check": ("replayer.check_command", "say what a log tells, what it lacks and what is odd about it"),
         "check-schedule": ("replayer.check_schedule", "compare another simulator's schedule with a policy's"),
         "convert": ("replayer.convert", "write the jobs of a log that a replay uses as a clean log"),
         "generate": ("replayer.generate_command", "write a log of a synthetic workload"),

@@ -47,7 +47,7 @@ class RunningJob(NamedTuple):
     def changed(self, event: JobChanged) -> "RunningJob":
         """Return it with what it holds now, and its limit; it stays submitted as it was when its run was predicted."""
         of_start: dict[str, int | None] = {"processors": event.requested_processors, "limit": event.requested_time}
-        held = {name: value for name, value in of_start.items() if value is not None}
+        held: dict[str, int | None] = {name: value for name, value in of_start.items() if value is not None}
         if event.unlimited:
             held["limit"] = None
         return self._replace(started=self.started.model_copy(update=held))
@@ -55,9 +55,7 @@ class RunningJob(NamedTuple):
 
 def new_request(event: JobChanged) -> dict[str, int | None]:
     """Return what a job asks for that it did not before."""
-    found: dict[str, int | None] = {
-        name: value for name in CHANGEABLE if (value := getattr(event, name)) is not None
-    }
+    found: dict[str, int | None] = {name: value for name in CHANGEABLE if (value := getattr(event, name)) is not None}
     return found | ({"requested_time": None} if event.unlimited else {})
 
 

@@ -68,6 +68,9 @@ UTILIZATION = _result("utilization", "share", "Work of ended jobs over what the 
 ENDED_AT_LIMIT = _result("ended_at_limit_total", "jobs", "Jobs that were cut at their limit.")
 KILLED = _result("killed_total", "jobs", "Runs of jobs that the scheduler cut short.")
 WASTED = _result("wasted_processor_seconds_total", "processor-seconds", "Work that killings threw away.")
+HAPPENINGS = _result(
+    "happenings_total", "1", "Jobs cancelled, held, changed or suspended, and events that were told late.", "what"
+)
 
 SCHEDULING_POINTS = _result("scheduling_points_total", "1", "Passes of the scheduler.")
 DECISIONS = _result("decisions_total", "1", "Starts and kills that were decided, by reason.", "kind", "reason")

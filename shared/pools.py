@@ -7,7 +7,7 @@ from shadowtime.shared.message import Count, Frozen, Name, Processors
 
 
 class Pool(Frozen):
-    """A set of nodes that partitions share; what is None is not told, and limits no job. Memory in MiB, of all nodes."""
+    """A set of nodes that partitions share; what is None is not told and limits no job. Memory in MiB, of all nodes."""
 
     name: Name
     processors: Processors

@@ -192,7 +192,9 @@ class StageHandler:
         job = self.jobs.require_known(event)
         now = job.submitted if isinstance(job, RunningJob) else job
         asked = now.model_copy(update=new_request(event))
-        self._require_room(event.job_number, "changed to", asked.pool, asked.requested_processors, asked.memory, asked.gpus)
+        self._require_room(
+            event.job_number, "changed to", asked.pool, asked.requested_processors, asked.memory, asked.gpus
+        )
         if isinstance(job, RunningJob):
             runs = job.changed(event)
             output = self.on_running_changed(envelope, job, runs)

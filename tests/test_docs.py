@@ -19,6 +19,7 @@ import pytest
 import typer
 
 from shadowtime.__main__ import GROUPS
+from shadowtime.replayer.accounting.sacct import COMMAND
 from shadowtime.replayer.campaign.logs import ARCHIVE
 from shadowtime.replayer.generate import generate
 from shadowtime.replayer.swf import read_swf, write_swf
@@ -32,6 +33,8 @@ from tests.benchmarks.__main__ import BENCHMARKS
 from tests.feeding import feed
 from tests.parity.workers import Workers
 from tests.patience import PATIENCE
+from tests.replayer.accounting.test_pbs import LOG as PBS
+from tests.replayer.accounting.test_real_slurm import NODES, SACCT
 
 HISTORY = {"CHANGELOG.md"}
 PAGES = {
@@ -43,7 +46,7 @@ OLD_FORMS = r"-m (replayer|services|stack|dashboards)\b|\bservices (ask|live|met
 TELLS_OF_OLD_FORMS = "docs/decisions/one-package.md"
 
 EMBEDDED = {
-    *("replay", "compare", "check-schedule", "convert", "list", "campaign", "reproduce"),
+    *("replay", "compare", "check", "check-schedule", "convert", "list", "campaign", "reproduce"),
     *("generate", "search-templates", "settings", "asyncapi"),
 }
 """Sub-commands that run in one process, on small logs."""
@@ -152,6 +155,10 @@ def logs(tmp_path_factory: pytest.TempPathFactory) -> Path:
         for word in words[2:]:
             if ".swf" in word and words[1] != "generate":
                 (folder / word.partition("@")[0]).write_bytes(written.read_bytes())
+    (folder / "sacct.txt").write_text(SACCT.read_text())
+    (folder / "nodes.txt").write_text(NODES.read_text())
+    (folder / "pbs.txt").write_text(PBS)
+    (folder / "jobs.csv").write_text("queued_at,started_at,ended_at,time_limit,cores,owner\n100,110,170,60,4,eve\n")
     (folder / "traces").mkdir()
     for each in ARCHIVE.values():
         (folder / "traces" / f"{each.file}.swf.gz").write_bytes(written.read_bytes())
@@ -233,6 +240,10 @@ def test_the_log_made_of_accounting_records_is_one(tmp_path: Path, capsys: pytes
     assert log.columns["run_time"].tolist() == [3590, 60, 100]
     assert log.columns["requested_time"].tolist() == [7200, 600, 900]
     assert len(set(log.columns["user_id"].tolist())) == 2
+
+
+def test_what_sacct_is_asked_for_is_what_is_read() -> None:
+    assert COMMAND in PAGES["docs/accounting.md"]
 
 
 def test_a_job_without_a_field_that_a_replay_needs_is_left_out(tmp_path: Path) -> None:

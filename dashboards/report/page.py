@@ -92,6 +92,7 @@ def _cluster(place: int, document: Mapping[str, Any], runs: Sequence[RunRecord],
         f'<section aria-labelledby="cluster-{place}"><h2 id="cluster-{place}">{escape(document["cluster"])}</h2>'
         f"<p>{document['jobs']:,} jobs on {document['processors']:,} processors"
         f"{', as they ran' if recorded else ''}. {_left_out(document)}</p>",
+        _lacks(document),
         f'<p class="verdict">{escape(told)} <small>{escape(limits(document))}</small></p>' if told else "",
         _part("The schedule as logged" if recorded else "Scores", tables.comparison(rows)),
         tables.at_a_glance(rows) if compared else "",
@@ -135,6 +136,18 @@ def _left_out(document: Mapping[str, Any]) -> str:
     skipped = ", ".join(f"{count:,} {reason}" for reason, count in document["skipped"].items()) or "none"
     cut = f" {document['aligned']:,} larger ones were cut to the machine's size." if document["aligned"] else ""
     return escape(f"Jobs of the log left out: {skipped}.{cut}")
+
+
+def _lacks(document: Mapping[str, Any]) -> str:
+    """Return what the log does not tell and what is therefore not shown, folded; aloud, what contradicts itself."""
+    over = "".join(
+        f"<p>{each['times']:,} jobs {escape(each['what'])}; first {escape(each['example'])}.</p>"
+        for each in document["overlaps"]
+    )
+    if not document["lacks"]:
+        return over
+    rows = "".join(f"<li><b>{escape(lack['what'])}</b>: {escape(lack['therefore'])}</li>" for lack in document["lacks"])
+    return f"{over}<details><summary>What this log does not tell</summary><ul>{rows}</ul></details>"
 
 
 def _differences(runs: Sequence[RunRecord], base: int) -> str:

@@ -9,8 +9,8 @@ from typing import NamedTuple
 
 from shadowtime.replayer.arguments import split_size
 from shadowtime.replayer.campaign.file import Campaign, LogEntry
+from shadowtime.replayer.log_formats import read_trace
 from shadowtime.replayer.options import Oversized, Requests
-from shadowtime.replayer.swf import read_swf
 from shadowtime.replayer.workload import Workload, prepare
 from shadowtime.shared.errors import TraceError
 
@@ -108,4 +108,4 @@ def workload_of(log: Log) -> Workload:
     path = Path(log.path)
     if (found := sha256_of(path)) != log.sha256:
         raise TraceError(f"{path}: another file than the campaign's: SHA-256 {found[:12]}…, not {log.sha256[:12]}…")
-    return prepare(read_swf(path), log.processors, oversized=log.filter, requests=log.requests, limit=log.jobs)
+    return prepare(read_trace(path), log.processors, oversized=log.filter, requests=log.requests, limit=log.jobs)

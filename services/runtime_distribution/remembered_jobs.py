@@ -26,6 +26,7 @@ class RememberedJob(NamedTuple):
     executable_number: int
     queue_number: int
     partition_number: int
+    qos_number: int = UNKNOWN
 
 
 def remembered(job: JobSubmitted, run_time: int = UNKNOWN) -> RememberedJob:
@@ -45,6 +46,7 @@ def remembered(job: JobSubmitted, run_time: int = UNKNOWN) -> RememberedJob:
         UNKNOWN if executable is None else executable,
         UNKNOWN if queue is None else queue,
         UNKNOWN if partition is None else partition,
+        UNKNOWN if job.qos_number is None else job.qos_number,
     )
 
 

@@ -21,6 +21,7 @@ CHARACTERISTICS: Final = {
     "queue": "queue_number",
     "partition": "partition_number",
     "request": "requested_time",
+    "qos": "qos_number",
 }
 """What jobs may have in common, with its field of a job."""
 

@@ -16,6 +16,7 @@ from shadowtime.shared.events import ClusterOpened
 from shadowtime.shared.metric_names import Metric
 from shadowtime.shared.run_time_bins import EDGES
 from shadowtime.shared.samples import Figure, label
+from shadowtime.shared.scores import Happenings
 from shadowtime.shared.shapes import SHAPES
 from shadowtime.shared.stage_handler import StageHandler
 from shadowtime.shared.walltime_accuracy import AdjustmentClass
@@ -92,6 +93,8 @@ def _outcomes(tally: Tally, sampling: Sampling) -> Told:
     yield names.ENDED_AT_LIMIT, (), tally.ended_at_limit
     yield names.KILLED, (), tally.killed
     yield names.WASTED, (), tally.wasted_processor_seconds
+    for what in Happenings.model_fields:
+        yield names.HAPPENINGS, (what,), tally.happenings[what]
 
 
 def _decisions(tally: Tally, sampling: Sampling) -> Told:

@@ -16,6 +16,7 @@ from shadowtime.shared.events import (
     Envelope,
     JobChanged,
     JobEnded,
+    JobResumed,
     JobStarted,
     JobSubmitted,
     JobSuspended,
@@ -91,6 +92,7 @@ class Scoreboard(StageHandler):
     def on_changed(self, envelope: Envelope, changed: JobChanged, old: JobSubmitted, new: JobSubmitted) -> Envelope:
         """Take in what is predicted now; bounds and forecast stand as they were said at submission."""
         self.tally.happenings["changed"] += 1
+        self._count_late(changed)
         if envelope.run_time is not None:
             self.predictions[new.job_number] = envelope.run_time
         if envelope.adjustment is not None:
@@ -104,12 +106,19 @@ class Scoreboard(StageHandler):
     def on_running_changed(self, envelope: Envelope, old: RunningJob, new: RunningJob) -> Envelope:
         """Count it."""
         self.tally.happenings["changed"] += 1
+        if isinstance(envelope.event, JobChanged):
+            self._count_late(envelope.event)
         return envelope
 
     def on_suspended(self, envelope: Envelope, suspended: JobSuspended, job: RunningJob) -> Envelope:
         """Count it."""
         self.tally.happenings["suspended"] += 1
         self._count_late(suspended)
+        return envelope
+
+    def on_resumed(self, envelope: Envelope, resumed: JobResumed, job: RunningJob) -> Envelope:
+        """Count one that was told late."""
+        self._count_late(resumed)
         return envelope
 
     def _count_late(self, event: OfJob) -> None:

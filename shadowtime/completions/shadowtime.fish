@@ -50,8 +50,8 @@ function _shtab_shadowtime_using
   test "$_shtab_shadowtime_cmdpath" = "$argv"
 end
 
-set -g _shtab_shadowtime_commands replay compare campaign reproduce check-schedule convert generate search-templates list serve 'serve runtime_distribution' 'serve walltime_adjustment' 'serve wait_bound' 'serve scheduler' 'serve scoreboard' 'serve metrics' live ask watch rebuild topics settings asyncapi stack 'stack up' 'stack down' 'stack status' 'stack install' dashboards 'dashboards generate' 'dashboards push' doctor completion
-set -g _shtab_shadowtime_opts_with_value --adjustment --allow --baseline --capacity --cluster --confidence --count --csv --decisions --filter --first --folder --generations --host --job --jobs --json --kafka-port --kind --latex --live-port --load --logs --mode --moldable --on --out --output --policy --population --port --processors --quantile --queue --redis-port --report --requested-time --requests --restartable --results --run --runtime --schedule --seed --set --speed --speedup --token --transport --url --user --victoria-metrics --victoria-metrics-port --wait-bound --waits --web-port --workers -o
+set -g _shtab_shadowtime_commands replay compare campaign reproduce check check-schedule convert generate search-templates list serve 'serve runtime_distribution' 'serve walltime_adjustment' 'serve wait_bound' 'serve scheduler' 'serve scoreboard' 'serve metrics' live ask watch rebuild topics settings asyncapi stack 'stack up' 'stack down' 'stack status' 'stack install' dashboards 'dashboards generate' 'dashboards push' doctor completion
+set -g _shtab_shadowtime_opts_with_value --adjustment --allow --baseline --capacity --cluster --columns --confidence --count --csv --decisions --filter --first --folder --generations --host --job --jobs --json --kafka-port --kind --latex --live-port --load --logs --mode --moldable --names --names-key --on --out --output --policy --pools --population --port --processors --quantile --queue --redis-port --report --requested-time --requests --restartable --results --run --runtime --schedule --seed --set --speed --speedup --time-zone --token --transport --url --user --victoria-metrics --victoria-metrics-port --wait-bound --waits --web-port --workers -o
 
 complete -c shadowtime -e
 complete -c shadowtime -f
@@ -77,6 +77,11 @@ complete -c shadowtime -n '_shtab_shadowtime_using replay' -l speedup -x -d 'How
 complete -c shadowtime -n '_shtab_shadowtime_using replay' -l capacity -x -d 'The machine'"'"'s size from a time of the trace on; repeatable'
 complete -c shadowtime -n '_shtab_shadowtime_using replay' -l jobs -x -d 'Only the first N jobs'
 complete -c shadowtime -n '_shtab_shadowtime_using replay' -l processors -x -d 'Size of the machine; else the trace'"'"'s'
+complete -c shadowtime -n '_shtab_shadowtime_using replay' -l columns -x -d 'Columns of a table by our names, as in submit=submitted_at'
+complete -c shadowtime -n '_shtab_shadowtime_using replay' -l time-zone -x -d 'Of dates that tell of none, as Europe/Berlin; else UTC'
+complete -c shadowtime -n '_shtab_shadowtime_using replay' -l pools -xka "(__fish_complete_path (commandline -ct))" -d 'Pools of the machine: TOML, or output of scontrol show node'
+complete -c shadowtime -n '_shtab_shadowtime_using replay' -l names -xka "(__fish_complete_path (commandline -ct))" -d 'Where names and their numbers are kept; else nowhere'
+complete -c shadowtime -n '_shtab_shadowtime_using replay' -l names-key -xka "(__fish_complete_path (commandline -ct))" -d 'A key: names are kept as hashes made with it, not as they are'
 complete -c shadowtime -n '_shtab_shadowtime_using replay' -l seed -x -d 'Seed of every draw of chance'
 complete -c shadowtime -n '_shtab_shadowtime_using replay' -l json -xka "(__fish_complete_path (commandline -ct))" -d 'Scores as JSON; - is standard output'
 complete -c shadowtime -n '_shtab_shadowtime_using replay' -l results -xka "(__fish_complete_path (commandline -ct))" -d 'Scores as a table, one row per policy and log'
@@ -107,6 +112,11 @@ complete -c shadowtime -n '_shtab_shadowtime_using compare' -l speedup -x -d 'Ho
 complete -c shadowtime -n '_shtab_shadowtime_using compare' -l capacity -x -d 'The machine'"'"'s size from a time of the trace on; repeatable'
 complete -c shadowtime -n '_shtab_shadowtime_using compare' -l jobs -x -d 'Only the first N jobs'
 complete -c shadowtime -n '_shtab_shadowtime_using compare' -l processors -x -d 'Size of the machine; else the trace'"'"'s'
+complete -c shadowtime -n '_shtab_shadowtime_using compare' -l columns -x -d 'Columns of a table by our names, as in submit=submitted_at'
+complete -c shadowtime -n '_shtab_shadowtime_using compare' -l time-zone -x -d 'Of dates that tell of none, as Europe/Berlin; else UTC'
+complete -c shadowtime -n '_shtab_shadowtime_using compare' -l pools -xka "(__fish_complete_path (commandline -ct))" -d 'Pools of the machine: TOML, or output of scontrol show node'
+complete -c shadowtime -n '_shtab_shadowtime_using compare' -l names -xka "(__fish_complete_path (commandline -ct))" -d 'Where names and their numbers are kept; else nowhere'
+complete -c shadowtime -n '_shtab_shadowtime_using compare' -l names-key -xka "(__fish_complete_path (commandline -ct))" -d 'A key: names are kept as hashes made with it, not as they are'
 complete -c shadowtime -n '_shtab_shadowtime_using compare' -l seed -x -d 'Seed of every draw of chance'
 complete -c shadowtime -n '_shtab_shadowtime_using compare' -l json -xka "(__fish_complete_path (commandline -ct))" -d 'Scores as JSON; - is standard output'
 complete -c shadowtime -n '_shtab_shadowtime_using compare' -l results -xka "(__fish_complete_path (commandline -ct))" -d 'Scores as a table, one row per policy and log'
@@ -138,6 +148,15 @@ complete -c shadowtime -n '_shtab_shadowtime_using reproduce' -l first -x -d 'On
 complete -c shadowtime -n '_shtab_shadowtime_using reproduce' -l report -xka "(__fish_complete_path (commandline -ct))" -d 'The tables as a page, with charts'
 complete -c shadowtime -n '_shtab_shadowtime_using reproduce' -l csv -xka "(__fish_complete_path (commandline -ct))" -d 'The row of every cell'
 complete -c shadowtime -n '_shtab_shadowtime_using reproduce' -l latex -xka "(__fish_complete_path (commandline -ct))" -d 'The tables as LaTeX'
+complete -c shadowtime -n '_shtab_shadowtime_using; and test $_shtab_shadowtime_npos -eq 0' -a check -d 'say what a log tells, what it lacks and what is odd about it'
+complete -c shadowtime -n '_shtab_shadowtime_using check' -s h -l help -d 'show this help message and exit'
+complete -c shadowtime -n '_shtab_shadowtime_using check' -l columns -x -d 'Columns of a table by our names, as in submit=submitted_at'
+complete -c shadowtime -n '_shtab_shadowtime_using check' -l time-zone -x -d 'Of dates that tell of none, as Europe/Berlin; else UTC'
+complete -c shadowtime -n '_shtab_shadowtime_using check' -l pools -xka "(__fish_complete_path (commandline -ct))" -d 'Pools of the machine: TOML, or output of scontrol show node'
+complete -c shadowtime -n '_shtab_shadowtime_using check' -l names -xka "(__fish_complete_path (commandline -ct))" -d 'Where names and their numbers are kept; else nowhere'
+complete -c shadowtime -n '_shtab_shadowtime_using check' -l names-key -xka "(__fish_complete_path (commandline -ct))" -d 'A key: names are kept as hashes made with it, not as they are'
+complete -c shadowtime -n '_shtab_shadowtime_using check' -l json -d 'Say it as one line of JSON'
+complete -c shadowtime -n '_shtab_shadowtime_using check; and test $_shtab_shadowtime_npos -ge 0' -ka "(__fish_complete_path (commandline -ct))" -d log
 complete -c shadowtime -n '_shtab_shadowtime_using; and test $_shtab_shadowtime_npos -eq 0' -a check-schedule -d 'compare another simulator'"'"'s schedule with a policy'"'"'s'
 complete -c shadowtime -n '_shtab_shadowtime_using check-schedule' -s h -l help -d 'show this help message and exit'
 complete -c shadowtime -n '_shtab_shadowtime_using check-schedule' -l policy -xka "all-reserve best conservative easy easy-sjbf fcfs guarded lwf probabilistic tuned wfp" -d 'The policy that the schedule is to be of'
@@ -154,6 +173,11 @@ complete -c shadowtime -n '_shtab_shadowtime_using convert' -l requests -xka "as
 complete -c shadowtime -n '_shtab_shadowtime_using convert' -l filter -xka "drop align" -d 'What to do with jobs larger than the machine'
 complete -c shadowtime -n '_shtab_shadowtime_using convert' -l jobs -x -d 'Only the first N jobs'
 complete -c shadowtime -n '_shtab_shadowtime_using convert' -l processors -x -d 'Size of the machine; else the log'"'"'s'
+complete -c shadowtime -n '_shtab_shadowtime_using convert' -l columns -x -d 'Columns of a table by our names, as in submit=submitted_at'
+complete -c shadowtime -n '_shtab_shadowtime_using convert' -l time-zone -x -d 'Of dates that tell of none, as Europe/Berlin; else UTC'
+complete -c shadowtime -n '_shtab_shadowtime_using convert' -l pools -xka "(__fish_complete_path (commandline -ct))" -d 'Pools of the machine: TOML, or output of scontrol show node'
+complete -c shadowtime -n '_shtab_shadowtime_using convert' -l names -xka "(__fish_complete_path (commandline -ct))" -d 'Where names and their numbers are kept; else nowhere'
+complete -c shadowtime -n '_shtab_shadowtime_using convert' -l names-key -xka "(__fish_complete_path (commandline -ct))" -d 'A key: names are kept as hashes made with it, not as they are'
 complete -c shadowtime -n '_shtab_shadowtime_using convert; and test $_shtab_shadowtime_npos -ge 0' -ka "(__fish_complete_path (commandline -ct))" -d log
 complete -c shadowtime -n '_shtab_shadowtime_using convert; and test $_shtab_shadowtime_npos -ge 0' -ka "(__fish_complete_path (commandline -ct))" -d output
 complete -c shadowtime -n '_shtab_shadowtime_using; and test $_shtab_shadowtime_npos -eq 0' -a generate -d 'write a log of a synthetic workload'

@@ -13,6 +13,7 @@ _shtab_shadowtime_commands() {
     ask:'bound the wait of a job that one might submit now'
     asyncapi:'print the topics as an AsyncAPI document'
     campaign:'carry out a grid of replays, on all cores or on Dask'
+    check:'say what a log tells, what it lacks and what is odd about it'
     check-schedule:'compare another simulator'"'"'s schedule with a policy'"'"'s'
     compare:'replay logs under six policies, with a report'
     completion:'print what bash, zsh or fish need to complete commands'
@@ -115,6 +116,20 @@ _shtab_shadowtime_campaign_options=(
 # guard to ensure default positional specs are added only once per session
 _shtab_shadowtime_campaign_defaults_added=0
 
+_shtab_shadowtime_check_options=(
+  "(- : *)"{-h,--help}"[show this help message and exit]"
+  "--columns[Columns of a table by our names, as in submit\=submitted_at]:columns:"
+  "--time-zone[Of dates that tell of none, as Europe\/Berlin\; else UTC]:time_zone:"
+  "--pools[Pools of the machine\: TOML, or output of scontrol show node]:pools:_files"
+  "--names[Where names and their numbers are kept\; else nowhere]:names:_files"
+  "--names-key[A key\: names are kept as hashes made with it, not as they are]:names_key:_files"
+  "--json[Say it as one line of JSON]"
+  "(*)::log:_files"
+)
+
+# guard to ensure default positional specs are added only once per session
+_shtab_shadowtime_check_defaults_added=0
+
 _shtab_shadowtime_check_schedule_options=(
   "(- : *)"{-h,--help}"[show this help message and exit]"
   "--policy[The policy that the schedule is to be of]:policy:(all-reserve best conservative easy easy-sjbf fcfs guarded lwf probabilistic tuned wfp)"
@@ -150,6 +165,11 @@ _shtab_shadowtime_compare_options=(
   "--capacity[The machine\'s size from a time of the trace on\; repeatable]:capacity:"
   "--jobs[Only the first N jobs]:jobs:"
   "--processors[Size of the machine\; else the trace\'s]:processors:"
+  "--columns[Columns of a table by our names, as in submit\=submitted_at]:columns:"
+  "--time-zone[Of dates that tell of none, as Europe\/Berlin\; else UTC]:time_zone:"
+  "--pools[Pools of the machine\: TOML, or output of scontrol show node]:pools:_files"
+  "--names[Where names and their numbers are kept\; else nowhere]:names:_files"
+  "--names-key[A key\: names are kept as hashes made with it, not as they are]:names_key:_files"
   "--seed[Seed of every draw of chance]:seed:"
   "--json[Scores as JSON\; - is standard output]:json:_files"
   "--results[Scores as a table, one row per policy and log]:results:_files"
@@ -179,6 +199,11 @@ _shtab_shadowtime_convert_options=(
   "--filter[What to do with jobs larger than the machine]:filter:(drop align)"
   "--jobs[Only the first N jobs]:jobs:"
   "--processors[Size of the machine\; else the log\'s]:processors:"
+  "--columns[Columns of a table by our names, as in submit\=submitted_at]:columns:"
+  "--time-zone[Of dates that tell of none, as Europe\/Berlin\; else UTC]:time_zone:"
+  "--pools[Pools of the machine\: TOML, or output of scontrol show node]:pools:_files"
+  "--names[Where names and their numbers are kept\; else nowhere]:names:_files"
+  "--names-key[A key\: names are kept as hashes made with it, not as they are]:names_key:_files"
   "(*)::log:_files"
   "(*)::output:_files"
 )
@@ -278,6 +303,11 @@ _shtab_shadowtime_replay_options=(
   "--capacity[The machine\'s size from a time of the trace on\; repeatable]:capacity:"
   "--jobs[Only the first N jobs]:jobs:"
   "--processors[Size of the machine\; else the trace\'s]:processors:"
+  "--columns[Columns of a table by our names, as in submit\=submitted_at]:columns:"
+  "--time-zone[Of dates that tell of none, as Europe\/Berlin\; else UTC]:time_zone:"
+  "--pools[Pools of the machine\: TOML, or output of scontrol show node]:pools:_files"
+  "--names[Where names and their numbers are kept\; else nowhere]:names:_files"
+  "--names-key[A key\: names are kept as hashes made with it, not as they are]:names_key:_files"
   "--seed[Seed of every draw of chance]:seed:"
   "--json[Scores as JSON\; - is standard output]:json:_files"
   "--results[Scores as a table, one row per policy and log]:results:_files"
@@ -471,6 +501,7 @@ _shtab_shadowtime() {
         ask) _arguments -C -s $_shtab_shadowtime_ask_options ;;
         asyncapi) _arguments -C -s $_shtab_shadowtime_asyncapi_options ;;
         campaign) _arguments -C -s $_shtab_shadowtime_campaign_options ;;
+        check) _arguments -C -s $_shtab_shadowtime_check_options ;;
         check-schedule) _arguments -C -s $_shtab_shadowtime_check_schedule_options ;;
         compare) _arguments -C -s $_shtab_shadowtime_compare_options ;;
         completion) _arguments -C -s $_shtab_shadowtime_completion_options ;;

@@ -8,6 +8,7 @@ from typing import Any
 
 from shadowtime.shared.command_line import run_app, say
 from shadowtime.shared.errors import TraceError
+from tests.benchmarks.accounting import accounting
 from tests.benchmarks.adjusted_requests import BENCHMARKS as ADJUSTMENTS
 from tests.benchmarks.large_machine import coarsening, large_machine
 from tests.benchmarks.live_page import live_page
@@ -38,6 +39,7 @@ BENCHMARKS: dict[str, Callable[[], dict[str, Any] | list[dict[str, Any]]]] = {
     **SIMILAR_JOBS,
     **FORECASTS,
     **{f"tuned-{trace.lower()}": partial(regret, trace) for trace in ("KTH", "SDSC-SP2", "CTC")},
+    "accounting": accounting,
     "live-page": live_page,
     "stream": stream,
     "access-stream": stream_with_access,

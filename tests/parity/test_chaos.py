@@ -13,6 +13,7 @@ from shadowtime.shared.paths import ROOT
 from shadowtime.stack.servers import Kafka, Redis
 from tests.guarded import guarded
 from tests.parity.embedded import assert_complete, embedded
+from tests.parity.eventful import install
 from tests.parity.test_parity import REPLANNED
 from tests.parity.workers import Workers
 from tests.real_servers import require
@@ -23,6 +24,17 @@ KTH = ROOT.parent / "shared" / "traces" / "KTH-SP2-1996-2.swf.gz"
 def test_the_same_while_everything_is_being_killed(tmp_path: Path) -> None:
     """Every stage and the replayer by SIGKILL, one stage stopped until its partition has moved, Redis and Kafka."""
     chaos(tmp_path, ["--jobs", "400"], speed=10_000, kills=1, pause=1.0, seconds=600, share=0.5)
+
+
+def test_a_log_with_everything_that_clusters_do_while_everything_is_being_killed(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """Jobs cancelled, held, changed, suspended and told late, and a machine that shrinks and grows."""
+    monkeypatch.setenv("PYTHONPATH", str(install(tmp_path / "site")))
+    sizes = [word for change in ("40000:64", "90000:128") for word in ("--capacity", change)]
+    stages = ["--policy", "easy:runtime=experts", "--adjustment", "auto", "--wait-bound", "all"]
+    arguments = ["--mode", "eventful", "--jobs", "400", *sizes, *stages, "--no-predictions"]
+    chaos(tmp_path, arguments, speed=10_000, kills=1, pause=1.0, seconds=600, share=0.5, typed=True)
 
 
 def test_the_same_under_passwords_rights_and_tls_while_everything_is_being_killed(tmp_path: Path) -> None:
@@ -66,7 +78,7 @@ def test_choices_for_the_first_3000_jobs_of_kth_while_everything_is_being_killed
 
 
 @contextmanager
-def two_workers_per_stage(folder: Path, *, secure: bool) -> Iterator[Workers]:
+def two_workers_per_stage(folder: Path, *, secure: bool, typed: bool = False) -> Iterator[Workers]:
     """Yield workers over servers of their own; `secure` ones under SASL, ACLs and TLS, each worker in its role."""
     if secure:
         with guarded(folder / "stack") as servers:
@@ -79,7 +91,7 @@ def two_workers_per_stage(folder: Path, *, secure: bool) -> Iterator[Workers]:
         with (
             Kafka(folder / "kafka") as kafka,
             Redis(folder / "redis") as redis,
-            Workers(kafka, redis, folder, per_stage=2) as workers,
+            Workers(kafka, redis, folder, per_stage=2, typed=typed) as workers,
         ):
             yield workers
 
@@ -94,6 +106,7 @@ def chaos(
     seconds: float,
     share: float,
     secure: bool = False,
+    typed: bool = False,
 ) -> None:
     """Replay while killing; at the end the decisions must be those of the embedded pipeline.
 
@@ -102,7 +115,7 @@ def chaos(
     expected = embedded(*arguments)
     chance = random.Random(1)
     until = time.monotonic() + seconds
-    with two_workers_per_stage(folder, secure=secure) as workers:
+    with two_workers_per_stage(folder, secure=secure, typed=typed) as workers:
         kafka, redis = workers.kafka, workers.redis
         run, path = "chaos", folder / "kafka.jsonl"
         arguments = [*arguments, "--speed", str(speed)]

@@ -12,8 +12,9 @@ from hypothesis import given
 from hypothesis import strategies as st
 from numpy.typing import NDArray
 
+from shadowtime.replayer.logged_job import Job
 from shadowtime.replayer.swf import Trace, read_swf, write_swf
-from shadowtime.replayer.workload import Job, prepare
+from shadowtime.replayer.workload import prepare
 from shadowtime.shared.bounds import MAX_TIME
 from shadowtime.shared.errors import OutputError, TraceError
 from shadowtime.shared.paths import ROOT

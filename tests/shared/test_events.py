@@ -7,7 +7,7 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 from pydantic import TypeAdapter, ValidationError
 
-from shadowtime.replayer.workload import Job
+from shadowtime.replayer.logged_job import Job
 from shadowtime.shared.decisions import Start
 from shadowtime.shared.events import (
     SCHEMA_VERSION,

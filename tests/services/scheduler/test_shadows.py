@@ -9,9 +9,10 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
+from shadowtime.replayer.logged_job import Job
 from shadowtime.replayer.machine import Machine
 from shadowtime.replayer.recorded import Recorded
-from shadowtime.replayer.workload import Job, Workload
+from shadowtime.replayer.workload import Workload
 from shadowtime.services.catalogue import canonical
 from shadowtime.services.scheduler.handler import Scheduler
 from shadowtime.services.scheduler.job_table import Queue, Running

@@ -1,0 +1,1 @@
+"""Accounting files of clusters, read as logs."""

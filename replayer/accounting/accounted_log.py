@@ -1,0 +1,163 @@
+"""The log that the rows of an accounting file make, a job for each life."""
+
+import numpy as np
+
+from shadowtime.replayer.accounting.instants import UNKNOWN, Instants, zone_of
+from shadowtime.replayer.accounting.lives import Lives, in_order_of_time, joined_sizes, own_numbers, repeated
+from shadowtime.replayer.accounting.machine_parts import MachineParts
+from shadowtime.replayer.accounting.names import KINDS, Names
+from shadowtime.replayer.accounting.reading import Reading, Rows
+from shadowtime.replayer.swf import Trace
+from shadowtime.replayer.swf_text import table_of
+from shadowtime.shared.arrays import Flags, Integers
+from shadowtime.shared.errors import TraceError
+
+DATED = 10**8
+"""Seconds before which instants are of the log's own time line: so they are in a log that `convert` has written."""
+
+
+def trace_of(name: str, rows: Rows, reading: Reading, names: Names, parts: MachineParts | None) -> Trace:
+    """Return the log that rows make. O(rows log rows).
+
+    A job waits from the moment in which it is eligible. Each requeue is a job of its own, of a number higher by `LIFE`;
+    the parts of an array or of a heterogeneous job are jobs as the file has them. What cannot be used is left out,
+    counted by reason, with the first example.
+
+    Raises
+    ------
+    TraceError
+        If nothing is left.
+    """
+    lives = in_order_of_time(rows, Instants(zone_of(reading.time_zone)).unfolded if reading.time_zone else None)
+    pool = _pools(rows, parts, lives.started)
+    numbers, status, limit = rows.column("job_number"), rows.column("status"), rows.column("limit")
+    changes, joined = joined_sizes(numbers, lives, status, limit, rows.column("processors"))
+    waited = (
+        (lives.eligible != UNKNOWN) & (lives.eligible <= lives.end) if rows.told("eligible") else lives.end != UNKNOWN
+    )
+    never_eligible = ~lives.started & (lives.end != UNKNOWN) & ~waited
+    reasons = {
+        "without a number": numbers == UNKNOWN,
+        "without a time of submission": lives.submit == UNKNOWN,
+        "still waiting": ~lives.started & (lives.end == UNKNOWN),
+        "still running": lives.started & (lives.end == UNKNOWN),
+        "ended before it started": lives.started & (lives.end < lives.start),
+        "cancelled before it was eligible": never_eligible,
+        "on a node or in a partition of no pool": pool == UNKNOWN if parts else np.zeros(len(rows), dtype=np.bool_),
+        "told twice": repeated(numbers, lives),
+    }
+    kept = ~joined
+    for reason, applies in reasons.items():
+        if (found := np.flatnonzero(applies & kept)).size:
+            rows.leave_out(reason, len(found), _example(rows, int(found[0])))
+        kept &= ~applies
+    if not kept.any():
+        counts = ", ".join(f"{count:,} {reason}" for reason, (count, _) in rows.left_out.items())
+        raise TraceError(f"{name}: no job in it that can be replayed" + (f"; left out: {counts}" if counts else ""))
+    since = np.where(lives.eligible > 0, np.maximum(lives.eligible, lives.submit), lives.submit)
+    since = np.where(lives.started, np.minimum(since, lives.start), since)
+    own = own_numbers(numbers, lives, kept)
+    order = np.flatnonzero(kept)
+    order = order[np.lexsort((own[order], since[order]))]
+    first = int(lives.submit[order].min())
+    zero = first if first >= DATED else 0
+    table, more = _columns(rows, lives, since, own, limit, status, pool if parts else None, zero)
+    for kind, field in KINDS.items():
+        words = rows.words(kind)
+        codes = words.codes[order]
+        different, places = np.unique(codes, return_index=True)
+        come = different[np.argsort(places)]  # in the order in which they come, whatever that of the file
+        texts = list(words.values)
+        numbered = np.full(len(texts), UNKNOWN, dtype=np.int64)
+        numbered[come] = names.numbers(kind, [texts[code] for code in come.tolist()])
+        (more if field == "qos_number" else table)[field] = numbered[words.codes]
+    table["partition_number"] = np.where(pool == UNKNOWN, UNKNOWN, pool + 1)
+    notes, peak = list(rows.notes), _peak(table, order)
+    if parts is None:
+        notes.append(
+            f"it does not say how large its machine is: {peak:,} processors were held at one time, which it is taken "
+            "to have unless --processors or --pools says otherwise"
+        )
+    more = {each: column[order] for each, column in more.items() if (column[order] != UNKNOWN).any() or each == "pool"}
+    return Trace(
+        name,
+        ({"UnixStartTime": str(zero)} if zero else {}) | ({} if parts else {"MaxProcs": str(peak)}),
+        table_of({each: column[order] for each, column in table.items()}),
+        tuple(notes),
+        more or {"left_time": np.full(len(order), UNKNOWN, dtype=np.int64)},
+        None if parts is None else parts.pools,
+        dict(rows.left_out),
+        np.array([(own[row], time - zero, size) for row, time, size in changes if kept[row]], dtype=np.int64)
+        .reshape(-1, 3)
+        .T,
+    )
+
+
+def _pools(rows: Rows, parts: MachineParts | None, started: Flags) -> Integers:
+    """Return the pool of each row, `UNKNOWN` where it is in none."""
+    if parts is None:
+        return np.full(len(rows), UNKNOWN, dtype=np.int64)
+    nodes, partitions = rows.words("node_list"), rows.words("partition")
+    if len(parts.pools) == 1 and not (parts.of_node or parts.of_partition):
+        return np.zeros(len(rows), dtype=np.int64)
+    node_texts, partition_texts = list(nodes.values), list(partitions.values)
+    known: dict[tuple[int, int], int] = {}
+    pools = np.empty(len(rows), dtype=np.int64)
+    pairs = np.where(started, nodes.codes, UNKNOWN).tolist(), partitions.codes.tolist()
+    for row, (node, partition) in enumerate(zip(*pairs, strict=True)):
+        if (found := known.get((node, partition))) is None:
+            there = parts.pool_of(node_texts[node] if node != UNKNOWN else "", partition_texts[partition])
+            found = known[node, partition] = UNKNOWN if there is None else there
+        pools[row] = found
+    return pools
+
+
+def _columns(
+    rows: Rows,
+    lives: Lives,
+    since: Integers,
+    own: Integers,
+    limit: Integers,
+    status: Integers,
+    pool: Integers | None,
+    zero: int,
+) -> tuple[dict[str, Integers], dict[str, Integers]]:
+    """Return the columns of the Standard Workload Format, and those that it does not have; -1 where unknown."""
+    started = lives.started
+    table = {
+        "job_number": own,
+        "submit_time": since - zero,
+        "wait_time": np.where(started, lives.start - since, UNKNOWN),
+        "run_time": np.where(started, lives.run_time, UNKNOWN),
+        "allocated_processors": np.where(started, rows.column("processors"), UNKNOWN),
+        "requested_processors": rows.column("processors"),
+        "requested_time": limit,
+        "requested_memory": rows.column("memory"),
+        "status": status,
+    }
+    suspended = np.where(started, lives.end - lives.start - lives.run_time, UNKNOWN)
+    more = {
+        "handed_in": np.where(lives.submit < since, lives.submit - zero, UNKNOWN),
+        "left_time": np.where(started, UNKNOWN, lives.end - zero),
+        "suspended": np.where(suspended > 0, suspended, UNKNOWN),
+        "nodes": rows.column("nodes"),
+        "memory": rows.column("memory"),
+        "gpus": rows.column("gpus"),
+        "whole_nodes": rows.column("whole_nodes"),
+    }
+    return table, more if pool is None else more | {"pool": pool}
+
+
+def _example(rows: Rows, row: int) -> str:
+    return f"job {int(rows.column('job_number')[row])}, line {int(rows.lines[row])}"
+
+
+def _peak(table: dict[str, Integers], order: Integers) -> int:
+    """Return the most processors that jobs held at one time."""
+    begun = order[table["wait_time"][order] >= 0]
+    start = table["submit_time"][begun] + table["wait_time"][begun]
+    end = start + np.maximum(table["run_time"][begun], 1)
+    held = table["requested_processors"][begun]
+    times, change = np.concatenate((end, start)), np.concatenate((-held, held))
+    in_order = np.lexsort((change, times))
+    return max(int(np.cumsum(change[in_order]).max(initial=0)), int(table["requested_processors"][order].max()))

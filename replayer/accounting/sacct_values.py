@@ -1,0 +1,57 @@
+"""Values of the fields of `sacct`."""
+
+import re
+
+from shadowtime.replayer.accounting.instants import UNKNOWN, UNTOLD
+from shadowtime.shared.message import MAX_DURATION, MAX_INTEGER
+
+_MEMORY = re.compile(r"(\d+(?:\.\d+)?)([KMGTP]?)\Z")
+_MIB = {"": 1.0, "K": 1 / 1024, "M": 1.0, "G": 1024.0, "T": 1024.0**2, "P": 1024.0**3}
+
+EXPECTED = {
+    **dict.fromkeys(
+        ("Submit", "Eligible", "Start", "End"), "is no time that is understood; ask sacct with SLURM_TIME_FORMAT=%s"
+    ),
+    **dict.fromkeys(("JobIDRaw", "ElapsedRaw", "ReqCPUS", "AllocCPUS", "NNodes"), "is no whole number"),
+    "Suspended": "is no span of time",
+    "TimelimitRaw": "is neither minutes nor UNLIMITED",
+}
+"""What is said of a value of a field that cannot be read."""
+
+
+def whole(text: str) -> int | None:
+    """Return a whole number; `UNKNOWN` where none is told, None where it is none."""
+    if text.isdecimal() and len(text) < 17 and int(text) <= MAX_INTEGER:
+        return int(text)
+    return UNKNOWN if text.strip().lower() in UNTOLD else None
+
+
+def limit_of(text: str) -> int | None:
+    """Return a limit in seconds, `MAX_DURATION` where there is none.
+
+    >>> [limit_of(text) for text in ("10", "UNLIMITED", "", "1 h")]
+    [600, 549755813888, -1, None]
+    """
+    if text.isdecimal():
+        return min(60 * int(text[:15]), MAX_DURATION)
+    if text.upper() in ("UNLIMITED", "PARTITION_LIMIT"):
+        return MAX_DURATION
+    return UNKNOWN if text.strip().lower() in UNTOLD else None
+
+
+def resources_of(text: str) -> tuple[int, int]:
+    """Return memory in MiB and GPUs that trackable resources tell of, `UNKNOWN` where they do not.
+
+    >>> resources_of("billing=2,cpu=2,gres/gpu:a100=2,gres/gpu=2,mem=1.50G,node=1"), resources_of("cpu=1")
+    ((1536, 2), (-1, -1))
+    """
+    memory, gpus, of_kinds = UNKNOWN, UNKNOWN, 0
+    for each in text.split(","):
+        name, _, value = each.partition("=")
+        if name == "mem" and (match := _MEMORY.match(value)):
+            memory = round(float(match[1]) * _MIB[match[2]])
+        elif name == "gres/gpu" and value.isdecimal():
+            gpus = int(value)
+        elif name.startswith("gres/gpu:") and value.isdecimal():
+            of_kinds += int(value)
+    return memory, gpus if gpus != UNKNOWN else of_kinds or UNKNOWN

@@ -1,0 +1,163 @@
+"""What a real Slurm 22.05 accounted of three times some 80 jobs with everything that happens to jobs."""
+
+from collections.abc import Iterator
+from itertools import pairwise
+from pathlib import Path
+from typing import Any, NamedTuple
+
+import pytest
+
+from shadowtime.replayer.accounting.lives import LIFE
+from shadowtime.replayer.accounting.reading import Reading
+from shadowtime.replayer.embedded import EmbeddedReplay
+from shadowtime.replayer.log_formats import read_trace
+from shadowtime.replayer.recorded import Recorded
+from shadowtime.replayer.workload import Workload, prepare
+from shadowtime.shared.events import (
+    ClusterOpened,
+    Envelope,
+    JobChanged,
+    JobEnded,
+    JobStarted,
+    JobSubmitted,
+    JobWithdrawn,
+    moment,
+)
+
+SAMPLES = Path(__file__).with_name("samples")
+SACCT = SAMPLES / "slurm-22.05.txt"
+NODES = SAMPLES / "slurm-22.05-nodes.txt"
+
+OUTCOMES = {
+    "COMPLETED": "completed",
+    "FAILED": "failed",
+    "CANCELLED": "cancelled",
+    "TIMEOUT": "limit",
+    **dict.fromkeys(("NODE_FAIL", "PREEMPTED", "REQUEUED"), "killed"),
+}
+
+
+class Life(NamedTuple):
+    """What is known of one job, or of one of its lives; times in seconds of Unix."""
+
+    submit: int
+    eligible: int
+    start: int | None
+    end: int
+    state: str
+    limit: int | None
+    processors: int
+    resized: tuple[tuple[int, int], ...] = ()
+
+
+def printed() -> dict[int, Life]:
+    """Return the rows as they were printed, read plainly; those of one job in order, a resized one joined."""
+    head, *lines = SACCT.read_text().splitlines()
+    names = head.split("|")
+    rows: dict[int, list[dict[str, str]]] = {}
+    for line in lines:
+        row = dict(zip(names, line.split("|"), strict=True))
+        rows.setdefault(int(row["JobIDRaw"]), []).append(row)
+    found: dict[int, Life] = {}
+    for number, of_job in rows.items():
+        life, parts = 0, []
+        for row in sorted(of_job, key=lambda each: int(each["Submit"])):
+            parts.append(row)
+            if row["State"] == "RESIZING":
+                continue
+            found[number + LIFE[0] * life] = joined(parts)
+            life, parts = life + 1, []
+    return found
+
+
+def joined(parts: list[dict[str, str]]) -> Life:
+    first, last = parts[0], parts[-1]
+    never = first["NodeList"] == "None assigned"
+    limit = last["TimelimitRaw"]
+    return Life(
+        int(first["Submit"]),
+        int(first["Eligible"]),
+        None if never else int(first["Start"]),
+        int(last["End"]),
+        "cancelled" if never else OUTCOMES[last["State"].split(" ")[0]],
+        None if limit == "UNLIMITED" else 60 * int(limit),
+        int(first["ReqCPUS" if never else "AllocCPUS"]),
+        tuple((int(before["End"]), int(after["AllocCPUS"])) for before, after in pairwise(parts)),
+    )
+
+
+@pytest.fixture(scope="module", params=["whole machine", "with pools"])
+def workload(request: pytest.FixtureRequest) -> Workload:
+    reading = Reading(pools=NODES) if request.param == "with pools" else Reading()
+    return prepare(read_trace(SACCT, reading), recorded=True)
+
+
+def told(workload: Workload) -> Iterator[tuple[int, Life]]:
+    """Yield what a recorded replay, through all stages, told of each job."""
+    zero = workload.unix_start_time
+    assert zero is not None
+    envelopes: list[Envelope] = []
+    opened = ClusterOpened(
+        time=0,
+        cluster="c",
+        processors=workload.processors,
+        pools=workload.pools,
+        mode="recorded",
+        policy="conservative",
+        runtime="experts",
+        adjustment="auto",
+        wait_bound="all",
+    )
+    EmbeddedReplay(opened, Recorded(workload), [envelopes.append]).run_to_end()
+    events: dict[int, dict[str, Any]] = {}
+    changes: dict[int, list[tuple[int, int]]] = {}
+    for event in (each.event for each in envelopes):
+        if isinstance(event, JobChanged):
+            assert event.requested_processors is not None
+            changes.setdefault(event.job_number, []).append((zero + event.time, event.requested_processors))
+        elif isinstance(event, JobSubmitted | JobStarted | JobEnded | JobWithdrawn):
+            events.setdefault(event.job_number, {})[event.kind] = event
+    for number, of_job in events.items():
+        submitted, started = of_job["JobSubmitted"], of_job.get("JobStarted")
+        over = of_job.get("JobEnded") or of_job["JobWithdrawn"]
+        handed_in = submitted.time if submitted.submit_time is None else submitted.submit_time
+        yield (
+            number,
+            Life(
+                zero + handed_in,
+                zero + submitted.since,
+                None if started is None else zero + moment(started),
+                zero + moment(over),
+                over.outcome if isinstance(over, JobEnded) else over.reason,
+                submitted.requested_time,
+                submitted.requested_processors if started is None else started.processors,
+                tuple(changes.get(number, ())),
+            ),
+        )
+
+
+def test_every_job_is_told_as_slurm_printed_it(workload: Workload) -> None:
+    assert dict(told(workload)) == printed()
+
+
+def test_arrays_het_jobs_and_requeues_are_among_them() -> None:
+    lines = [line.split("|") for line in SACCT.read_text().splitlines()[1:]]
+    assert sum("_" in line[1] for line in lines) == 30
+    assert sum("+" in line[1] for line in lines) == 6
+    again = [number for number in printed() if number > LIFE[0]]
+    assert len(again) == 18  # requeued by hand, by preemption and by lost nodes
+    assert sum(bool(life.resized) for life in printed().values()) == 3
+    assert sum(life.limit is None for life in printed().values()) == 6
+
+
+def test_dates_of_a_zone_are_the_same_instants() -> None:
+    theirs = read_trace(SAMPLES / "slurm-22.05-berlin.txt", Reading(time_zone="Europe/Berlin"))
+    ours = read_trace(SACCT)
+    assert theirs.unix_start_time == ours.unix_start_time
+    assert (theirs.table == ours.table).all()
+
+
+def test_the_pools_are_those_that_share_nodes() -> None:
+    (pool,) = read_trace(SACCT, Reading(pools=NODES)).pools or ()
+    assert (pool.processors, pool.nodes, pool.memory, pool.gpus) == (64, 16, 64_000, 4)
+    assert set(pool.name.split("+")) == {"batch", "debug", "gpu", "low"}
