@@ -9,7 +9,6 @@ from dataclasses import dataclass
 from heapq import heapify, heappop, heappush
 from typing import Any
 
-from shadowtime.replayer.event_order import in_order
 from shadowtime.replayer.logged_job import Job
 from shadowtime.replayer.room_left import RoomLeft
 from shadowtime.replayer.source import DEFAULT_TRAITS, OUTCOMES, JobTraits, Source, submission
@@ -113,9 +112,8 @@ class Machine(Source):
         if times:
             return min(times)
         if self._waiting:
-            told = self._left.told([job for _, job in self._waiting.values()])
             raise ReplayError(
-                f"{len(self._waiting)} jobs wait for ever: {told} "
+                f"{len(self._waiting)} jobs wait for ever: {self._left.told([job for _, job in self._waiting.values()])} "
                 "(leave such jobs out with a smaller --processors, or grow the machine again with --capacity)"
             )
         return None
@@ -137,7 +135,7 @@ class Machine(Source):
                 f"{len(self._running)} jobs run and {len(self._waiting)} wait"
             )
         self._time = time
-        events: list[Event] = [SchedulingPoint(time=time)]
+        events: list[Event] = []  # as `replayer/event_order.py` has them
         while self._ends and self._ends[0][0] == time:
             events.append(self._end(heappop(self._ends)[1]))
         while self._changed < len(self._capacity) and self._capacity[self._changed].time == time:
@@ -150,7 +148,8 @@ class Machine(Source):
             self._waiting[job.job_number] = (self._arrived, job)
             self._arrived += 1
             events.append(submission(job, self._traits))
-        return in_order(events)
+        events.append(SchedulingPoint(time=time))
+        return events
 
     def apply(self, decided: Decided) -> Sequence[Event]:
         """Kill, then start, as decided.

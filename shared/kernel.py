@@ -9,6 +9,7 @@ from typing import Any, TypeVar, cast, get_args, get_origin, get_type_hints
 import numba
 from numba import types
 from numba.core.caching import UserProvidedCacheLocator
+from numba.extending import register_jitable
 
 Function = TypeVar("Function", bound=Callable[..., object])
 
@@ -29,6 +30,11 @@ class CompiledBefore(UserProvidedCacheLocator):
     def ensure_cache_path(self) -> None:
         """Make the folder, unless it is there."""
         os.makedirs(self.get_cache_path(), exist_ok=True)  # type: ignore[no-untyped-call]
+
+
+def inlined(function: Function) -> Function:
+    """Let kernels call a small function, which is compiled into each of them; anybody else calls it as it is."""
+    return cast("Function", register_jitable(inline="always")(function))
 
 
 def kernel(function: Function) -> Function:

@@ -89,12 +89,11 @@ class Scheduler(StageHandler):
 
     def on_scheduling_point(self, envelope: Envelope, point: SchedulingPoint) -> Envelope:
         """Put a `Decided` in the place of the scheduling point, with what is decided in each pool, in their order."""
-        decisions: list[Output] = []
-        for pool in self.pools:
-            if len(decisions) < MAX_STARTS:
-                decisions.extend(pool.decide(point))
-            else:
-                decisions.append(CutShort(by="starts", left=len(pool.queue)))
+        decisions = self.pools[0].decide(point)
+        for pool in self.pools[1:]:
+            enough = len(decisions) >= MAX_STARTS
+            more = [CutShort(by="starts", left=len(pool.queue))] if enough else pool.decide(point)
+            decisions = [*decisions, *more]
         return envelope.model_copy(
             update={"event": decided(point.time, decisions) if decisions else Decided(time=point.time)}
         )

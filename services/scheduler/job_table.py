@@ -209,8 +209,8 @@ class Running(JobTable):
     ) -> None:
         settings = settings or PolicySettings()
         super().__init__(histograms, settings.distribution, shorten=settings.running, further=further)
-        self.idle = (0,) * further
-        """What is free of each further resource; below zero as processors may be."""
+        self.idle: Integers = np.zeros(1 + further, dtype=np.int64)
+        """What is free of each resource, of further ones as of the last pass; below zero as processors may be."""
         self.corrections: Integers = np.array(corrections, dtype=np.int64)
         self._adjusted = ADJUSTED if settings.running else REQUESTED
 
@@ -228,11 +228,13 @@ class Running(JobTable):
         """Return what passes take of the running jobs; they are planned with by their predictions, or by requests."""
         table = self._table[:, : self._size]
         planned = table[REQUESTED if on_requests else self._predicted]
-        return RunningJobs(self.sizes, table[START], planned, table[self._adjusted], table[REQUESTED], self.corrections)
+        sizes = self.sizes if self._further else table[SIZE, :, np.newaxis]
+        return RunningJobs(sizes, table[START], planned, table[self._adjusted], table[REQUESTED], self.corrections)
 
     def free(self, processors: int) -> Integers:
-        """Return what is free of each resource where so many processors are idle, shape (resources,)."""
-        return np.array((processors, *self.idle))
+        """Return what is free of each resource where so many processors are idle, shape (resources,); a view."""
+        self.idle[0] = processors
+        return self.idle
 
     def once_started(self, queue: Queue) -> tuple[Integers, Integers, Integers]:
         """Return predicted, adjusted and requested times that waiting jobs are planned with once they run."""

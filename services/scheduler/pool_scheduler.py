@@ -26,6 +26,7 @@ from shadowtime.services.scheduler.policies import POLICIES
 from shadowtime.services.scheduler.policy import Output
 from shadowtime.services.scheduler.require_fit import require_fit
 from shadowtime.shared.arrays import Integers
+from shadowtime.shared.decisions import Start
 from shadowtime.shared.events import (
     CapacityChanged,
     ClusterOpened,
@@ -202,17 +203,19 @@ class PoolScheduler:
             If it starts a job that does not wait here, or more than is free.
         """
         if self.further:
-            self.running.idle = tuple(self.idle[1:].tolist())
-        decisions = self.policy.schedule(point.time, self.queue, self.running, self.free)
-        if decisions:
+            self.running.idle[:] = self.idle
+        free = self.free
+        decisions = self.policy.schedule(point.time, self.queue, self.running, free)
+        starts = [each.processors for each in decisions if isinstance(each, Start)]
+        if self.further or sum(starts) > free:
             units = [UNITS[each] for each in ("processors", *self.further)]
-            require_fit(self.policy.name, decisions, self.queue, self.running, self.free, self.name, units)
+            require_fit(self.policy.name, decisions, self.queue, self.running, free, self.name, units)
         self.observe(point)
         return decisions
 
-    def _asked(self, job: JobSubmitted) -> tuple[int, ...]:
-        """Return what a job asks for of each resource that is told beside processors."""
-        return tuple(getattr(job, each) or 0 for each in self.further)
+    def _asked(self, job: JobSubmitted) -> list[int]:
+        """Return what a job asks for of each resource beside processors that limits jobs here."""
+        return [getattr(job, each) or 0 for each in self.further]
 
     def _forget(self, row: tuple[int, ...]) -> None:
         """Let go of what is predicted of a job that has left for good."""

@@ -75,7 +75,7 @@ class Probabilistic(Policy):
             self.recalibration.learn_until(now)
         if free <= 0 or not len(queue):
             return []
-        idle, sizes, requested = running.free(free), queue.sizes, queue.requested_time
+        idle, sizes, requested = running.free(free).copy(), queue.sizes, queue.requested_time
         served = self.ordering.rows(now, queue)
         heads = fitting_together(idle, sizes[served])
         decisions: list[Output] = [start(queue, row, FITS_NOW) for row in served[: min(heads, MAX_STARTS)].tolist()]

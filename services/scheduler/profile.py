@@ -7,13 +7,13 @@ import numpy as np
 
 from shadowtime.services.scheduler.resources import has_room
 from shadowtime.shared.arrays import Integers, IntegerTable
-from shadowtime.shared.kernel import kernel
+from shadowtime.shared.kernel import inlined, kernel
 
 FOREVER = 1 << 61
 """A time after all others; `services.scheduler.easy_pass.BEYOND` lies before it."""
 
 
-@kernel
+@inlined
 def copy_step(free: IntegerTable, of: int, to: int) -> None:
     """Let there be as much free at one step as at another."""
     for resource in range(free.shape[1]):

@@ -32,8 +32,6 @@ def require_fit(
     ValueError
         If one does not; names the policy, the job and the numbers.
     """
-    if not running.idle and sum(each.processors for each in decisions if isinstance(each, Start)) <= free:
-        return
     left = running.free(free).tolist()
     for each in decisions:
         if isinstance(each, Kill) and (row := running.row(each.job_number)) is not None:

@@ -6,10 +6,10 @@ A job that takes nothing of a resource is not limited by it, also where less tha
 import numpy as np
 
 from shadowtime.shared.arrays import Flags, Integers, IntegerTable
-from shadowtime.shared.kernel import kernel
+from shadowtime.shared.kernel import inlined, kernel
 
 
-@kernel
+@inlined
 def has_room(free: Integers, size: Integers) -> bool:
     """Return whether a job of this size fits into what is free of each resource.
 
