@@ -3,7 +3,7 @@
 from collections.abc import Sequence
 from typing import NamedTuple
 
-from shadowtime.shared.message import Count, Frozen, Name, Processors
+from shadowtime.shared.message import Amount, Frozen, Name, Processors
 
 
 class Pool(Frozen):
@@ -11,9 +11,9 @@ class Pool(Frozen):
 
     name: Name
     processors: Processors
-    nodes: Count | None = None
-    memory: Count | None = None
-    gpus: Count | None = None
+    nodes: Amount | None = None
+    memory: Amount | None = None
+    gpus: Amount | None = None
 
 
 class Room(NamedTuple):

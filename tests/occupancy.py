@@ -82,7 +82,9 @@ class Occupancy:
                 del self.waiting[event.job_number]
             case JobChanged() if event.job_number in self.waiting:
                 job = self.waiting[event.job_number]
-                self.waiting[event.job_number] = job.model_copy(update={**new_request(event), "eligible_time": job.since})
+                self.waiting[event.job_number] = job.model_copy(
+                    update={**new_request(event), "eligible_time": job.since}
+                )
             case JobChanged():
                 held = self.running.get(event.job_number) or self.suspended[event.job_number]
                 asked = event.requested_processors, event.memory, event.gpus

@@ -23,7 +23,7 @@ class Jobs(NamedTuple):
 
 
 class Held(NamedTuple):
-    """What running jobs hold of each resource, shape (running, resources), and when each ends at the latest, in seconds."""
+    """What each running job holds of each resource, shape (running, resources), and when it ends at the latest."""
 
     sizes: IntegerTable
     ends: Integers
@@ -53,9 +53,7 @@ class Pass(NamedTuple):
 
 
 @kernel
-def place_of(
-    needed: Integers, earliest: int, free: Integers, held: Held, by_end: Integers
-) -> tuple[int, Integers]:
+def place_of(needed: Integers, earliest: int, free: Integers, held: Held, by_end: Integers) -> tuple[int, Integers]:
     """Return when a job fits from `earliest` on, if all run to their requests, and what is left then. O(running).
 
     All is left if it never fits.

@@ -38,7 +38,9 @@ class Scheduler(StageHandler):
             self.pools = [PoolScheduler(opened, self.rooms[0], "the machine")]
         else:
             named = zip(opened.pools, self.rooms, strict=True)
-            self.pools = [PoolScheduler(_alone(opened, at), room, f"pool {pool.name}") for at, (pool, room) in enumerate(named)]
+            self.pools = [
+                PoolScheduler(_alone(opened, at), room, f"pool {pool.name}") for at, (pool, room) in enumerate(named)
+            ]
         self.places: dict[int, PoolScheduler] = {}
         """Where each job of the system is."""
 
@@ -92,7 +94,9 @@ class Scheduler(StageHandler):
             enough = len(decisions) >= MAX_STARTS
             more = [CutShort(by="starts", left=len(pool.queue))] if enough else pool.decide(point)
             decisions = [*decisions, *more]
-        return envelope.model_copy(update={"event": decided(point.time, decisions) if decisions else Decided(time=point.time)})
+        return envelope.model_copy(
+            update={"event": decided(point.time, decisions) if decisions else Decided(time=point.time)}
+        )
 
     def snapshot(self) -> dict[str, Any]:
         """Return the whole state as plain values."""

@@ -15,8 +15,8 @@ from shadowtime.services.scheduler.ordering import Ordering
 from shadowtime.services.scheduler.policy import FITS_NOW, Output, Policy, backfilled, backfills, start
 from shadowtime.services.scheduler.probabilistic_settings import ProbabilisticSettings
 from shadowtime.services.scheduler.recalibration import NOTHING_LEARNED, Recalibration
-from shadowtime.services.scheduler.terminations import Distributions, refined_edges
 from shadowtime.services.scheduler.resources import fits_each, fitting_together
+from shadowtime.services.scheduler.terminations import Distributions, refined_edges
 from shadowtime.shared.arrays import Flags, FloatTable, Integers
 from shadowtime.shared.decisions import CutShort, Evaluated
 from shadowtime.shared.events import ClusterOpened, Event
@@ -177,7 +177,9 @@ class Probabilistic(Policy):
         requested = queue.requested_time
         accepted = backfilled_rows(now, idle, shadow_time, extra, queue.sizes, requested, rows).tolist()
         allowed = MAX_STARTS - busy.started
-        decisions: list[Output] = [*backfills(now, queue, accepted[:allowed], requested, head, shadow_time, int(extra[0]))]
+        decisions: list[Output] = [
+            *backfills(now, queue, accepted[:allowed], requested, head, shadow_time, int(extra[0]))
+        ]
         if len(accepted) > allowed:
             decisions.append(CutShort(by="starts", left=len(rows) - rows.tolist().index(accepted[allowed])))
         return [*decisions, CutShort(by="walks", left=len(rows))]

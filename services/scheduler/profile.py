@@ -17,7 +17,7 @@ def has_room_at(free: IntegerTable, step: int, size: Integers) -> bool:
     """Return whether a job, of some processors at least, fits at a step, as `resources.has_room` does."""
     if size[0] > free[0, step]:
         return False
-    for resource in range(1, len(size)):
+    for resource in range(1, len(size)):  # noqa: SIM110 - no generator is compiled
         if size[resource] > max(free[resource, step], 0):
             return False
     return True
@@ -85,7 +85,7 @@ def fits(times: Integers, free: IntegerTable, steps: int, size: Integers, start:
     >>> fits(times, free, 3, np.array([4]), 20, 90), fits(times, free, 3, np.array([4]), 20, 91)
     (True, False)
     """
-    step = np.searchsorted(times[:steps], start, side="right") - 1
+    step = int(np.searchsorted(times[:steps], start, side="right")) - 1
     while step < steps and times[step] < end:
         if not has_room_at(free, step, size):
             return False

@@ -65,7 +65,9 @@ class PassByPass(RunAhead):
         waiting = self.waiting(now, queue, running)
         job = waiting[:, row].copy()
         runs, corrections = self.running(now, running), running.corrections
-        jobs = RunningJobs(runs[SIZE].reshape(-1, 1), runs[START], runs[PREDICTED], runs[ADJUSTED], runs[REQUESTED], corrections)
+        jobs = RunningJobs(
+            runs[SIZE].reshape(-1, 1), runs[START], runs[PREDICTED], runs[ADJUSTED], runs[REQUESTED], corrections
+        )
         ends = np.stack((runs[END], expected_ends(now, jobs)))
         if self.ahead is None or not self.valid.at(now, ends) or not self.behind_last(job, waiting):
             self.valid = Valid(now, runs[END].min(initial=BEYOND), ends)

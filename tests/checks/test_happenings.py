@@ -132,7 +132,10 @@ def test_a_suspended_job_gives_its_processors_and_goes_on_where_it_was() -> None
     chain.push(on)
     scheduler = chain.stages["scheduler"].handler
     assert isinstance(scheduler, Scheduler)
-    assert (scheduler.pools[0].used, scheduler.pools[0].running.start_time.tolist()) == (6, [30])  # as one that started so much later
+    assert (scheduler.pools[0].used, scheduler.pools[0].running.start_time.tolist()) == (
+        6,
+        [30],
+    )  # as one that started so much later
     found = scores(*FULL, JobSuspended(time=10, job_number=1), on, JobEnded(time=60, job_number=1, run_time=30))
     assert found.policy.utilization == 6 * 30 / (8 * 60)
     assert found.happenings == Happenings(suspended=1)

@@ -17,7 +17,6 @@ from shadowtime.shared.events import (
     Decided,
     Event,
     JobStarted,
-    SchedulingPoint,
 )
 from shadowtime.shared.stage import StageRun
 from shadowtime.testing.chain import Chain
@@ -81,7 +80,9 @@ def starts_of(opened: ClusterOpened, jobs: Workload, changes: list[CapacityChang
     return {event.job_number: event.time for event in events if isinstance(event, JobStarted)}
 
 
-@pytest.mark.parametrize("policy", ["easy", "conservative", "probabilistic:budget=0.5", "guarded:queue=saf,threshold=20"])
+@pytest.mark.parametrize(
+    "policy", ["easy", "conservative", "probabilistic:budget=0.5", "guarded:queue=saf,threshold=20"]
+)
 @given(jobs=pooled_workloads(), changes=LEAVES)
 @settings(max_examples=40, deadline=None)
 def test_a_pool_is_as_a_machine_alone(policy: str, jobs: Workload, changes: list[CapacityChanged]) -> None:

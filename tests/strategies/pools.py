@@ -27,7 +27,10 @@ POOLED_OPENINGS = OPENINGS.map(lambda opened: opened.model_copy(update={"process
 def resized(time: int, pool: int, eighths: int) -> CapacityChanged:
     """Return so many eighths of a pool, nodes of which have left."""
     whole = POOLS[pool]
-    parts = {name: None if has is None else has * eighths // 8 for name, has in (("memory", whole.memory), ("gpus", whole.gpus))}
+    parts = {
+        name: None if has is None else has * eighths // 8
+        for name, has in (("memory", whole.memory), ("gpus", whole.gpus))
+    }
     return CapacityChanged(time=time, pool=pool, processors=whole.processors * eighths // 8, **parts)
 
 
@@ -42,7 +45,7 @@ LEAVES = st.lists(st.tuples(st.integers(0, 60), st.integers(0, 2), st.integers(0
 
 
 @st.composite
-def pooled_workloads(draw: st.DrawFn, **more: Any) -> Workload:
+def pooled_workloads(draw: st.DrawFn, /, **more: Any) -> Workload:
     """Return workloads of jobs in three pools, each of which asks for memory and GPUs, or says nothing of them."""
     jobs = draw(workloads(processors=8, **more))
     chance = draw(st.randoms(use_true_random=False))
@@ -53,12 +56,14 @@ def pooled_workloads(draw: st.DrawFn, **more: Any) -> Workload:
 
     most = np.array([POOLS[pool].processors for pool in pools])
     columns = dict(jobs.columns) | {"processors": np.minimum(jobs.columns["processors"], most)}
-    columns |= {name: np.array(each) for name, each in (("pool", pools), ("memory", asked("memory")), ("gpus", asked("gpus")))}
+    columns |= {
+        name: np.array(each) for name, each in (("pool", pools), ("memory", asked("memory")), ("gpus", asked("gpus")))
+    }
     return replace(jobs, columns=columns, processors=PROCESSORS, pools=POOLS)
 
 
 def moved(events: Sequence[Event], chance: Random) -> list[Event]:
-    """Return a log in which waiting jobs that are changed may move to another pool, and running ones let go of memory."""
+    """Return a log in which waiting jobs that change may move to another pool, and running ones let go of memory."""
     asked = {event.job_number: event for event in events if isinstance(event, JobSubmitted)}
     log: list[Event] = []
     for event in events:

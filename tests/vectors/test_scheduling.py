@@ -55,11 +55,12 @@ def test_easy_degenerate_by_kernel(name: str) -> None:
     case = example[name]
     queue, running = instance_of(example, case).tables()
     heads, shadow_time, extra, rows = easy_pass(
-        *(0, running.free(example["idle"]), queue.sizes, queue.predicted_time, np.arange(2)), running.jobs(on_requests=False)
+        *(0, running.free(example["idle"]), queue.sizes, queue.predicted_time, np.arange(2)),
+        running.jobs(on_requests=False),
     )
     assert (heads, rows.tolist()) == (0, [1] if case["backfill"] else [])
     if case["backfill"]:
-        assert (shadow_time, extra[0]) == (100, 10 - 4 - int(queue.processors[0]))
+        assert (shadow_time, extra) == (100, 10 - 4 - int(queue.processors[0]))
 
 
 def test_easy_degenerate_shadow() -> None:
@@ -111,7 +112,9 @@ def test_regular_and_selective_adjustment(scheme: str, candidate: str, policy: s
     told.submit(3, waiting["n"], waiting["t_req"], time=now, adjusted=int(waiting["A"] * waiting["t_req"]))
     queue, running = told.scheduler.queue, told.scheduler.running
     ends = expected_ends(now, running.jobs(on_requests=False))
-    shadow_time, extra = shadow_of(np.array([head["n"]]), running.free(example["machine"] - held["n"]), running.sizes, ends)
+    shadow_time, extra = shadow_of(
+        np.array([head["n"]]), running.free(example["machine"] - held["n"]), running.sizes, ends
+    )
     assert shadow_time - now == expected.get("shadow", example[scheme]["shadow"])
     assert extra[0] < waiting["n"]
     assert queue.predicted_time.tolist() == [head_request, expected["cand_end"]]
