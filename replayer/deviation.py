@@ -205,7 +205,7 @@ def _against_plan(moment: Moment, row: int) -> str | None:
     numbers = queue.job_number.tolist()
     sizes, idle = queue.sizes, scheduler.idle
     times = np.zeros(len(jobs.sizes) + 2 * len(numbers) + 4, dtype=np.int64)
-    free = np.zeros((len(times), len(idle)), dtype=np.int64)
+    free = np.zeros((len(idle), len(times)), dtype=np.int64)
     steps = begin(times, free, now, idle, jobs.sizes, expected_ends(now, jobs))
     steps = take(times, free, steps, now, now + run_times[row], sizes[row])
     planned = [(places.get(number, 0), at) for at, number in enumerate(numbers) if at != row]

@@ -112,8 +112,9 @@ class Machine(Source):
         if times:
             return min(times)
         if self._waiting:
+            told = self._left.told([job for _, job in self._waiting.values()])
             raise ReplayError(
-                f"{len(self._waiting)} jobs wait for ever: {self._left.told([job for _, job in self._waiting.values()])} "
+                f"{len(self._waiting)} jobs wait for ever: {told} "
                 "(leave such jobs out with a smaller --processors, or grow the machine again with --capacity)"
             )
         return None

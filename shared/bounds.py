@@ -20,6 +20,9 @@ of the `MAX_DURATION` is below `MAX_INTEGER`, and a Unix time in milliseconds to
 MAX_PROCESSORS = 2**31 - 1
 """Of a machine, and of a job."""
 
+MAX_AMOUNT = 2**40
+"""MiB of memory, GPUs or nodes, of a pool and of a job; those of all live jobs add up to less than 2^57."""
+
 MAX_POOLS = 100
 """Parts of a machine, each with a policy of its own."""
 

@@ -29,7 +29,18 @@ from shadowtime.shared.job_events import (
     Outcome,
     moment,
 )
-from shadowtime.shared.message import AtMost, Count, Frozen, Instant, Name, Processors, Reasons, Request, SpecText
+from shadowtime.shared.message import (
+    Amount,
+    AtMost,
+    Count,
+    Frozen,
+    Instant,
+    Name,
+    Processors,
+    Reasons,
+    Request,
+    SpecText,
+)
 from shadowtime.shared.pools import Pool
 from shadowtime.shared.predictions import (
     ChangePoint,
@@ -114,8 +125,8 @@ class CapacityChanged(Frozen):
     time: Instant
     processors: Annotated[int, Field(ge=0, le=MAX_PROCESSORS)]
     pool: Count | None = None
-    memory: Count | None = None
-    gpus: Count | None = None
+    memory: Amount | None = None
+    gpus: Amount | None = None
 
 
 class SchedulingPoint(Frozen):

@@ -3,7 +3,7 @@
 from typing import Literal
 
 from shadowtime.shared.decisions import JobNumber
-from shadowtime.shared.message import Count, Frozen, Instant, Processors, Request, Seconds, Whole
+from shadowtime.shared.message import Amount, Count, Frozen, Instant, Processors, Request, Seconds, Whole
 from shadowtime.shared.speedup import SpeedUp
 
 Outcome = Literal["completed", "failed", "cancelled", "limit", "killed"]
@@ -37,9 +37,9 @@ class JobSubmitted(Frozen):
     priority: Count | None = None
     qos_number: Whole | None = None
     pool: Count | None = None
-    nodes: Count | None = None
-    memory: Count | None = None
-    gpus: Count | None = None
+    nodes: Amount | None = None
+    memory: Amount | None = None
+    gpus: Amount | None = None
     whole_nodes: Literal[True] | None = None
 
     @property
@@ -79,9 +79,9 @@ class JobChanged(Frozen):
     priority: Count | None = None
     qos_number: Whole | None = None
     pool: Count | None = None
-    nodes: Count | None = None
-    memory: Count | None = None
-    gpus: Count | None = None
+    nodes: Amount | None = None
+    memory: Amount | None = None
+    gpus: Amount | None = None
     happened: Instant | None = None
 
 

@@ -34,7 +34,7 @@ class CompiledBefore(UserProvidedCacheLocator):
 
 def inlined(function: Function) -> Function:
     """Let kernels call a small function, which is compiled into each of them; anybody else calls it as it is."""
-    return cast("Function", register_jitable(inline="always")(function))
+    return register_jitable(inline="always")(function)
 
 
 def kernel(function: Function) -> Function:

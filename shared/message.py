@@ -8,6 +8,7 @@ from annotated_types import GroupedMetadata, MaxLen
 from pydantic import BaseModel, BeforeValidator, ConfigDict, FailFast, Field
 
 from shadowtime.shared.bounds import (
+    MAX_AMOUNT,
     MAX_DURATION,
     MAX_INTEGER,
     MAX_NAME_LENGTH,
@@ -21,6 +22,7 @@ from shadowtime.shared.wording import shortened
 __all__ = [
     "MAX_DURATION",
     "MAX_INTEGER",
+    "Amount",
     "AtMost",
     "Count",
     "Finite",
@@ -39,6 +41,7 @@ Whole = Annotated[int, Field(ge=-MAX_INTEGER, le=MAX_INTEGER)]
 Count = Annotated[int, Field(ge=0, le=MAX_INTEGER)]
 Seconds = Annotated[int, Field(ge=0, le=MAX_DURATION)]
 Request = Annotated[int, Field(ge=1, le=MAX_DURATION)]
+Amount = Annotated[int, Field(ge=0, le=MAX_AMOUNT)]
 Processors = Annotated[int, Field(ge=1, le=MAX_PROCESSORS)]
 
 Instant = Annotated[int, Field(ge=-MAX_TIME, le=MAX_TIME)]

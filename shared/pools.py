@@ -4,7 +4,7 @@ from collections.abc import Iterator, Sequence
 from typing import Any, NamedTuple
 
 from shadowtime.shared.errors import RuleBroken
-from shadowtime.shared.message import Count, Frozen, Name, Processors
+from shadowtime.shared.message import Amount, Frozen, Name, Processors
 
 
 class Pool(Frozen):
@@ -12,9 +12,9 @@ class Pool(Frozen):
 
     name: Name
     processors: Processors
-    nodes: Count | None = None
-    memory: Count | None = None
-    gpus: Count | None = None
+    nodes: Amount | None = None
+    memory: Amount | None = None
+    gpus: Amount | None = None
 
 
 class Room(NamedTuple):

@@ -11,7 +11,7 @@ from shadowtime.replayer.swf import Trace
 from shadowtime.replayer.swf_text import table_of
 from shadowtime.replayer.workload import MAX_MACHINE
 from shadowtime.shared.arrays import Flags, Integers
-from shadowtime.shared.bounds import MAX_INTEGER
+from shadowtime.shared.bounds import MAX_AMOUNT, MAX_INTEGER
 from shadowtime.shared.errors import TraceError
 
 DATED = 10**8
@@ -45,7 +45,8 @@ def trace_of(name: str, rows: Rows, reading: Reading, names: Names, parts: Machi
         "still running": lives.started & ~over,
         "ended before it started": lives.started & (lives.end < lives.start),
         "cancelled before it was eligible": ~lives.started & over & ~waited,
-        "larger than any machine": size > MAX_MACHINE,
+        "larger than any machine": (size > MAX_MACHINE)
+        | np.logical_or.reduce([rows.column(each) > MAX_AMOUNT for each in ("nodes", "memory", "gpus")]),
         "on a node and in a partition of no pool": pool == UNKNOWN if parts else np.zeros(len(rows), dtype=np.bool_),
     }
     kept = ~joined

@@ -9,8 +9,9 @@ from shadowtime.replayer.accounting.instants import UNKNOWN, Instants, seconds_o
 from shadowtime.replayer.accounting.reading import Reading, Rows
 from shadowtime.replayer.log_file import lines_of
 from shadowtime.replayer.source import KILLED, LIMIT
+from shadowtime.shared.bounds import MAX_AMOUNT
 from shadowtime.shared.errors import TraceError
-from shadowtime.shared.message import MAX_DURATION, MAX_INTEGER
+from shadowtime.shared.message import MAX_DURATION
 from shadowtime.shared.wording import quoted
 
 RECORD = re.compile(r"(\d\d)/(\d\d)/(\d{4}) (\d\d:\d\d:\d\d);([A-Za-z]+);([^;]*);?(.*)\Z")
@@ -206,4 +207,4 @@ def _mebibytes(text: str) -> int:
     if match is None:
         return UNKNOWN
     kib = int(match[1]) * _KIB[match[2].lower()] * (8 if match[3].lower() == "w" else 1)
-    return int(-(-kib // 1024)) if kib <= MAX_INTEGER else UNKNOWN
+    return int(-(-kib // 1024)) if kib // 1024 < MAX_AMOUNT else UNKNOWN

@@ -3,7 +3,8 @@
 import re
 
 from shadowtime.replayer.accounting.instants import UNKNOWN, UNTOLD, whole_number
-from shadowtime.shared.message import MAX_DURATION, MAX_INTEGER
+from shadowtime.shared.bounds import MAX_AMOUNT
+from shadowtime.shared.message import MAX_DURATION
 
 _MEMORY = re.compile(r"(\d{1,15}(?:\.\d{1,9})?)([KMGTP]?)\Z")
 _MIB = {"": 1.0, "K": 1 / 1024, "M": 1.0, "G": 1024.0, "T": 1024.0**2, "P": 1024.0**3}
@@ -50,11 +51,11 @@ def resources_of(text: str) -> tuple[int, int]:
         if name == "mem" and (match := _MEMORY.match(value)):
             memory = _bounded(float(match[1]) * _MIB[match[2]])
         elif name == "gres/gpu" and (count := whole_number(value)) is not None:
-            gpus = count
+            gpus = _bounded(count)
         elif name.startswith("gres/gpu:") and (count := whole_number(value)) is not None:
-            of_kinds += count
+            of_kinds = max(_bounded(of_kinds + count), 0)
     return memory, gpus if gpus != UNKNOWN else of_kinds or UNKNOWN
 
 
 def _bounded(size: float) -> int:
-    return round(size) if size <= MAX_INTEGER else UNKNOWN
+    return round(size) if size <= MAX_AMOUNT else UNKNOWN

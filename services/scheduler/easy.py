@@ -53,8 +53,8 @@ class Easy(Policy):
     """Start the head of the queue while it fits; then start what does not delay the first job that does not.
 
     A candidate may start if it fits now and either ends by the head's shadow time or takes no more than what is extra
-    of each resource. Queue and candidates are in any of the `orders`: the first of the queue's order that does not fit is
-    the head. O(queue log queue + running log running) per pass.
+    of each resource. Queue and candidates are in any of the `orders`: the first of the queue's order that does not fit
+    is the head. O(queue log queue + running log running) per pass.
 
     References
     ----------

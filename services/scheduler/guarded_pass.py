@@ -23,7 +23,7 @@ class Jobs(NamedTuple):
 
 
 class Held(NamedTuple):
-    """What running jobs hold of each resource, shape (running, resources), and when each ends at the latest, in seconds."""
+    """What each running job holds of each resource, shape (running, resources), and when it ends at the latest."""
 
     sizes: IntegerTable
     ends: Integers

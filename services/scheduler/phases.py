@@ -172,7 +172,7 @@ class Phases:
 
     def _size(self, row: int, shape: Shape) -> Integers:
         """Return what a job takes of each resource in this shape."""
-        size = self.sizes[row].copy()
+        size: Integers = self.sizes[row].copy()
         size[0] = shape.processors
         return size
 

@@ -138,7 +138,7 @@ def plan(
     """
     alternatives, waiting, resources = sizes.shape
     times = np.empty(6 * waiting + len(running_ends) + 2, dtype=np.int64)
-    free = np.empty((len(times), resources), dtype=np.int64)
+    free = np.empty((resources, len(times)), dtype=np.int64)
     steps = begin(times, free, now, idle, running_sizes, running_ends)
     starts, shapes = np.full(waiting, UNPLANNED), promised_shapes.copy()
     idle_left, work, left = idle[0], 0, 0

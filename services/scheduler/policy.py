@@ -53,7 +53,8 @@ class Policy(Protocol):
         running
             The running jobs, in the same order.
         free
-            Idle processors; below zero when the machine has shrunk or a recorded log overlaps.
+            Idle processors; below zero when the machine has shrunk or a recorded log overlaps. Of further resources
+            `running.free` tells too, and `sizes` of both tables what jobs take.
         """
         ...
 

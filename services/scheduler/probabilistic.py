@@ -75,9 +75,9 @@ class Probabilistic(Policy):
             self.recalibration.learn_until(now)
         if free <= 0 or not len(queue):
             return []
-        idle, sizes, requested = running.free(free).copy(), queue.sizes, queue.requested_time
+        idle, sizes, requested = running.free(free), queue.sizes, queue.requested_time
         served = self.ordering.rows(now, queue)
-        heads = fitting_together(idle, sizes[served])
+        heads = fitting_together(idle, sizes.take(served, axis=0))
         decisions: list[Output] = [start(queue, row, FITS_NOW) for row in served[: min(heads, MAX_STARTS)].tolist()]
         if heads > MAX_STARTS:
             return [*decisions, CutShort(by="starts", left=len(queue) - MAX_STARTS)]
@@ -87,7 +87,8 @@ class Probabilistic(Policy):
         head, size = int(queue.job_number[at]), sizes[at]
         if not self.ordering.as_submitted:
             self.heads.follow(head, overtaken=heads > 0)
-        idle -= sizes[served[:heads]].sum(axis=0)
+        if heads:
+            idle = idle - sizes[served[:heads]].sum(axis=0)
         behind = served[heads + 1 :]
         rows = np.sort(behind[fits_each(idle, sizes, behind)])
         if not len(rows):
@@ -95,8 +96,7 @@ class Probabilistic(Policy):
         busy = Busy(now, queue, running)
         if heads:
             busy.add(served[:heads])
-        deadline = math.inf
-        aged = np.zeros(len(rows), dtype=np.bool_)
+        deadline, aged = math.inf, np.zeros(len(rows), dtype=np.bool_)
         if self.settings.patience < math.inf:
             limit = self.settings.patience * self.heads.longest_wait
             promise, _ = shadow_of(size, idle, busy.sizes, busy.requested_ends())
@@ -120,11 +120,11 @@ class Probabilistic(Policy):
             safe = in_time | fits_each(extra, sizes, rows)
             if plain:
                 rows, safe = rows[safe], safe[safe]
-            elif limited or deadline < math.inf:
-                kept = in_time | fits_each(np.append(BEYOND, extra[1:]), sizes, rows)
-                if deadline < math.inf:  # then the head must find room, should all jobs run to their requests
-                    room = idle + busy.sizes[ends <= deadline].sum(axis=0) - size
-                    kept &= safe | (now + requested[rows] <= deadline) | fits_each(room, sizes, rows)
+            elif limited or deadline < math.inf:  # then the head must find room, should all jobs run to their requests
+                room = idle + (ends <= deadline) @ busy.sizes - size
+                kept = safe | (now + requested[rows] <= deadline) | fits_each(room, sizes, rows)
+                if limited:  # memory and GPUs go by requests
+                    kept &= in_time | fits_each(np.append(BEYOND, extra[1:]), sizes, rows)
                 rows, safe = rows[kept], safe[kept] & self.settings.accept_easy_safe
             if not len(rows):
                 break
@@ -135,10 +135,9 @@ class Probabilistic(Policy):
                     return decisions + self._as_easy(busy, rows, head, size, idle)
                 run_time, needed = float(queue.predicted_time[at]), int(size[0] - idle[0])
                 tried = self._try(busy, rows, needed, run_time, safe, spent, allowed)
-                allowed -= tried.work
-                if tried.accepted == TOO_MUCH:
+                allowed, accepted = allowed - tried.work, tried.accepted
+                if accepted == TOO_MUCH:
                     return decisions + self._as_easy(busy, rows, head, size, idle)
-                accepted = tried.accepted
                 weighed = tried.measures[: len(tried.measures) - bool(accepted >= 0 and safe[accepted])]
                 evaluated = Evaluated(
                     head=head,
@@ -160,7 +159,7 @@ class Probabilistic(Policy):
             else:
                 reason = self._risk(head, spent, tried, busy)
             decisions.append(start(queue, row, reason))
-            idle -= sizes[row]
+            idle = idle - sizes[row]
             busy.add(rows[accepted : accepted + 1])
             rows = rows[accepted + 1 :]
             rows = rows[fits_each(idle, sizes, rows)]

@@ -5,7 +5,6 @@ docs/algorithms.md#availability-profile.
 
 import numpy as np
 
-from shadowtime.services.scheduler.resources import has_room
 from shadowtime.shared.arrays import Integers, IntegerTable
 from shadowtime.shared.kernel import inlined, kernel
 
@@ -14,42 +13,48 @@ FOREVER = 1 << 61
 
 
 @inlined
-def copy_step(free: IntegerTable, of: int, to: int) -> None:
-    """Let there be as much free at one step as at another."""
-    for resource in range(free.shape[1]):
-        free[to, resource] = free[of, resource]
+def has_room_at(free: IntegerTable, step: int, size: Integers) -> bool:
+    """Return whether a job, of some processors at least, fits at a step, as `resources.has_room` does."""
+    if size[0] > free[0, step]:
+        return False
+    for resource in range(1, len(size)):  # noqa: SIM110 - no generator is compiled
+        if size[resource] > max(free[resource, step], 0):
+            return False
+    return True
 
 
 @kernel
 def begin(times: Integers, free: IntegerTable, now: int, idle: Integers, sizes: IntegerTable, ends: Integers) -> int:
     """Write the profile that running jobs leave, and return its number of steps.
 
-    Step k has `free[k]` of each resource from `times[k]` until the next step; the last has no end. O(n log n) in the
+    Step k has `free[:, k]` of the resources from `times[k]` until the next step; the last has no end. O(n log n) in the
     jobs.
 
     Parameters
     ----------
     times, free
-        Where to write, shapes (steps,) and (steps, resources); two more steps are needed for each reservation to come.
+        Where to write, shapes (steps,) and (resources, steps); two more steps are needed for each reservation to come.
     idle
         What is free now; below zero where running jobs hold more than there is.
     sizes, ends
         Of each running job: what it holds, shape (jobs, resources), and when it is expected to end, after now.
 
     >>> import numpy as np
-    >>> times, free = np.zeros(9, dtype=np.int64), np.zeros((9, 1), dtype=np.int64)
+    >>> times, free = np.zeros(9, dtype=np.int64), np.zeros((1, 9), dtype=np.int64)
     >>> steps = begin(times, free, 0, np.array([4]), np.array([[3], [2], [1]]), np.array([50, 90, 50]))
-    >>> times[:steps].tolist(), free[:steps, 0].tolist()
+    >>> times[:steps].tolist(), free[0, :steps].tolist()
     ([0, 50, 90], [4, 8, 10])
     """
-    times[0], free[0] = now, idle
+    times[0], free[:, 0] = now, idle
     steps = 1
     for job in np.argsort(ends, kind="mergesort"):
         if ends[job] > times[steps - 1]:
             times[steps] = ends[job]
-            copy_step(free, steps - 1, steps)
+            for resource in range(len(idle)):
+                free[resource, steps] = free[resource, steps - 1]
             steps += 1
-        free[steps - 1] += sizes[job]
+        for resource in range(len(idle)):
+            free[resource, steps - 1] += sizes[job, resource]
     return steps
 
 
@@ -63,7 +68,7 @@ def earliest(times: Integers, free: IntegerTable, steps: int, size: Integers, ru
     while step < steps and times[step] < limit:
         start = times[step]
         at = step
-        while at < steps and times[at] < start + run_time and has_room(free[at], size):
+        while at < steps and times[at] < start + run_time and has_room_at(free, at, size):
             at += 1
         if at == steps or times[at] >= start + run_time:
             return int(start)
@@ -76,13 +81,13 @@ def fits(times: Integers, free: IntegerTable, steps: int, size: Integers, start:
     """Return whether so much is free from `start`, not before the profile's, to `end`. O(steps).
 
     >>> import numpy as np
-    >>> times, free = np.array([0, 50, 90]), np.array([[4], [8], [2]])
+    >>> times, free = np.array([0, 50, 90]), np.array([[4, 8, 2]])
     >>> fits(times, free, 3, np.array([4]), 20, 90), fits(times, free, 3, np.array([4]), 20, 91)
     (True, False)
     """
-    step = np.searchsorted(times[:steps], start, side="right") - 1
+    step = int(np.searchsorted(times[:steps], start, side="right")) - 1
     while step < steps and times[step] < end:
-        if not has_room(free[step], size):
+        if not has_room_at(free, step, size):
             return False
         step += 1
     return True
@@ -96,9 +101,10 @@ def cut_at(times: Integers, free: IntegerTable, steps: int, time: int) -> int:
         return steps
     for step in range(steps, at, -1):
         times[step] = times[step - 1]
-        copy_step(free, step - 1, step)
     times[at] = time
-    copy_step(free, at - 1, at)
+    for resource in range(len(free)):
+        for step in range(steps, at - 1, -1):
+            free[resource, step] = free[resource, step - 1]
     return steps + 1
 
 
@@ -107,18 +113,17 @@ def take(times: Integers, free: IntegerTable, steps: int, start: int, end: int, 
     """Take so much out of the profile between two times, or give it back if negative; return the steps. O(steps).
 
     >>> import numpy as np
-    >>> times, free = np.array([0, 50, 0, 0, 0]), np.array([[4], [8], [0], [0], [0]])
+    >>> times, free = np.array([0, 50, 0, 0, 0]), np.array([[4, 8, 0, 0, 0]])
     >>> steps = take(times, free, 2, 20, 70, np.array([3]))
-    >>> times[:steps].tolist(), free[:steps, 0].tolist()
+    >>> times[:steps].tolist(), free[0, :steps].tolist()
     ([0, 20, 50, 70], [4, 1, 5, 8])
     """
     steps = cut_at(times, free, steps, start)
     steps = cut_at(times, free, steps, end)
-    first = np.searchsorted(times[:steps], start)
-    for step in range(first, steps):
-        if times[step] >= end:
-            break
-        free[step] -= size
+    first, last = np.searchsorted(times[:steps], start), np.searchsorted(times[:steps], end)
+    for resource in range(len(size)):
+        for step in range(first, last):
+            free[resource, step] -= size[resource]
     return steps
 
 
@@ -127,8 +132,12 @@ def merged(times: Integers, free: IntegerTable, steps: int) -> int:
     """Join neighbouring steps that have as much free, and return how many are left. O(steps)."""
     kept = 1
     for step in range(1, steps):
-        if (free[step] != free[kept - 1]).any():
-            times[kept] = times[step]
-            copy_step(free, step, kept)
+        resource = 0
+        while resource < len(free) and free[resource, step] == free[resource, kept - 1]:
+            resource += 1
+        if resource < len(free):
+            times[kept], free[0, kept] = times[step], free[0, step]
+            for further in range(1, len(free)):
+                free[further, kept] = free[further, step]
             kept += 1
     return kept

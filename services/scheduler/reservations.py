@@ -3,8 +3,7 @@
 import numpy as np
 
 from shadowtime.services.scheduler.limits import AHEAD
-from shadowtime.services.scheduler.profile import FOREVER, begin, copy_step, earliest, take
-from shadowtime.services.scheduler.resources import has_room
+from shadowtime.services.scheduler.profile import FOREVER, begin, earliest, has_room_at, take
 from shadowtime.services.scheduler.run_ahead import TOO_FAR
 from shadowtime.shared.arrays import Integers, IntegerTable
 from shadowtime.shared.kernel import kernel
@@ -33,7 +32,7 @@ def place(
     in_turn
         Whether no job starts before the one before it; if not, each starts as soon as it fits.
 
-    >>> times, free = np.array([0, 50, 100, 0, 0, 0, 0]), np.array([[0], [4], [10], [0], [0], [0], [0]])
+    >>> times, free = np.array([0, 50, 100, 0, 0, 0, 0]), np.array([[0, 4, 10, 0, 0, 0, 0]])
     >>> place(times.copy(), free.copy(), 3, np.array([[5], [4]]), np.array([200, 30]), True, 1000)[1]
     100
     >>> place(times.copy(), free.copy(), 3, np.array([[5], [4]]), np.array([200, 30]), False, 1000)[1]
@@ -48,7 +47,7 @@ def place(
             start = earliest(times, free, steps, sizes[job], run_times[job], FOREVER)
         else:  # after the last start there are only ends: what is free does not become less again
             first = 0
-            while first < steps and not has_room(free[first], sizes[job]):
+            while first < steps and not has_room_at(free, first, sizes[job]):
                 first += 1
             if first == steps:
                 return 0, FOREVER, soonest
@@ -57,7 +56,8 @@ def place(
             if first > 0:
                 for step in range(steps):
                     times[step] = times[step + first]
-                    copy_step(free, step + first, step)
+                    for resource in range(len(free)):
+                        free[resource, step] = free[resource, step + first]
         if start < FOREVER:
             steps = take(times, free, steps, start, start + run_times[job], sizes[job])
             soonest = min(soonest, start)
@@ -82,7 +82,7 @@ class Reservations:
     def __init__(self, now: int, idle: int, processors: Integers, ends: Integers, *, in_turn: bool) -> None:
         self.in_turn = in_turn
         self.times = np.empty(len(ends) + 2, dtype=np.int64)
-        self.free = np.empty((len(self.times), 1), dtype=np.int64)
+        self.free = np.empty((1, len(self.times)), dtype=np.int64)
         self.soonest = FOREVER
         """When the first of the jobs starts."""
         self.steps = begin(self.times, self.free, now, np.array([idle]), processors.reshape(-1, 1), ends)
@@ -95,7 +95,7 @@ class Reservations:
         need = self.steps + 2 * len(processors)
         if need > len(self.times):
             room = np.empty(need, dtype=np.int64)  # also for later ones, which come one by one
-            self.times, self.free = np.concatenate((self.times, room)), np.concatenate((self.free, room.reshape(-1, 1)))
+            self.times, self.free = np.concatenate((self.times, room)), np.hstack((self.free, room[np.newaxis]))
         self.steps, start, soonest = place(
             self.times, self.free, self.steps, processors.reshape(-1, 1), run_times, self.in_turn, AHEAD
         )

@@ -46,7 +46,7 @@ def reserve_pass(
     ends = expected_ends(now, running)
     work = waiting + len(ends)
     times = np.empty(2 * waiting + len(ends) + 2, dtype=np.int64)
-    left = np.empty((len(times), len(free)), dtype=np.int64)
+    left = np.empty((len(free), len(times)), dtype=np.int64)
     steps = begin(times, left, now, free, running.sizes, ends)
     starting, planned = 0, waiting
     for job in range(waiting):

@@ -18,7 +18,7 @@ def has_room(free: Integers, size: Integers) -> bool:
     >>> has_room(free, np.array([4, 0])), has_room(free, np.array([4, 1])), has_room(free, np.array([5, 0]))
     (True, False, False)
     """
-    for resource in range(len(free)):
+    for resource in range(len(free)):  # noqa: SIM110 - no generator is compiled
         if size[resource] > max(free[resource], 0):
             return False
     return True

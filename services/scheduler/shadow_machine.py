@@ -138,8 +138,7 @@ def advance_one(
     starts, ends = machines.starts[member], machines.ends[member]
     planned, basis = known.planned_times[members.plans[member]], known.bases[members.bases[member]]
     predicted = known.planned_times[AS_PREDICTED]
-    processors = known.processors.reshape(-1, 1)
-    jobs = Jobs(known.submit_times, processors, known.requested_times, planned)
+    jobs = Jobs(known.submit_times, known.processors.reshape(-1, 1), known.requested_times, planned)
     guards = Guards(members.thresholds[member], members.overtaken[member], members.patience[member])
     steps = 0
     while steps < most:

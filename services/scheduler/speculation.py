@@ -7,8 +7,7 @@ import math
 from typing import NamedTuple
 
 from shadowtime.services.scheduler.conditioning import condition
-from shadowtime.services.scheduler.profile import FOREVER
-from shadowtime.services.scheduler.resources import has_room
+from shadowtime.services.scheduler.profile import FOREVER, has_room_at
 from shadowtime.shared.arrays import Floats, Integers, IntegerTable
 from shadowtime.shared.kernel import kernel
 
@@ -105,10 +104,10 @@ def hole_of(times: Integers, free: IntegerTable, steps: int, size: Integers) -> 
     """Return for how many seconds from now on so much of each resource is free; `FOREVER` if always. O(steps).
 
     >>> import numpy as np
-    >>> hole_of(np.array([10, 50, 90]), np.array([[4], [3], [1]]), 3, np.array([2]))
+    >>> hole_of(np.array([10, 50, 90]), np.array([[4, 3, 1]]), 3, np.array([2]))
     80
     """
     for step in range(steps):
-        if not has_room(free[step], size):
+        if not has_room_at(free, step, size):
             return int(times[step] - times[0])
     return FOREVER

@@ -24,10 +24,11 @@ SLOWDOWN_SHARES = {"slowdown": 1.0, "wait": 0.0, "weighted": 0.5}
 class Tuned(Policy):
     """Decide as that member of a portfolio that would have done best on the jobs so far, chosen anew once a day.
 
-    Each member runs the jobs of the run on a shadow machine, as far as what it needs is known; all are compared on the
-    jobs that have ended on all of them. When the member changes, waiting jobs keep what they have been overtaken by,
-    and the one that has waited longest the place that it was promised. O(queue log queue + running log running) per
-    pass, and as much for each instant of each shadow machine.
+    Each member runs the jobs of the run on a shadow machine, which has processors alone, as far as what it needs is
+    known; all are compared on the jobs that have ended on all of them. What is decided keeps all limits. When the
+    member changes, waiting jobs keep what they have been overtaken by, and the one that has waited longest the place
+    that it was promised. O(queue log queue + running log running) per pass, and as much for each instant of each shadow
+    machine.
 
     References
     ----------

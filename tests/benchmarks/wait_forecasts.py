@@ -89,8 +89,9 @@ class Timed(Scheduler):
 
     def __init__(self, opened: ClusterOpened, microseconds: list[float]) -> None:
         super().__init__(opened)
-        assert self.forecaster is not None
-        forecast = self.forecaster.forecast
+        (pool,) = self.pools
+        assert pool.forecaster is not None
+        forecast = pool.forecaster.forecast
 
         def timed(now: int, queue: Queue, running: Running, free: int, job_number: int) -> WaitForecast:
             began = time.perf_counter()
@@ -98,7 +99,7 @@ class Timed(Scheduler):
             microseconds.append((time.perf_counter() - began) * 1e6)
             return found
 
-        self.forecaster.forecast = timed  # type: ignore[method-assign]
+        pool.forecaster.forecast = timed  # type: ignore[method-assign]
 
 
 def cost_in_replay(trace: str) -> list[dict[str, Any]]:

@@ -23,11 +23,13 @@ from shadowtime.shared.events import (
     Outcome,
     SchedulingPoint,
 )
+from shadowtime.shared.pools import Pool
 from shadowtime.shared.predictions import RunTimePrediction, WalltimeAdjustment
 from shadowtime.testing.listed import specs
 from shadowtime.testing.workloads import workloads
 
 PROCESSORS = 8
+TWO_POOLS = (Pool(name="cpu", processors=5, memory=12), Pool(name="gpu", processors=3, gpus=2))
 FORECASTS = [f"{name}:forecast=yes" for name in ("fcfs", "lwf", "easy", "easy-sjbf", "all-reserve")]
 
 OPENINGS = st.builds(
@@ -67,13 +69,16 @@ def event_of(kind: int, time: int, number: int, processors: int, seconds: int, o
             queue_number=seconds % 2 or None,
             submit_time=late and late - 1,
             eligible_time=late,
+            pool=1 if seconds % 6 == 1 else None,
+            memory=seconds if seconds % 4 else None,
+            gpus=seconds % 5 or None,
         ),
         JobStarted(time=time, job_number=number, processors=processors, limit=limit, happened=late),
         JobEnded(
             time=time, job_number=number, run_time=seconds, outcome=outcome, requeued=seconds % 4 == 0, happened=late
         ),
         SchedulingPoint(time=time),
-        CapacityChanged(time=time, processors=processors),
+        CapacityChanged(time=time, processors=processors, pool=seconds % 2, memory=seconds, gpus=seconds % 3),
         Decided(time=time),
         JobWithdrawn(time=time, job_number=number, reason="held" if seconds % 2 else "cancelled", happened=late),
         JobChanged(
@@ -82,6 +87,8 @@ def event_of(kind: int, time: int, number: int, processors: int, seconds: int, o
             requested_processors=processors if seconds % 3 else None,
             requested_time=limit,
             queue_number=processors if seconds % 5 == 0 else None,
+            pool=seconds % 2 if seconds % 8 < 3 else None,
+            memory=processors if seconds % 3 else None,
             happened=late,
         ),
         JobSuspended(time=time, job_number=number, happened=late),
@@ -109,7 +116,9 @@ EVENTS = st.tuples(
 @st.composite
 def wild_logs(draw: st.DrawFn) -> list[Envelope]:
     """Return logs that anything may stand in, also what earlier stages would never let through."""
-    log, time = [Envelope(run="r", sequence=0, event=draw(OPENINGS))], 5
+    pools = draw(st.sampled_from([None, None, TWO_POOLS]))
+    opened = draw(OPENINGS).model_copy(update={"pools": pools})
+    log, time = [Envelope(run="r", sequence=0, event=opened)], 5
     for sequence, (kind, gap, number, processors, seconds, outcome) in enumerate(
         draw(st.lists(EVENTS, max_size=40)), 1
     ):

@@ -45,7 +45,7 @@ LEAVES = st.lists(st.tuples(st.integers(0, 60), st.integers(0, 2), st.integers(0
 
 
 @st.composite
-def pooled_workloads(draw: st.DrawFn, **more: Any) -> Workload:
+def pooled_workloads(draw: st.DrawFn, /, **more: Any) -> Workload:
     """Return workloads of jobs in three pools, each of which asks for memory and GPUs, or says nothing of them."""
     jobs = draw(workloads(processors=8, **more))
     chance = draw(st.randoms(use_true_random=False))
@@ -63,7 +63,7 @@ def pooled_workloads(draw: st.DrawFn, **more: Any) -> Workload:
 
 
 def moved(events: Sequence[Event], chance: Random) -> list[Event]:
-    """Return a log in which waiting jobs that are changed may move to another pool, and running ones let go of memory."""
+    """Return a log in which waiting jobs that change may move to another pool, and running ones let go of memory."""
     asked = {event.job_number: event for event in events if isinstance(event, JobSubmitted)}
     log: list[Event] = []
     for event in events:

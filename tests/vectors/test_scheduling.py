@@ -60,7 +60,7 @@ def test_easy_degenerate_by_kernel(name: str) -> None:
     )
     assert (heads, rows.tolist()) == (0, [1] if case["backfill"] else [])
     if case["backfill"]:
-        assert (shadow_time, extra[0]) == (100, 10 - 4 - int(queue.processors[0]))
+        assert (shadow_time, extra) == (100, 10 - 4 - int(queue.processors[0]))
 
 
 def test_easy_degenerate_shadow() -> None:

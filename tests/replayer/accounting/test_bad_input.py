@@ -266,7 +266,7 @@ def test_a_job_that_asks_for_more_than_its_pool_has_is_left_out(tmp_path: Path) 
     pools.write_text(POOLS.replace("processors = 8", "processors = 8\nmemory = 2000"))
     trace = read(tmp_path, {}, {"JobIDRaw": "2", "AllocTRES": "mem=3000M"}, pools=pools)
     for oversized in ("drop", "align"):
-        workload = prepare(trace, oversized=oversized)  # type: ignore[arg-type]
+        workload = prepare(trace, oversized=oversized)
         assert workload.skipped == {"more memory than its pool has": 1}
     with pytest.raises(SettingsError, match="has the processors of its pools"):
         prepare(trace, 8)

@@ -38,10 +38,11 @@ def test_columns_equal_the_shapes_one_by_one(mode: Mode, jobs: list[JobSubmitted
         shapes.observe(job)
     numbers, asked = np.arange(1, len(jobs) + 1), np.array([job.requested_processors for job in jobs], dtype=np.int64)
     times = np.array([job.requested_time or NEVER for job in jobs], dtype=np.int64)
-    processors, run_times = shapes.columns(numbers, asked, times)
+    every_size, run_times = shapes.columns(numbers, np.column_stack((asked, numbers)), times)
     for row, job in enumerate(jobs):
         every = sizes(mode, job.requested_processors, job.requested_time) if job.moldable else (asked[row],)
-        assert [n for n in processors[:, row].tolist() if n] == list(every)
+        assert [n for n in every_size[:, row, 0].tolist() if n] == list(every)
+        assert set(every_size[:, row, 1].tolist()) == {row + 1}  # on any number of processors it takes the same else
         for place, size in enumerate(every):
             assert run_times[place, row] == shape_of(job, int(size)).seconds(int(times[row]))
 

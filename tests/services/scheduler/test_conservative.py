@@ -206,7 +206,7 @@ def test_what_nobody_limits_is_not_tried_for_ever() -> None:
 def test_a_trial_that_was_decided_but_did_not_start_keeps_no_place() -> None:
     trials = Trials()
     trials.observe(JobSubmitted(time=0, job_number=1, requested_processors=1, requested_time=1000))
-    trials.decided(1, Attempt(100, test_run=False), Suspended(500, 1, 1000, 500, 0))
+    trials.decided(1, Attempt(100, test_run=False), Suspended(500, (1,), 1000, 500, 0))
     assert not trials.suspended
     trials.observe(JobStarted(time=3, job_number=1, processors=1, limit=1000))
     assert (trials.suspended, trials.limits) == ({}, {})

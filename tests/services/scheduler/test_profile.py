@@ -18,7 +18,7 @@ def test_jobs_are_put_where_they_first_fit(
 ) -> None:
     total = idle + sum(size for size, _ in running)
     sizes, ends = (np.array(each, dtype=np.int64) for each in (list(zip(*running, strict=True)) or [(), ()]))
-    times, free = np.zeros(40, dtype=np.int64), np.zeros((40, 1), dtype=np.int64)
+    times, free = np.zeros(40, dtype=np.int64), np.zeros((1, 40), dtype=np.int64)
     steps = begin(times, free, 0, np.array([idle]), sizes.reshape(-1, 1), ends)
     by_second = [idle + sum(size for size, end in running if end <= second) for second in range(400)]
     for size, run_time in waiting:
@@ -33,18 +33,18 @@ def test_jobs_are_put_where_they_first_fit(
             by_second[second] -= size
         if tidy:
             steps = merged(times, free, steps)
-        held = [int(free[np.searchsorted(times[:steps], second, side="right") - 1, 0]) for second in range(200)]
+        held = [int(free[0, np.searchsorted(times[:steps], second, side="right") - 1]) for second in range(200)]
         assert held == by_second[:200]
 
 
 @given(running=RUNNING, waiting=WAITING)
 def test_what_is_given_back_is_there_again(running: list[tuple[int, int]], waiting: list[tuple[int, int]]) -> None:
     sizes, ends = (np.array(each, dtype=np.int64) for each in (list(zip(*running, strict=True)) or [(), ()]))
-    times, free = np.zeros(60, dtype=np.int64), np.zeros((60, 1), dtype=np.int64)
+    times, free = np.zeros(60, dtype=np.int64), np.zeros((1, 60), dtype=np.int64)
     steps = merged(times, free, begin(times, free, 0, np.array([8]), sizes.reshape(-1, 1), ends))
-    before = times[:steps].tolist(), free[:steps].tolist()
+    before = times[:steps].tolist(), free[:, :steps].tolist()
     for sign in (1, -1):
         for start, (size, run_time) in enumerate(waiting):
             steps = take(times, free, steps, start, start + run_time, np.array([sign * size]))
     steps = merged(times, free, steps)
-    assert (times[:steps].tolist(), free[:steps].tolist()) == before
+    assert (times[:steps].tolist(), free[:, :steps].tolist()) == before
