@@ -12,7 +12,6 @@ import typer
 from pydantic import TypeAdapter, ValidationError
 
 from shadowtime.replayer.accounting.reading import Reading
-from shadowtime.replayer.accounting.table import parse_columns
 from shadowtime.replayer.log_formats import AS_READ, read_trace
 from shadowtime.replayer.options import Oversized, Requests
 from shadowtime.replayer.pace import MIN_FACTOR, Pace
@@ -57,7 +56,11 @@ def reading_of(
     names_key: Path | None,
 ) -> Reading:
     """Return how accounting files and tables are read."""
-    return Reading(parse_columns(columns or ()), time_zone, pools, names, names_key)
+    if not columns:
+        return Reading({}, time_zone, pools, names, names_key)
+    from shadowtime.replayer.accounting.table import parse_columns  # here, as few logs are tables
+
+    return Reading(parse_columns(columns), time_zone, pools, names, names_key)
 
 
 def read_clusters(

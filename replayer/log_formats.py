@@ -6,10 +6,6 @@ from collections.abc import Callable
 from pathlib import Path
 from typing import NamedTuple
 
-from shadowtime.replayer.accounting import pbs, sacct, table
-from shadowtime.replayer.accounting.accounted_log import trace_of
-from shadowtime.replayer.accounting.machine_parts import read_parts
-from shadowtime.replayer.accounting.names import read_names
 from shadowtime.replayer.accounting.reading import Reading, Rows
 from shadowtime.replayer.log_file import BYTE_ORDER_MARK, GZIP
 from shadowtime.replayer.swf import Trace, read_swf
@@ -24,14 +20,12 @@ class Format(NamedTuple):
     read: Callable[[Path, Reading], Rows]
 
 
-FORMATS = {"sacct": Format(sacct.begins, sacct.read), "PBS": Format(pbs.begins, pbs.read)}
-"""Accounting files; what is none of them is a table if its first line has commas, else a log in the standard format."""
-
-TABLE = Format(table.begins, table.read)
-
 STANDARD = (".swf", ".swf.gz")
 
 AS_READ = Reading()
+
+NUMERIC = b"0123456789+-. \t\r"
+"""All that stands in a line of a log in the standard format."""
 
 
 def read_trace(path: Path, reading: Reading = AS_READ) -> Trace:
@@ -58,7 +52,11 @@ def read_trace(path: Path, reading: Reading = AS_READ) -> Trace:
                 "--columns, --time-zone, --pools and --names are for accounting files, and tables with commas"
             )
         return read_swf(path)
-    if reading.columns and form is not TABLE:
+    from shadowtime.replayer.accounting.accounted_log import trace_of
+    from shadowtime.replayer.accounting.machine_parts import read_parts
+    from shadowtime.replayer.accounting.names import read_names
+
+    if reading.columns and form != formats()["table"]:
         raise SettingsError(f"{path}: --columns is for tables")
     if reading.names_key is not None and reading.names is None:
         raise SettingsError("--names-key says how names are kept in --names, which is not given")
@@ -83,9 +81,16 @@ def format_of(path: Path) -> Format | None:
     except (OSError, EOFError, ValueError, zlib.error):
         return None  # who reads it says what is wrong
     line = line.removeprefix(BYTE_ORDER_MARK).split(b"\n", 1)[0]
-    if line.startswith(b";"):
+    if line.startswith(b";") or not line.strip(NUMERIC):
         return None
-    for form in FORMATS.values():
-        if form.begins(line):
+    for name, form in formats().items():
+        if form.begins(line) and not (name == "table" and path.name.endswith(STANDARD)):
             return form
-    return TABLE if table.begins(line) and not path.name.endswith(STANDARD) else None
+    return None
+
+
+def formats() -> dict[str, Format]:
+    """Return the formats of accounting by name, imported once one is needed; a table is what is none of the others."""
+    from shadowtime.replayer.accounting import pbs, sacct, table
+
+    return {each.NAME: Format(each.begins, each.read) for each in (sacct, pbs, table)}

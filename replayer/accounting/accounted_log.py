@@ -2,11 +2,11 @@
 
 import numpy as np
 
-from shadowtime.replayer.accounting.instants import UNKNOWN, Instants, zone_of
+from shadowtime.replayer.accounting.instants import Instants, zone_of
 from shadowtime.replayer.accounting.lives import Lives, in_order_of_time, joined_sizes, own_numbers, repeated
 from shadowtime.replayer.accounting.machine_parts import MachineParts
 from shadowtime.replayer.accounting.names import KINDS, Names
-from shadowtime.replayer.accounting.reading import Reading, Rows
+from shadowtime.replayer.accounting.reading import UNKNOWN, Reading, Rows
 from shadowtime.replayer.swf import Trace
 from shadowtime.replayer.swf_text import table_of
 from shadowtime.replayer.workload import MAX_MACHINE

@@ -4,12 +4,10 @@ from datetime import UTC, datetime, tzinfo
 from functools import lru_cache
 from zoneinfo import ZoneInfo, ZoneInfoNotFoundError
 
+from shadowtime.replayer.accounting.reading import UNKNOWN
 from shadowtime.shared.bounds import MAX_DURATION, MAX_INTEGER
 from shadowtime.shared.errors import SettingsError
 from shadowtime.shared.wording import quoted
-
-UNKNOWN = -1
-"""In the place of a number that the file does not tell."""
 
 UNTOLD = {"", "unknown", "none", "n/a", "(null)", "invalid"}
 """What files write in its place, in small letters."""

@@ -6,8 +6,8 @@ from typing import NamedTuple
 
 import numpy as np
 
-from shadowtime.replayer.accounting.instants import UNKNOWN, Instants, zone_of
-from shadowtime.replayer.accounting.reading import Rows
+from shadowtime.replayer.accounting.instants import Instants, zone_of
+from shadowtime.replayer.accounting.reading import UNKNOWN, Rows
 from shadowtime.replayer.source import KILLED, RESIZED
 from shadowtime.shared.arrays import Flags, Integers
 from shadowtime.shared.bounds import MAX_PROCESSORS

@@ -5,8 +5,8 @@ from collections.abc import Mapping
 from pathlib import Path
 from typing import NamedTuple
 
-from shadowtime.replayer.accounting.instants import UNKNOWN, Instants, seconds_of, whole_number, zone_of
-from shadowtime.replayer.accounting.reading import Reading, Rows
+from shadowtime.replayer.accounting.instants import Instants, seconds_of, whole_number, zone_of
+from shadowtime.replayer.accounting.reading import UNKNOWN, Reading, Rows
 from shadowtime.replayer.log_file import lines_of
 from shadowtime.replayer.source import KILLED, LIMIT
 from shadowtime.shared.bounds import MAX_AMOUNT
@@ -40,6 +40,9 @@ class Waiting(NamedTuple):
     queued: int
     started: int
     told: Mapping[str, str]
+
+
+NAME = "PBS"
 
 
 def begins(line: bytes) -> bool:

@@ -6,8 +6,10 @@ from pathlib import Path
 
 import numpy as np
 
-from shadowtime.replayer.accounting.instants import UNKNOWN
 from shadowtime.shared.arrays import Integers
+
+UNKNOWN = -1
+"""In the place of a number that the file does not tell."""
 
 NUMBERS = (
     *("job_number", "submit", "eligible", "start", "end", "run_time", "suspended", "limit"),

@@ -4,8 +4,8 @@ from collections.abc import Callable, Sequence
 from itertools import chain
 from pathlib import Path
 
-from shadowtime.replayer.accounting.instants import UNKNOWN, Instants, seconds_of, zone_of
-from shadowtime.replayer.accounting.reading import Reading, Rows
+from shadowtime.replayer.accounting.instants import Instants, seconds_of, zone_of
+from shadowtime.replayer.accounting.reading import UNKNOWN, Reading, Rows
 from shadowtime.replayer.accounting.sacct_values import EXPECTED, limit_of, resources_of, whole
 from shadowtime.replayer.log_file import ends_with_a_line, lines_of
 from shadowtime.replayer.source import KILLED, LIMIT, RESIZED
@@ -41,6 +41,8 @@ GOING_ON = {
     *("PENDING", "RUNNING", "SUSPENDED", "COMPLETING", "CONFIGURING", "RESV_DEL_HOLD", "REQUEUE_FED", "REQUEUE_HOLD"),
     *("SIGNALING", "SPECIAL_EXIT", "STAGE_OUT", "STOPPED"),
 }
+
+NAME = "sacct"
 
 
 def begins(line: bytes) -> bool:

@@ -2,7 +2,8 @@
 
 import re
 
-from shadowtime.replayer.accounting.instants import UNKNOWN, UNTOLD, whole_number
+from shadowtime.replayer.accounting.instants import UNTOLD, whole_number
+from shadowtime.replayer.accounting.reading import UNKNOWN
 from shadowtime.shared.bounds import MAX_AMOUNT
 from shadowtime.shared.message import MAX_DURATION
 

@@ -10,8 +10,8 @@ from math import isfinite
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
-from shadowtime.replayer.accounting.instants import UNKNOWN, UNTOLD, Instants, seconds_of, whole_number, zone_of
-from shadowtime.replayer.accounting.reading import NUMBERS, TEXTS, Reading, Rows
+from shadowtime.replayer.accounting.instants import UNTOLD, Instants, seconds_of, whole_number, zone_of
+from shadowtime.replayer.accounting.reading import NUMBERS, TEXTS, UNKNOWN, Reading, Rows
 from shadowtime.replayer.accounting.sacct import GOING_ON, STATES
 from shadowtime.replayer.log_file import GZIP
 from shadowtime.shared.bounds import MAX_LINE_LENGTH, MAX_LINES, MAX_LOG_SIZE
@@ -50,6 +50,8 @@ _DECIMAL = re.compile(r"[0-9]{1,16}(\.[0-9]{0,9})?\Z")
 
 BATCH = 65_536
 """Rows that are read at a time."""
+
+NAME = "table"
 
 
 def begins(line: bytes) -> bool:
