@@ -71,7 +71,7 @@ class Workload:
 
     @property
     def _more(self) -> tuple[str, ...]:
-        return tuple(self.columns)[OF_ANY_LOG:]
+        return tuple(self.columns)[OF_ANY_LOG:] if len(self.columns) > OF_ANY_LOG else ()
 
 
 def prepare(

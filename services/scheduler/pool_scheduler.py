@@ -1,6 +1,6 @@
 """What the scheduler knows of one pool: who waits there and who runs, and the policy that decides."""
 
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 from typing import Any
 
 import numpy as np
@@ -71,6 +71,8 @@ class PoolScheduler:
         self.policy = POLICIES.build(parse(opened.policy))
         self.policy.open(opened)
         self.forecaster = self.policy.forecaster()
+        self.observe: Callable[[Event], None] = self._observe if self.forecaster else self.policy.observe
+        """Lets the policy see what has happened here, once it was answered."""
         self.histograms = Histograms()
         settings, count = self.policy.settings, len(self.further)
         self.queue = Queue(self.histograms, settings, count)
@@ -95,8 +97,7 @@ class PoolScheduler:
         idle: Integers = has - self.running.sizes.sum(axis=0)
         return idle
 
-    def observe(self, event: Event) -> None:
-        """Let the policy see what has happened here, once it was answered."""
+    def _observe(self, event: Event) -> None:
         self.policy.observe(event)
         if self.forecaster:
             self.forecaster.observe(event)
@@ -204,10 +205,9 @@ class PoolScheduler:
         """
         if self.further:
             self.running.idle[:] = self.idle
-        free = self.free
+        free = self.room.processors - self.used
         decisions = self.policy.schedule(point.time, self.queue, self.running, free)
-        starts = [each.processors for each in decisions if isinstance(each, Start)]
-        if self.further or sum(starts) > free:
+        if decisions and (self.further or sum(each.processors for each in decisions if isinstance(each, Start)) > free):
             units = [UNITS[each] for each in ("processors", *self.further)]
             require_fit(self.policy.name, decisions, self.queue, self.running, free, self.name, units)
         self.observe(point)
@@ -215,7 +215,7 @@ class PoolScheduler:
 
     def _asked(self, job: JobSubmitted) -> list[int]:
         """Return what a job asks for of each resource beside processors that limits jobs here."""
-        return [getattr(job, each) or 0 for each in self.further]
+        return [getattr(job, each) or 0 for each in self.further] if self.further else []
 
     def _forget(self, row: tuple[int, ...]) -> None:
         """Let go of what is predicted of a job that has left for good."""

@@ -127,7 +127,8 @@ class Scoreboard(StageHandler):
 
     def on_started(self, envelope: Envelope, started: JobStarted, job: JobSubmitted) -> Envelope:
         """Note that the job runs."""
-        self._count_late(started)
+        if started.happened is not None:
+            self._count_late(started)
         self.tally.calibration.start(started.job_number)
         return envelope
 
@@ -142,7 +143,8 @@ class Scoreboard(StageHandler):
     def on_ended(self, envelope: Envelope, ended: JobEnded, job: RunningJob) -> Envelope:
         """Score the job, or count the work that its killing wasted."""
         submitted, started = job.submitted, job.started
-        self._count_late(ended)
+        if ended.happened is not None:
+            self._count_late(ended)
         actual = None if ended.requeued else ended.run_time
         self.tally.calibration.end(ended.time, ended.job_number, started.processors, actual)
         if ended.outcome == "killed" or ended.requeued:
