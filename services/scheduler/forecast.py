@@ -1,7 +1,8 @@
 """The scheduler's own forecast: how long a job will wait, from running the policy ahead with predicted run times.
 
-It is made when the submission is told: after the ends of that instant and before its scheduling point, on processors
-alone (docs/algorithms.md#order-of-events-at-an-instant), so that jobs which the same instant brings later are not known yet.
+It is made when the submission is told: after the ends of that instant and before its scheduling point
+(docs/algorithms.md#order-of-events-at-an-instant), so that jobs which the same instant brings later are not known yet.
+It is of processors alone.
 
 References
 ----------
