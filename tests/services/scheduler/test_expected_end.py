@@ -26,9 +26,9 @@ def test_expected_ends_is_its_plain_twin(instance: Instance, now: int) -> None:
 def expected(fallback: str, now: int, predicted: int, requested: int, adjusted: int | None = None) -> int:
     """Return seconds from the start to the expected end."""
     start = 1000
-    times = (np.array([each]) for each in (1, start, predicted, adjusted or requested, requested))
+    times = (np.array([each]) for each in (start, predicted, adjusted or requested, requested))
     corrections = np.array(CORRECTIONS[fallback], dtype=np.int64)
-    ends = expected_ends(start + now, RunningJobs._make((*times, corrections)))
+    ends = expected_ends(start + now, RunningJobs._make((np.array([[1]]), *times, corrections)))
     assert ends.dtype == np.int64
     return int(ends[0]) - start
 
