@@ -63,7 +63,7 @@ def read(path: Path, reading: Reading) -> Rows:
 
     References
     ----------
-    docs/accounting.md (PBS Professional 2022, administrator's guide, section "Accounting").
+    docs/accounting.md#pbs.
     """
     found, instants = Rows(), Instants(zone_of(reading.time_zone))
     waiting: dict[str, Waiting] = {}
