@@ -170,14 +170,12 @@ class Probabilistic(Policy):
 
         What has been weighed and left stays where it is.
         """
-        now, queue = busy.now, busy.queue
+        now, queue, requested = busy.now, busy.queue, busy.queue.requested_time
         shadow_time, extra = shadow_of(size, idle, busy.sizes, busy.requested_ends())
-        requested = queue.requested_time
         accepted = backfilled_rows(now, idle, shadow_time, extra, queue.sizes, requested, rows).tolist()
         allowed = MAX_STARTS - busy.started
-        decisions: list[Output] = [
-            *backfills(now, queue, accepted[:allowed], requested, head, shadow_time, int(extra[0]))
-        ]
+        of_head = head, shadow_time, int(extra[0])
+        decisions: list[Output] = [*backfills(now, queue, accepted[:allowed], requested, *of_head)]
         if len(accepted) > allowed:
             decisions.append(CutShort(by="starts", left=len(rows) - rows.tolist().index(accepted[allowed])))
         return [*decisions, CutShort(by="walks", left=len(rows))]

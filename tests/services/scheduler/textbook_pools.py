@@ -1,6 +1,6 @@
 """Policies on processors, memory and GPUs over plain numbers: what the compiled passes must equal.
 
-docs/algorithms.md#pools-and-further-resources. Running jobs end at their requests.
+docs/algorithms.md#pools. Running jobs end at their requests.
 """
 
 from collections.abc import Callable, Iterable, Mapping
