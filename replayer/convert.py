@@ -35,7 +35,10 @@ def header_of(workload: "Workload", note: str) -> dict[str, str]:
 
 def convert(
     log: Annotated[str, typer.Argument(metavar="LOG[@PROCESSORS]", help="SWF, sacct, PBS, CSV or Parquet.")],
-    output: Annotated[Path, typer.Argument(metavar="OUT", help="FILE.swf, .swf.gz, .csv or .parquet")],
+    place: Annotated[Path | None, typer.Argument(metavar="[OUT]", help="FILE.swf, .swf.gz, .csv or .parquet")] = None,
+    option: Annotated[
+        Path | None, typer.Option("--output", "-o", metavar="OUT", help="The same, as an option.")
+    ] = None,
     requests: Annotated[Requests, typer.Option(help="Rewrite requested times.")] = "as-logged",
     filter_: Annotated[
         Oversized, typer.Option("--filter", help="What to do with jobs larger than the machine.")
@@ -56,6 +59,9 @@ def convert(
     file users, accounts, names of jobs and partitions become numbers; with --names their names are told in comments,
     with --names-key as hashes.
     """
+    output = place or option
+    if output is None or (place and option):
+        raise SettingsError("say once where the jobs go: OUT, or --output OUT")
     if not output.name.endswith(LOGS + TABLES):
         raise SettingsError(f"{output}: the name ends in none of {', '.join(LOGS + TABLES)}")
     with lasting_imports():

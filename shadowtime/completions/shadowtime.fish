@@ -169,6 +169,7 @@ complete -c shadowtime -n '_shtab_shadowtime_using check-schedule; and test $_sh
 complete -c shadowtime -n '_shtab_shadowtime_using check-schedule; and test $_shtab_shadowtime_npos -ge 0' -ka "(__fish_complete_path (commandline -ct))" -d schedule
 complete -c shadowtime -n '_shtab_shadowtime_using; and test $_shtab_shadowtime_npos -eq 0' -a convert -d 'write the jobs of a log that a replay uses as a clean log'
 complete -c shadowtime -n '_shtab_shadowtime_using convert' -s h -l help -d 'show this help message and exit'
+complete -c shadowtime -n '_shtab_shadowtime_using convert' -l output -s o -xka "(__fish_complete_path (commandline -ct))" -d 'The same, as an option'
 complete -c shadowtime -n '_shtab_shadowtime_using convert' -l requests -xka "as-logged actual doubled" -d 'Rewrite requested times'
 complete -c shadowtime -n '_shtab_shadowtime_using convert' -l filter -xka "drop align" -d 'What to do with jobs larger than the machine'
 complete -c shadowtime -n '_shtab_shadowtime_using convert' -l jobs -x -d 'Only the first N jobs'
@@ -179,7 +180,7 @@ complete -c shadowtime -n '_shtab_shadowtime_using convert' -l pools -xka "(__fi
 complete -c shadowtime -n '_shtab_shadowtime_using convert' -l names -xka "(__fish_complete_path (commandline -ct))" -d 'Where names and their numbers are kept; else nowhere'
 complete -c shadowtime -n '_shtab_shadowtime_using convert' -l names-key -xka "(__fish_complete_path (commandline -ct))" -d 'A key: names are kept as hashes made with it, not as they are'
 complete -c shadowtime -n '_shtab_shadowtime_using convert; and test $_shtab_shadowtime_npos -ge 0' -ka "(__fish_complete_path (commandline -ct))" -d log
-complete -c shadowtime -n '_shtab_shadowtime_using convert; and test $_shtab_shadowtime_npos -ge 0' -ka "(__fish_complete_path (commandline -ct))" -d output
+complete -c shadowtime -n '_shtab_shadowtime_using convert; and test $_shtab_shadowtime_npos -ge 0' -ka "(__fish_complete_path (commandline -ct))" -d place
 complete -c shadowtime -n '_shtab_shadowtime_using; and test $_shtab_shadowtime_npos -eq 0' -a generate -d 'write a log of a synthetic workload'
 complete -c shadowtime -n '_shtab_shadowtime_using generate' -s h -l help -d 'show this help message and exit'
 complete -c shadowtime -n '_shtab_shadowtime_using generate' -l jobs -x -d 'Number of jobs'

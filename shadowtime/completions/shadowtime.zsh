@@ -195,6 +195,7 @@ _shtab_shadowtime_completion_defaults_added=0
 
 _shtab_shadowtime_convert_options=(
   "(- : *)"{-h,--help}"[show this help message and exit]"
+  {--output,-o}"[The same, as an option]:output:_files"
   "--requests[Rewrite requested times]:requests:(as-logged actual doubled)"
   "--filter[What to do with jobs larger than the machine]:filter:(drop align)"
   "--jobs[Only the first N jobs]:jobs:"
@@ -205,7 +206,7 @@ _shtab_shadowtime_convert_options=(
   "--names[Where names and their numbers are kept\; else nowhere]:names:_files"
   "--names-key[A key\: names are kept as hashes made with it, not as they are]:names_key:_files"
   "(*)::log:_files"
-  "(*)::output:_files"
+  "(*)::place:_files"
 )
 
 # guard to ensure default positional specs are added only once per session

@@ -73,3 +73,10 @@ def test_a_mistake_is_one_line_and_leaves_no_file(tmp_path: Path) -> None:
         assert (status, culprit in told, "Traceback" in told) == (2, True, False), told
     assert [path.name for path in tmp_path.iterdir()] == ["log.swf"]
     assert len(read_swf(log).table) == 1
+
+
+def test_the_place_is_said_once_as_a_word_or_as_an_option(tmp_path: Path) -> None:
+    assert convert(BUNDLED, "-o", tmp_path / "out.csv", "--jobs", 5)[0] == 0
+    for words in ((), (tmp_path / "a.csv", "-o", tmp_path / "b.csv")):
+        status, told = convert(BUNDLED, *words)
+        assert (status, told.strip()) == (2, "error: say once where the jobs go: OUT, or --output OUT")
