@@ -207,9 +207,11 @@ class PoolScheduler:
             self.running.idle[:] = self.idle
         free = self.room.processors - self.used
         decisions = self.policy.schedule(point.time, self.queue, self.running, free)
-        if decisions and (self.further or sum(each.processors for each in decisions if isinstance(each, Start)) > free):
-            units = [UNITS[each] for each in ("processors", *self.further)]
-            require_fit(self.policy.name, decisions, self.queue, self.running, free, self.name, units)
+        if len(decisions):  # of an iterator nothing would be left
+            taken = sum([each.processors for each in decisions if isinstance(each, Start)])
+            if self.further or taken > free:
+                units = [UNITS[each] for each in ("processors", *self.further)]
+                require_fit(self.policy.name, decisions, self.queue, self.running, free, self.name, units)
         self.observe(point)
         return decisions
 
