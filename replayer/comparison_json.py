@@ -9,6 +9,7 @@ from shadowtime.replayer.baseline import baseline_of
 from shadowtime.replayer.comparison import Plan, Result
 from shadowtime.replayer.log_check import columns_replayed, lacks_of, overlaps
 from shadowtime.services.catalogue import spelled_out
+from shadowtime.shared.message import MAX_DURATION
 
 
 def as_json(
@@ -109,10 +110,16 @@ def _portfolio(result: Result) -> dict[str, Any]:
 
 
 def requests_as_run_times(plan: Plan) -> dict[str, float]:
-    """Return how far off requests are as predictions of run times: what a predictor must beat; times in seconds."""
+    """Return how far off requests are as predictions of run times: what a predictor must beat; times in seconds.
+
+    Of jobs that ran, and had a limit.
+    """
     columns = plan.workload.columns
-    requested = columns["requested_time"]
-    run_time = np.minimum(columns["run_time"], requested) if plan.obeyed else columns["run_time"]
+    told = (columns["run_time"] >= 0) & (columns["requested_time"] < MAX_DURATION)
+    if not told.any():
+        return {"mean_absolute_error": 0.0, "mean_run_time": 0.0}
+    requested, run_time = columns["requested_time"][told], columns["run_time"][told]
+    run_time = np.minimum(run_time, requested) if plan.obeyed else run_time
     return {
         "mean_absolute_error": float(np.abs(requested - run_time).mean()),
         "mean_run_time": float(run_time.mean()),

@@ -9,10 +9,13 @@ import pytest
 
 from shadowtime.replayer.accounting.lives import LIFE
 from shadowtime.replayer.accounting.reading import Reading
+from shadowtime.replayer.comparison import Plan
+from shadowtime.replayer.comparison_json import requests_as_run_times
 from shadowtime.replayer.embedded import EmbeddedReplay
 from shadowtime.replayer.log_formats import read_trace
 from shadowtime.replayer.recorded import Recorded
 from shadowtime.replayer.workload import Workload, prepare
+from shadowtime.services.catalogue import configure
 from shadowtime.shared.events import (
     ClusterOpened,
     Envelope,
@@ -148,6 +151,13 @@ def test_arrays_het_jobs_and_requeues_are_among_them() -> None:
     assert len(again) == 18  # requeued by hand, by preemption and by lost nodes
     assert sum(bool(life.resized) for life in printed().values()) == 3
     assert sum(life.limit is None for life in printed().values()) == 6
+
+
+def test_requests_are_scored_of_jobs_that_ran_and_had_a_limit(workload: Workload) -> None:
+    scored = requests_as_run_times(Plan("recorded", "c", workload, configure("easy"), "recorded"))
+    lives = [life for life in printed().values() if life.limit is not None and life.start is not None]
+    errors = [abs(life.limit - (life.end - life.start)) for life in lives if life.limit and life.start]
+    assert scored["mean_absolute_error"] == pytest.approx(sum(errors) / len(errors), rel=0.01)  # one was suspended
 
 
 def test_dates_of_a_zone_are_the_same_instants() -> None:
