@@ -141,8 +141,8 @@ class StageHandler:
 
     def snapshot(self) -> dict[str, Any]:
         """Return the whole state as plain values; a subclass adds its own under keys of its own."""
-        rooms, jobs = self.rooms.snapshot(), self.jobs.snapshot()
-        return {"time": self.time, "closed": self.closed, "rooms": rooms, "jobs": jobs}
+        told = {"time": self.time, "closed": self.closed, "rooms": self.rooms.snapshot()}
+        return told | {"jobs": self.jobs.snapshot()}
 
     def restore(self, state: dict[str, Any]) -> None:
         """Take on the state that `snapshot` returned."""
@@ -170,16 +170,16 @@ class StageHandler:
         job = self.jobs.require_known(event)
         now = job.submitted if isinstance(job, RunningJob) else job
         new = now.model_copy(update=new_request(event))
-        asked = new.requested_processors, new.memory, new.gpus
-        self.rooms.require(f"job {event.job_number} changed to", new.pool, asked)
+        pool = now.pool if isinstance(job, RunningJob) else new.pool  # a running job stays where it is
+        self.rooms.require(f"job {event.job_number} changed to", pool, (new.requested_processors, new.memory, new.gpus))
         if isinstance(job, RunningJob):
             runs = job.changed(event)
             output = self.on_running_changed(envelope, job, runs)
             self.jobs.replace(runs)
         else:
-            waits = job.model_copy(update=new_request(event) | {"time": event.time, "eligible_time": job.since})
-            output = self.on_changed(envelope, event, job, waits)
-            self.jobs.replace(waits)
+            new = new.model_copy(update={"time": event.time, "eligible_time": job.since})
+            output = self.on_changed(envelope, event, job, new)
+            self.jobs.replace(new)
         return output
 
     def _suspended(self, envelope: Envelope, event: JobSuspended) -> Envelope:

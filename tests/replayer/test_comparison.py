@@ -90,6 +90,8 @@ def test_keys_are_those_of_the_design() -> None:
     document = as_json(results_of("fcfs", "best"))
     assert set(document) == DOCUMENT | {
         "aligned",
+        "lacks",
+        "overlaps",
         "settings",
         "wait_forecasts",
         "requests_as_run_times",

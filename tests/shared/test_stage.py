@@ -20,6 +20,7 @@ from shadowtime.shared.events import (
     Rejected,
     SchedulingPoint,
 )
+from shadowtime.shared.pools import Pool
 from shadowtime.shared.stage import SNAPSHOT_SCHEMA, Stage, StageRun, fingerprint
 
 OPENED = ClusterOpened(time=100, cluster="c", processors=10, runtime="last-two")
@@ -241,6 +242,7 @@ def test_the_fingerprint_tells_every_setting() -> None:
         "time": 101,
         "cluster": "d",
         "processors": 11,
+        "pools": (Pool(name="all", processors=10),),
         "mode": "recorded",
         "policy": "fcfs",
         "runtime": "requested",
