@@ -5,7 +5,6 @@ from typing import TYPE_CHECKING, Annotated, Any
 
 import typer
 
-from shadowtime.replayer.accounting.instants import MAX_UNIX
 from shadowtime.replayer.reading_options import Columns, NamesFile, NamesKey, Pools, TimeZone
 from shadowtime.shared.command_line import application, one_line, run_app, say
 from shadowtime.shared.errors import SettingsError
@@ -93,6 +92,8 @@ def told_of(trace: "Trace", size: int | None) -> dict[str, Any]:
 
 def _dates(zero: int | None, span: tuple[int, int]) -> list[str] | None:
     """Return the first and the last submission; None where a calendar does not have them."""
+    from shadowtime.replayer.accounting.instants import MAX_UNIX
+
     if zero is None or zero + span[1] > MAX_UNIX:
         return None
     return [datetime.fromtimestamp(zero + each, UTC).isoformat() for each in span]
