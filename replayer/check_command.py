@@ -61,17 +61,14 @@ def told_of(trace: "Trace", size: int | None) -> dict[str, Any]:
     """Return what `--json` tells of a log; on a machine of this size, or else of its own."""
     import numpy as np
 
-    from shadowtime.replayer.log_check import columns_of, lacks_of, oddities_of
+    from shadowtime.replayer.log_check import columns_of, given, lacks_of, oddities_of
 
     columns = columns_of(trace)
     processors = size or trace.processors or int(columns["requested_processors"].max())
     submit, zero = columns["submit_time"], trace.unix_start_time
     span = int(submit[0]), int(submit[-1])
     ran = columns["run_time"] > 0
-    held = np.where(
-        columns["allocated_processors"] > 0, columns["allocated_processors"], columns["requested_processors"]
-    )
-    work = float((held[ran] * columns["run_time"][ran].astype(float)).sum())
+    work = float((given(columns)[ran] * columns["run_time"][ran].astype(float)).sum())
     return {
         "log": trace.name,
         "processors": processors,

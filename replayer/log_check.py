@@ -5,6 +5,7 @@ from typing import NamedTuple
 
 import numpy as np
 
+from shadowtime.replayer.held import held_at_starts
 from shadowtime.replayer.swf import Trace
 from shadowtime.replayer.swf_text import FIELDS
 from shadowtime.replayer.workload import Workload
@@ -93,11 +94,17 @@ def columns_of(trace: Trace) -> dict[str, Integers]:
     return columns | dict(trace.more)
 
 
+def given(columns: Columns) -> Integers:
+    """Return how many processors each job had, or else asked for."""
+    allocated = columns["allocated_processors"]
+    return np.where(allocated > 0, allocated, columns["requested_processors"])
+
+
 def oddities_of(trace: Trace, processors: int) -> list[Oddity]:
     """Return what is odd about a log on a machine of a size. O(jobs log jobs)."""
     columns = columns_of(trace)
     found = [Oddity(f"left out: {reason}", count, example) for reason, (count, example) in trace.left_out.items()]
-    for look in ODD[:LOOKS_AT_ANY] if trace.more else ODD:
+    for look in ODD if trace.more else ODD + ODD_IN_ARCHIVES:
         found += look(columns, processors)
     return found
 
@@ -142,24 +149,18 @@ def _impossible(columns: Columns, processors: int) -> Iterator[Oddity]:
 def overlaps(columns: Columns, processors: int) -> Iterator[Oddity]:
     """Yield starts at which more processors were held than there are, by what is recorded."""
     ran = np.flatnonzero((columns["wait_time"] >= 0) & (columns["run_time"] > 0))
-    size = np.where(
-        columns["allocated_processors"] > 0, columns["allocated_processors"], columns["requested_processors"]
-    )
+    size = given(columns)
     start = columns["submit_time"][ran] + columns["wait_time"][ran]
     end = start + columns["run_time"][ran] + np.maximum(_of(columns, "suspended")[ran], 0)
-    times = np.concatenate((end, start))
-    change = np.concatenate((-size[ran], size[ran]))
-    order = np.lexsort((change, times))  # at an instant ends come first
-    held = np.empty(len(times), dtype=np.int64)
-    held[order] = np.cumsum(change[order])
-    over = held[len(ran) :] > processors
+    held = held_at_starts(start, end, size[ran])
+    over = held > processors
     if over.any():
         first = int(np.flatnonzero(over)[np.argmin(start[over])])
         number, most = columns["job_number"][ran[first]], int(held.max())
         yield Oddity(
             "started although more was held then than there is",
             int(over.sum()),
-            f"job {number} at {start[first]}: {held[len(ran) + first]} of {processors} processors; at most {most}",
+            f"job {number} at {start[first]}: {held[first]} of {processors} processors; at most {most}",
         )
 
 
@@ -224,7 +225,8 @@ def _of(columns: Columns, name: str) -> Integers:
     return columns.get(name, np.full(len(columns["job_number"]), -1, dtype=np.int64))
 
 
-ODD = (_impossible, overlaps, _flurries, _silence, _clock, _users)
+ODD = (_impossible, overlaps, _flurries, _silence)
+"""Looks at any log."""
 
-LOOKS_AT_ANY = 4
-"""Looks at an accounting file too: there, tasks of arrays are numbered as they start, and users as they come."""
+ODD_IN_ARCHIVES = (_clock, _users)
+"""Looks at others than accounting files, where tasks of arrays are numbered as they start, and users as they come."""

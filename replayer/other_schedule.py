@@ -8,6 +8,7 @@ from typing import Any
 import numpy as np
 
 from shadowtime.replayer.frame_files import PARQUET, require_parquet
+from shadowtime.replayer.held import held_at_starts
 from shadowtime.replayer.log_file import lines_of
 from shadowtime.replayer.swf import FIELDS, read_swf
 from shadowtime.replayer.workload import Workload
@@ -114,14 +115,10 @@ def _require_room(path: Path, workload: Workload, started: Integers) -> None:
     columns = workload.columns
     sizes = columns["processors"]
     ended = started + np.minimum(columns["run_time"], columns["requested_time"])
-    times = np.concatenate((started, ended))
-    changes = np.concatenate((sizes, -sizes))
-    order = np.lexsort((changes, times))
-    used = np.cumsum(changes[order])
+    used = held_at_starts(started, ended, sizes)
     if (over := used > workload.processors).any():
-        at = int(np.argmax(over))
-        job = columns["job_number"][order[at]]
+        first = np.flatnonzero(over)[np.lexsort((used[over], started[over]))[0]]
         raise TraceError(
-            f"{path}: job {job} starts at {times[order[at]]}, when {used[at]} processors would be in use; "
-            f"the machine has {workload.processors}"
+            f"{path}: job {columns['job_number'][first]} starts at {started[first]}, when {used[first]} processors "
+            f"would be in use; the machine has {workload.processors}"
         )

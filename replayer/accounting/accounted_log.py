@@ -7,6 +7,7 @@ from shadowtime.replayer.accounting.lives import Lives, in_order_of_time, joined
 from shadowtime.replayer.accounting.machine_parts import MachineParts
 from shadowtime.replayer.accounting.names import KINDS, Names
 from shadowtime.replayer.accounting.reading import UNKNOWN, Reading, Rows
+from shadowtime.replayer.held import held_at_starts
 from shadowtime.replayer.swf import Trace
 from shadowtime.replayer.swf_text import table_of
 from shadowtime.replayer.workload import MAX_MACHINE
@@ -174,6 +175,5 @@ def _peak(table: dict[str, Integers], order: Integers) -> int:
     start = table["submit_time"][begun] + table["wait_time"][begun]
     end = start + table["run_time"][begun]
     held = table["requested_processors"][begun]
-    times, change = np.concatenate((end, start)), np.concatenate((-held, held))
-    in_order = np.lexsort((change, times))
-    return max(int(np.cumsum(change[in_order]).max(initial=0)), int(table["requested_processors"][order].max()))
+    most = int(held_at_starts(start, end, held).max(initial=0))
+    return max(most, int(table["requested_processors"][order].max()))

@@ -56,6 +56,11 @@ class Instants:
         self.without_zone = 0
         self._local = lru_cache(maxsize=4096)(self._dated)
 
+    @property
+    def assumed(self) -> bool:
+        """Whether dates came without a zone, and nobody said which: they were taken for UTC."""
+        return self.without_zone > 0 and self.zone is UTC
+
     def __call__(self, text: str) -> int | None:
         """Return the second of Unix that a text tells, `UNKNOWN` if it says that it does not; None for anything else.
 

@@ -104,7 +104,7 @@ def read(path: Path, reading: Reading) -> Rows:
         numbers = {name: [row[1][name] for row in taken] for name in taken[0][1]}
         words = {name: [row[2][name] for row in taken] for name in taken[0][2]}
         found.extend([row[0] for row in taken], numbers, words)
-    if instants.without_zone and instants.zone is zone_of(None):
+    if instants.assumed:
         found.notes.append("jobs that never started are dated by a clock of no zone: taken for UTC; see --time-zone")
     return found
 
@@ -197,7 +197,7 @@ def _span(text: str | None, *, unlimited: bool = False) -> int:
     if text is None:
         return MAX_DURATION if unlimited else UNKNOWN
     seconds = seconds_of(text)
-    return UNKNOWN if seconds is None else min(seconds, MAX_DURATION)
+    return UNKNOWN if seconds is None else seconds
 
 
 def _mebibytes(text: str) -> int:

@@ -1,7 +1,6 @@
 """Slurm's accounting as text: what `sacct -aPXD` prints."""
 
 from collections.abc import Callable, Sequence
-from itertools import chain
 from pathlib import Path
 
 from shadowtime.replayer.accounting.instants import Instants, seconds_of, zone_of
@@ -106,7 +105,7 @@ class _Reader:
             self.found.leave_out("line cut off", 1, f"line {cut[0]}, the last one")
         if cut is not None or not ends_with_a_line(self.path):
             self.found.notes.append("the last line is cut off: the file may not be whole")
-        if self.instants.without_zone and self.instants.zone is zone_of(None):
+        if self.instants.assumed:
             self.found.notes.append(
                 "its dates tell no time zone: taken for UTC, in which summer time is an hour off; "
                 "ask sacct with SLURM_TIME_FORMAT=%s, or say --time-zone"
@@ -211,8 +210,9 @@ class _Reader:
     def _every(self, name: str, texts: Sequence[str] | None, parse: Callable[[str], int | None]) -> list[int]:
         if texts is None:
             return [UNKNOWN] * len(self._lines)
-        values = [parse(text) for text in texts]
-        if None in values:
-            at = values.index(None)
-            raise TraceError(f"{self.path}, line {self._lines[at]}: {name} {quoted(texts[at])} {EXPECTED[name]}")
-        return list(chain(values))  # type: ignore[arg-type]
+        values: list[int] = []
+        for at, text in enumerate(texts):
+            if (value := parse(text)) is None:
+                raise TraceError(f"{self.path}, line {self._lines[at]}: {name} {quoted(text)} {EXPECTED[name]}")
+            values.append(value)
+        return values

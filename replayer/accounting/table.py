@@ -113,7 +113,7 @@ def read(path: Path, reading: Reading) -> Rows:
         ) from error
     if first:
         raise TraceError(f"{path}: no row in it")
-    if instants.without_zone and instants.zone is zone_of(None):
+    if instants.assumed:
         found.notes.append("its dates tell no time zone: taken for UTC; see --time-zone")
     return found
 
