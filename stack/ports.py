@@ -4,12 +4,14 @@ Not from the system's ephemeral range: while a server is down, a client that kee
 port may be given that very port as its own, be connected to itself, and keep the server from coming back.
 """
 
+import os
 import secrets
 import socket
 from pathlib import Path
 
 HOST = "127.0.0.1"
 MIN_PORT = 10_000
+PORTS = "FREE_PORTS"  # FIRST-LAST: those that may be given, so that tests side by side take none of each other
 EPHEMERAL_RANGE = Path("/proc/sys/net/ipv4/ip_local_port_range")
 MIN_EPHEMERAL = 32_768  # where the system does not say; Linux's default
 
@@ -27,14 +29,23 @@ def is_free(port: int) -> bool:
     return True
 
 
-def free_port() -> int:
-    """Return a port that is free now, outside the ephemeral range, never the same one twice."""
-    highest = _lowest_ephemeral()
+def free_port(row: int = 1) -> int:
+    """Return the first of `row` ports in a row that are free now, outside the ephemeral range, never one twice."""
+    first, last = allowed()
     while True:
-        port = MIN_PORT + secrets.randbelow(highest - MIN_PORT)
-        if port not in _given and is_free(port):
-            _given.add(port)
+        port = first + secrets.randbelow(last - first - row + 2)
+        ports = range(port, port + row)
+        if _given.isdisjoint(ports) and all(map(is_free, ports)):
+            _given.update(ports)
             return port
+
+
+def allowed() -> tuple[int, int]:
+    """Return the first and the last port that `free_port` may give."""
+    if told := os.environ.get(PORTS):
+        first, last = told.split("-")
+        return int(first), int(last)
+    return MIN_PORT, _lowest_ephemeral() - 1
 
 
 def _lowest_ephemeral() -> int:

@@ -8,11 +8,19 @@ from collections.abc import Iterator
 import pytest
 from hypothesis import settings
 
+from shadowtime.stack import ports
 from tests.watcher import watch
 
 pytest_plugins = ["tests.real_servers"]
 
 watch()
+
+# Processes of `make test` share the machine's ports out: what one found free, another could take before it is used.
+if worker := os.environ.get("PYTEST_XDIST_WORKER"):
+    first, last = ports.allowed()
+    share = (last + 1 - first) // int(os.environ["PYTEST_XDIST_WORKER_COUNT"])
+    first += share * int(worker.removeprefix("gw"))
+    os.environ[ports.PORTS] = f"{first}-{first + share - 1}"
 
 # A shell that starts the tests in the background has them ignore Ctrl-C, and so would every process they start.
 # Whoever ends `make test` or `make gates` otherwise is obeyed in the same way: servers are stopped first.

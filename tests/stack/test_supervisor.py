@@ -22,7 +22,7 @@ from shadowtime.shared.streaming.bus import prepare_topics
 from shadowtime.shared.streaming.settings import Settings
 from shadowtime.stack.command_line import culprit
 from shadowtime.stack.plan import METRICS, Plan
-from shadowtime.stack.ports import HOST, free_port, is_free
+from shadowtime.stack.ports import HOST, free_port
 from shadowtime.stack.roles import ADMIN, REDIS
 from shadowtime.stack.servers import SERVERS, ServerError
 from shadowtime.stack.state import Process, State, read_state, supervisor_of
@@ -35,13 +35,6 @@ FLOW = tuple(stage.name for stage in STAGES)
 NAMES = ["kafka", "redis", "victoria-metrics", *FLOW, METRICS, "live"]
 
 
-def free_ports(count: int) -> int:
-    """Return the first of so many free ports in a row."""
-    while not all(is_free((first := free_port()) + each) for each in range(count)):
-        pass
-    return first
-
-
 def stack(*arguments: str) -> subprocess.CompletedProcess[str]:
     command = [sys.executable, "-m", "shadowtime", "stack", *arguments]
     return subprocess.run(command, cwd=ROOT, capture_output=True, text=True, timeout=PATIENCE, check=False)
@@ -49,7 +42,7 @@ def stack(*arguments: str) -> subprocess.CompletedProcess[str]:
 
 def new_plan(folder: Path, stages: tuple[str, ...] = FLOW) -> Plan:
     servers = (free_port(), free_port(), free_port())
-    return Plan(str(folder), stages, 1, *servers, free_ports(len(STAGES) + 1), free_port())
+    return Plan(str(folder), stages, 1, *servers, free_port(len(STAGES) + 1), free_port())
 
 
 def options(plan: Plan) -> list[str]:
