@@ -79,6 +79,10 @@ class PushError(ShadowtimeError):
     """A Grafana does not take the dashboards."""
 
 
+class FollowError(ShadowtimeError):
+    """What a cluster says cannot be had or understood."""
+
+
 class ReplayError(ShadowtimeError):
     """A replay cannot go on."""
 

@@ -183,6 +183,21 @@ WRITER_LAG = Metric("shadowtime_metrics_lag", (), "1", "Messages of the scoreboa
 LIVE_PUSHED = Metric("shadowtime_live_pushed_total", (), "1", "Lines that Grafana Live has taken.")
 LIVE_DROPPED = Metric("shadowtime_live_dropped_total", (), "1", "Lines dropped because Grafana was away or too slow.")
 
+
+def _follow(name: str, unit: str, meaning: str) -> Metric:
+    return Metric(f"shadowtime_follow_{name}", ("cluster",), unit, meaning)
+
+
+FOLLOW_EVENTS = _follow("events_total", "1", "Events of a followed cluster that were told.")
+FOLLOW_ANSWERS = _follow("answers_total", "1", "Times that the cluster was asked.")
+FOLLOW_FAILURES = _follow("failures_total", "1", "Times that it did not answer, or not in a way that is understood.")
+FOLLOW_SECONDS = _follow("asking_seconds_total", "seconds", "What asking it took, added up.")
+FOLLOW_LATE = _follow("late_total", "1", "Events that were told after their instant.")
+FOLLOW_GUESSED = _follow("guessed_total", "1", "Ends of jobs that nobody told, and that were guessed.")
+FOLLOW_LEFT_OUT = _follow("left_out_total", "1", "Jobs that are not told: in no pool, or larger than it.")
+FOLLOW_BEHIND = _follow("behind_seconds", "seconds", "How far what was told is behind the cluster.")
+FOLLOW_SHARE = _follow("share", "share", "Of the time of the cluster's scheduler, what was spent on being followed.")
+
 SCRAPE_JOB: Final = "workers"
 ANSWERS: Final = f'up{{job="{SCRAPE_JOB}"}}'
 """VictoriaMetrics' own: 1 of a process that answered the last scrape, 0 of one that did not; by the label `worker`."""

@@ -23,7 +23,7 @@ def trace_of(name: str, rows: Rows, reading: Reading, names: Names, parts: Machi
     """Return the log that rows make. O(rows log rows).
 
     A job waits from the moment in which it is eligible. Each requeue is a job of its own, of a number higher by `LIFE`;
-    the parts of an array or of a heterogeneous job are jobs as the file has them. What cannot be used is left out,
+    the tasks of an array and the parts of a heterogeneous job are jobs. What cannot be used is left out,
     counted by reason, with the first example.
 
     Raises
@@ -56,7 +56,7 @@ def trace_of(name: str, rows: Rows, reading: Reading, names: Names, parts: Machi
             rows.leave_out(reason, len(found), _example(rows, int(found[0])))
         kept &= ~applies
     since = np.where(lives.eligible > 0, np.maximum(lives.eligible, lives.submit), lives.submit)
-    own = own_numbers(numbers, lives, since, kept)
+    own = own_numbers(numbers, lives, since, kept, rows.column("life_step"))
     early = kept & lives.started & (lives.start < since)
     since = np.where(early, lives.start, since)
     unique = np.zeros(len(rows), dtype=np.bool_)

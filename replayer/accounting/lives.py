@@ -7,6 +7,7 @@ from typing import NamedTuple
 import numpy as np
 
 from shadowtime.replayer.accounting.instants import Instants, zone_of
+from shadowtime.replayer.accounting.numbers import LIFE
 from shadowtime.replayer.accounting.reading import UNKNOWN, Rows
 from shadowtime.replayer.source import KILLED, RESIZED
 from shadowtime.shared.arrays import Flags, Integers
@@ -14,10 +15,6 @@ from shadowtime.shared.bounds import MAX_PROCESSORS
 
 NOWHERE = "none assigned"
 """The nodes of a job that never started, of which some versions of Slurm print the end as its start."""
-
-LIFE = 10**9
-"""What the number of a job that waits anew is higher by each time; more, if there are numbers beyond it."""
-
 
 class Lives(NamedTuple):
     """Rows by columns: instants in seconds of Unix, `UNKNOWN` where they are not."""
@@ -110,10 +107,11 @@ def repeated(numbers: Integers, lives: Lives) -> Flags:
     return again
 
 
-def own_numbers(numbers: Integers, lives: Lives, since: Integers, kept: Flags) -> Integers:
+def own_numbers(numbers: Integers, lives: Lives, since: Integers, kept: Flags, steps: Integers) -> Integers:
     """Return numbers of which each is one job's: the second life of a job is numbered higher, by a power of ten.
 
-    It waits from the end of the life before at the earliest, which is written into `since`.
+    It waits from the end of the life before at the earliest, which is written into `since`. `steps` has by how much it
+    is numbered higher, `UNKNOWN` where that is left to this function.
     """
     rows = np.flatnonzero(kept)
     rows = rows[np.lexsort((lives.start[rows], lives.submit[rows], numbers[rows]))]
@@ -121,7 +119,7 @@ def own_numbers(numbers: Integers, lives: Lives, since: Integers, kept: Flags) -
     life = np.arange(len(rows)) - np.flatnonzero(new)[np.cumsum(new) - 1] if len(rows) else rows
     unit = max(LIFE, 10 ** len(str(int(numbers[rows].max())))) if len(rows) else LIFE
     own = numbers.copy()
-    own[rows] += unit * life
+    own[rows] += np.where(steps[rows] == UNKNOWN, unit, steps[rows]) * life
     again = np.flatnonzero(life > 0)
     since[rows[again]] = np.maximum(since[rows[again]], lives.end[rows[again - 1]])
     return own

@@ -2,7 +2,7 @@
 
 import re
 import tomllib
-from collections.abc import Iterable, Mapping
+from collections.abc import Iterable, Mapping, Sequence
 from pathlib import Path
 from typing import Any, NamedTuple
 
@@ -126,9 +126,28 @@ def _places(pairs: Iterable[tuple[str, int]]) -> dict[str, int]:
 
 
 def _as_slurm_tells(text: str) -> MachineParts:
-    """Return pools of nodes that partitions share: two partitions with a node in common are one pool."""
-    nodes = [dict(_PAIR.findall(record)) for record in re.split(r"(?=^NodeName=)", text, flags=re.MULTILINE)]
-    nodes = [node for node in nodes if "NodeName" in node and node.get("Partitions", NONE) != NONE]
+    records = [dict(_PAIR.findall(record)) for record in re.split(r"(?=^NodeName=)", text, flags=re.MULTILINE)]
+    return parts_of_nodes(
+        (record["NodeName"], record["Partitions"].split(","), _resources_of(record))
+        for record in records
+        if "NodeName" in record and record.get("Partitions", NONE) != NONE
+    )
+
+
+def parts_of_nodes(nodes: Iterable[tuple[str, Sequence[str], Mapping[str, int]]]) -> MachineParts:
+    """Return pools of nodes that partitions share: two partitions with a node in common are one pool.
+
+    Parameters
+    ----------
+    nodes
+        Of each its name, its partitions, and how many processors, MiB of memory and GPUs it has.
+
+    >>> has = {"processors": 4, "nodes": 1, "memory": 4000, "gpus": 0}
+    >>> parts = parts_of_nodes([("n1", ["batch", "debug"], has), ("n2", ["batch"], has), ("n3", ["gpu"], has)])
+    >>> [(pool.name, pool.processors) for pool in parts.pools], parts.of_partition["debug"]
+    ([('batch+debug', 8), ('gpu', 4)], 0)
+    """
+    nodes = list(nodes)
     joined: dict[str, str] = {}
 
     def root(name: str) -> str:
@@ -136,24 +155,23 @@ def _as_slurm_tells(text: str) -> MachineParts:
             name = joined[name]
         return name
 
-    for node in nodes:
-        first, *others = node["Partitions"].split(",")
-        root(first)
-        for other in others:
-            joined[root(other)] = root(first)
+    for _, partitions, _ in nodes:
+        root(partitions[0])
+        for other in partitions[1:]:
+            joined[root(other)] = root(partitions[0])
     names: dict[str, list[str]] = {}
     for partition in joined:
         names.setdefault(root(partition), []).append(partition)
     order = {each: at for at, each in enumerate(names)}
     sums: list[dict[str, Any]] = [dict.fromkeys(("processors", "nodes", "memory", "gpus"), 0) for _ in order]
     of_node: dict[str, int] = {}
-    for node in nodes:
-        at = of_node[node["NodeName"]] = order[root(node["Partitions"].split(",")[0])]
-        for name, value in _resources_of(node).items():
+    for node, partitions, has in nodes:
+        at = of_node[node] = order[root(partitions[0])]
+        for name, value in has.items():
             sums[at][name] += value
-    for has in sums:
-        if has["memory"] <= has["nodes"]:  # Slurm's default of 1 MiB a node, where memory is not managed
-            has["memory"] = None
+    for summed in sums:
+        if summed["memory"] <= summed["nodes"]:  # Slurm's default of 1 MiB a node, where memory is not managed
+            summed["memory"] = None
     pools = tuple(Pool(name="+".join(names[each])[:MAX_NAME_LENGTH], **sums[at]) for each, at in order.items())
     return MachineParts(pools, {name: order[root(name)] for name in joined}, of_node)
 

@@ -88,7 +88,7 @@ def read_names(path: Path | None, key_file: Path | None) -> Names:
     TraceError
         If the mapping is none, or the key cannot be read or is short; names the file.
     """
-    names = Names(None if key_file is None else _key(key_file))
+    names = Names(None if key_file is None else read_key(key_file))
     if path is None or not path.exists():
         return names
     try:
@@ -119,7 +119,8 @@ def _hashed(key: bytes, text: str) -> str:
     return hmac.new(key, text.encode(), "sha256").hexdigest()[:DIGITS]
 
 
-def _key(path: Path) -> bytes:
+def read_key(path: Path) -> bytes:
+    """Return the key that a file holds; raise `TraceError` if it cannot be read or is short."""
     try:
         key = path.read_bytes().strip()
     except OSError as error:

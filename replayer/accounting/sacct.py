@@ -3,7 +3,8 @@
 from collections.abc import Callable, Sequence
 from pathlib import Path
 
-from shadowtime.replayer.accounting.instants import Instants, seconds_of, zone_of
+from shadowtime.replayer.accounting.instants import Instants, seconds_of, whole_number, zone_of
+from shadowtime.replayer.accounting.numbers import LIFE, TASKS, number_of, tasks_of
 from shadowtime.replayer.accounting.reading import UNKNOWN, Reading, Rows
 from shadowtime.replayer.accounting.sacct_values import EXPECTED, limit_of, resources_of, whole
 from shadowtime.replayer.log_file import ends_with_a_line, lines_of
@@ -163,6 +164,7 @@ class _Reader:
             kept = [at for at in range(len(lines)) if at not in reasons]
             lines, states = [lines[at] for at in kept], [states[at] for at in kept]
             columns = {name: [texts[at] for at in kept] for name, texts in columns.items()}
+        lines, columns, states, numbers_of_jobs = _with_tasks(lines, columns, states)
         self._lines = lines
 
         def every(name: str, parse: Callable[[str], int | None]) -> list[int]:
@@ -181,7 +183,11 @@ class _Reader:
             )
         ]
         numbers = {
-            "job_number": every("JobIDRaw", whole),
+            "job_number": [
+                number if own is None else own
+                for number, own in zip(every("JobIDRaw", whole), numbers_of_jobs, strict=True)
+            ],
+            "life_step": [LIFE if own is None else LIFE * TASKS for own in numbers_of_jobs],
             "submit": every("Submit", self.instants),
             "start": started,
             "end": every("End", self.instants),
@@ -216,3 +222,25 @@ class _Reader:
                 raise TraceError(f"{self.path}, line {self._lines[at]}: {name} {quoted(text)} {EXPECTED[name]}")
             values.append(value)
         return values
+
+
+def _with_tasks(
+    lines: Sequence[int], columns: dict[str, list[str]], states: list[str]
+) -> tuple[Sequence[int], dict[str, list[str]], list[str], list[int | None]]:
+    """Return the same with a row for each task of an array, and the numbers of tasks; None of other jobs."""
+    numbers: list[int | None] = [None] * len(lines)
+    if "JobID" not in columns or not any("_" in text for text in columns["JobID"]):
+        return lines, columns, states, numbers
+    rows: list[int] = []
+    numbers = []
+    for at, text in enumerate(columns["JobID"]):
+        job, _, tasks = text.partition("_")
+        array, found = whole_number(job), tasks_of(tasks)
+        if array is None or found is None:
+            rows.append(at)
+            numbers.append(None)
+        else:
+            rows += [at] * len(found)
+            numbers += [number_of(array, task) for task in found]
+    spread = {name: [texts[at] for at in rows] for name, texts in columns.items()}
+    return [lines[at] for at in rows], spread, [states[at] for at in rows], numbers

@@ -290,7 +290,7 @@ def test_the_standard_format_needs_none_of_this(tmp_path: Path) -> None:
 def test_a_job_that_changed_its_number_of_lives_is_numbered_by_them(tmp_path: Path) -> None:
     again = {"Submit": "1795325600", "Eligible": "1795325700", "Start": "1795325800", "End": "1795325860"}
     workload = prepare(read(tmp_path, {"State": "REQUEUED"}, again))
-    assert [job.job_number for job in workload] == [1, 1_000_000_001]
+    assert [job.job_number for job in workload] == [1, 100_000_001]
     assert [(job.submit_time, job.handed_in, job.wait_time) for job in workload] == [(0, None, 7), (227, 127, 100)]
 
 

@@ -7,7 +7,7 @@ from typing import Any, NamedTuple
 
 import pytest
 
-from shadowtime.replayer.accounting.lives import LIFE
+from shadowtime.replayer.accounting.numbers import LIFE, number_of
 from shadowtime.replayer.accounting.reading import Reading
 from shadowtime.replayer.comparison import Plan
 from shadowtime.replayer.comparison_json import requests_as_run_times
@@ -53,24 +53,33 @@ class Life(NamedTuple):
     resized: tuple[tuple[int, int], ...] = ()
 
 
-def printed() -> dict[int, Life]:
+def printed(text: str = SACCT.read_text()) -> dict[int, Life]:
     """Return the rows as they were printed, read plainly; those of one job in order, a resized one joined."""
-    head, *lines = SACCT.read_text().splitlines()
+    head, *lines = text.splitlines()
     names = head.split("|")
-    rows: dict[int, list[dict[str, str]]] = {}
+    rows: dict[tuple[int, int | None], list[dict[str, str]]] = {}
     for line in lines:
-        row = dict(zip(names, line.split("|"), strict=True))
-        rows.setdefault(int(row["JobIDRaw"]), []).append(row)
+        row = dict(zip(names, line.split("|", len(names) - 1), strict=True))
+        job, _, tasks = row["JobID"].partition("_")
+        of_array = [None] if not tasks else [int(tasks)] if tasks.isdecimal() else spelled_out(tasks)
+        for task in of_array:
+            rows.setdefault((int(job) if tasks else int(row["JobIDRaw"]), task), []).append(row)
     found: dict[int, Life] = {}
-    for number, of_job in rows.items():
+    for (number, task), of_job in rows.items():
         life, parts = 0, []
         for row in sorted(of_job, key=lambda each: int(each["Submit"])):
             parts.append(row)
             if row["State"] == "RESIZING":
                 continue
-            found[number + LIFE * life] = joined(parts)
+            found[number_of(number, task, life)] = joined(parts)
             life, parts = life + 1, []
     return found
+
+
+def spelled_out(tasks: str) -> list[int]:
+    """Return the tasks of an array of which sacct prints one row, as in [3,5-7%2]."""
+    parts = [part.split("-") for part in tasks.strip("[]").split("%")[0].split(",")]
+    return [task for part in parts for task in range(int(part[0]), int(part[-1]) + 1)]
 
 
 def joined(parts: list[dict[str, str]]) -> Life:
@@ -147,7 +156,7 @@ def test_arrays_het_jobs_and_requeues_are_among_them() -> None:
     lines = [line.split("|") for line in SACCT.read_text().splitlines()[1:]]
     assert sum("_" in line[1] for line in lines) == 30
     assert sum("+" in line[1] for line in lines) == 6
-    again = [number for number in printed() if number > LIFE]
+    again = [number for number in printed() if LIFE < number < 2 * LIFE and (number - LIFE) in printed()]
     assert len(again) == 18  # requeued by hand, by preemption and by lost nodes
     assert sum(bool(life.resized) for life in printed().values()) == 3
     assert sum(life.limit is None for life in printed().values()) == 6

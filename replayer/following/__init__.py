@@ -1,0 +1,1 @@
+"""Followers: sources that cannot be pulled, since what they tell is happening now."""

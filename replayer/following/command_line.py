@@ -1,0 +1,115 @@
+"""Follow a cluster as it is now: `shadowtime follow SOURCE --cluster NAME`.
+
+The options alone; what they lead to is imported once it is wanted, so that help comes at once.
+"""
+
+import re
+import shlex
+from pathlib import Path
+from typing import Annotated
+
+import typer
+
+from shadowtime.services.workers import SEE_SETTINGS, TAKES_SETTINGS
+from shadowtime.shared.command_line import run_app
+from shadowtime.shared.errors import SettingsError
+from shadowtime.shared.start_up import lasting_imports
+from shadowtime.shared.wording import quoted
+
+DAYS = {"day": 1, "week": 7, "month": 30, "year": 365}
+
+app = typer.Typer(add_completion=False, pretty_exceptions_enable=False)
+
+
+def seconds_of_history(text: str) -> int:
+    """Return the seconds of a span of the past.
+
+    >>> seconds_of_history("12months"), seconds_of_history("1week"), seconds_of_history("0")
+    (31104000, 604800, 0)
+    """
+    match = re.fullmatch(r"([0-9]{1,4})\s*(day|week|month|year)s?", text.strip())
+    if match is None:
+        if text.strip() == "0":
+            return 0
+        raise SettingsError(f"--history {quoted(text)}: expected 0, or a span such as 12months, 2weeks or 90days")
+    return int(match[1]) * DAYS[match[2]] * 86_400
+
+
+@app.command(context_settings=TAKES_SETTINGS, epilog=SEE_SETTINGS)
+def follow(
+    context: typer.Context,
+    source: Annotated[str, typer.Argument(metavar="SOURCE", help="What is followed: slurm.")],
+    cluster: Annotated[str, typer.Option(metavar="NAME", help="What the cluster is called here.")],
+    run: Annotated[
+        str | None, typer.Option(metavar="NAME", help="Name of the run; a known one goes on. CLUSTER/live by default.")
+    ] = None,
+    history: Annotated[str, typer.Option(metavar="SPAN", help="Of the past that is told first: 0, 90days.")] = "12months",
+    policy: Annotated[str, typer.Option(metavar="SPEC", help="Whose decisions are the advice.")] = "best",
+    runtime: Annotated[str, typer.Option(metavar="SPEC", help="Run-time predictor, if the policy names none.")] = (
+        "experts"
+    ),
+    adjustment: Annotated[str, typer.Option(metavar="SPEC", help="Walltime adjustment.")] = "auto",
+    wait_bound: Annotated[str, typer.Option(metavar="SPEC", help="Bounds on waits.")] = "all",
+    seed: Annotated[int, typer.Option(metavar="N", help="Seed of every draw of chance.")] = 0,
+    every: Annotated[float, typer.Option(metavar="SECONDS", min=5, help="Between two looks at the cluster.")] = 15.0,
+    timeout: Annotated[float, typer.Option(metavar="SECONDS", min=1, help="Patience with one command.")] = 60.0,
+    patience: Annotated[
+        int, typer.Option(metavar="SECONDS", min=0, help="How long the log waits for what accounting alone knows.")
+    ] = 600,
+    via: Annotated[
+        str, typer.Option(metavar="COMMAND", help="What the cluster's commands are run by, as 'ssh login'.")
+    ] = "",
+    names_key: Annotated[
+        Path | None, typer.Option(metavar="FILE", help="A key: names are stored as hashes made with it.")
+    ] = None,
+) -> None:
+    """Follow a cluster: tell its past and then what happens, and never write to it.
+
+    Stages predict and bound as they do in a recorded replay; decisions are advice.
+    """
+    with lasting_imports():
+        import asyncio
+
+        from shadowtime.replayer.accounting.names import read_key
+        from shadowtime.replayer.arguments import require_seed
+        from shadowtime.replayer.comparison import run_name
+        from shadowtime.replayer.following.given import Given
+        from shadowtime.replayer.following.run import follow_source
+        from shadowtime.replayer.following.sources import FOLLOWED
+        from shadowtime.services.catalogue import canonical, configure
+        from shadowtime.shared.events import ClusterOpened
+        from shadowtime.shared.logs import start_logging
+        from shadowtime.shared.streaming.settings import read_settings
+    if source not in FOLLOWED:
+        raise SettingsError(f"unknown source {quoted(source)}; known: {', '.join(FOLLOWED)}")
+    require_seed(seed)
+    settings = read_settings(context.args, "follow")
+    start_logging(settings.log_format, "follow")
+    given = Given(
+        history=seconds_of_history(history),
+        every=every,
+        timeout=timeout,
+        patience=patience,
+        via=tuple(shlex.split(via)),
+        key=None if names_key is None else read_key(names_key),
+    )
+    configuration = configure(policy, runtime, adjustment)
+    opened = ClusterOpened(
+        time=0,
+        cluster=cluster,
+        processors=1,
+        mode="recorded",
+        policy=configuration.policy,
+        runtime=configuration.runtime,
+        adjustment=configuration.adjustment,
+        wait_bound=canonical("wait-bound", wait_bound),
+        seed=seed,
+        sample_every=settings.sample_seconds or None,
+        name="live",
+    )
+    asyncio.run(follow_source(run or run_name(cluster, "live"), opened, FOLLOWED[source](given), settings))
+
+
+def main() -> None:
+    """Run the command line."""
+    run_app(app)

@@ -1,0 +1,85 @@
+"""The lives of jobs that are known, by what names them."""
+
+from collections.abc import Iterator
+
+from shadowtime.replayer.accounting.numbers import number_of
+from shadowtime.replayer.following.life import Life
+from shadowtime.replayer.following.sight import Key, Sight
+from shadowtime.shared.events import JobSubmitted
+
+FOUND_AGAIN = -2
+"""In the place of a task, of lives of which only the events are known."""
+
+
+class KnownLives:
+    """Lives by key, by number, and of one job; memory is bounded by the lives that are not forgotten."""
+
+    def __init__(self) -> None:
+        self.by_key: dict[Key, Life] = {}
+        self.by_number: dict[int, Life] = {}
+        self._of_job: dict[tuple[int, int], list[Life]] = {}
+        self._found_again: dict[int, Life] = {}
+
+    def __iter__(self) -> Iterator[Life]:
+        return iter(list(self.by_key.values()))
+
+    def of_job(self, key: Key) -> list[Life]:
+        """Return the lives of the job that a life is of."""
+        return self._of_job.get((key.job, key.task), [])
+
+    def new(self, sight: Sight) -> Life:
+        """Add a life that is seen for the first time: the next of its job, or the one before those that are known.
+
+        One of which the events were found in the log is known again.
+        """
+        job, task, submit = sight.key
+        of_job = self.of_job(sight.key)
+        later = [each.index for each in of_job if each.key.submit > submit]
+        index = min(later) - 1 if later else max((each.index for each in of_job), default=-1) + 1
+        index = max(index, 0) if sight.life is None else sight.life
+        while (number := number_of(job, None if task < 0 else task, index)) in self.by_number:
+            found = self._found_again.get(number)
+            if found is not None and found.key.submit == submit:
+                self.drop(found)
+                found.key, found.index = sight.key, index
+                self.add(found)
+                return found
+            index += 1
+        life = Life(sight.key, number, index)
+        self.add(life)
+        return life
+
+    def found_again(self, event: JobSubmitted) -> Life:
+        """Add a life of which only its events are known; the next sight of it tells which job it is."""
+        submit = event.since if event.submit_time is None else event.submit_time
+        life = Life(Key(event.job_number, FOUND_AGAIN, submit), event.job_number, 0)
+        self.add(life)
+        return life
+
+    def add(self, life: Life) -> None:
+        """Add a life."""
+        self.by_key[life.key] = self.by_number[life.number] = life
+        self._of_job.setdefault((life.key.job, life.key.task), []).append(life)
+        if life.key.task == FOUND_AGAIN:
+            self._found_again[life.number] = life
+
+    def drop(self, life: Life) -> None:
+        """Forget a life."""
+        del self.by_key[life.key]
+        self.by_number.pop(life.number, None)
+        self._found_again.pop(life.number, None)
+        of_job = self.of_job(life.key)
+        of_job.remove(life)
+        if not of_job:
+            del self._of_job[life.key.job, life.key.task]
+
+    def forget(self, before: int) -> None:
+        """Forget what was over before a time. O(lives)."""
+        for life in self:
+            if not life.open and life.over is not None and life.over < before:
+                self.drop(life)
+
+    def end_before(self, life: Life) -> int:
+        """Return when the life before one was over; its own submission where that is not known."""
+        ends = [each.over for each in self.of_job(life.key) if each.index == life.index - 1 and each.over is not None]
+        return max(ends, default=life.key.submit)

@@ -1,0 +1,208 @@
+"""One life of a job: what was told of it, and what is to be told of it by now. Pure; times on the cluster's own line."""
+
+from collections.abc import Iterator, Mapping
+from dataclasses import dataclass, field, fields
+from typing import Any, Literal
+
+from shadowtime.replayer.following.sight import Key, Sight
+from shadowtime.shared.events import (
+    Event,
+    JobChanged,
+    JobEnded,
+    JobResumed,
+    JobStarted,
+    JobSubmitted,
+    JobSuspended,
+    JobWithdrawn,
+    moment,
+)
+from shadowtime.shared.jobs_in_system import CHANGEABLE
+
+Told = Literal["nothing", "waiting", "held", "running", "suspended", "over", "left out"]
+
+Asked = Mapping[str, Any]
+"""What a job asks for and whose it is: fields of `JobSubmitted` by name."""
+
+STAYS = ("pool", "partition_number", "priority")
+"""What does not change any more once a job runs."""
+
+
+@dataclass(slots=True)
+class Life:
+    """What was told of a life: `since` when its wait began, `at` the time of the last event, `over` its end."""
+
+    key: Key
+    number: int
+    index: int
+    told: Told = "nothing"
+    since: int = 0
+    at: int = 0
+    started: int | None = None
+    over: int | None = None
+    asked: dict[str, Any] = field(default_factory=dict)
+
+    @property
+    def open(self) -> bool:
+        """Whether there is more to be told of it."""
+        return self.told not in ("over", "left out")
+
+    @property
+    def in_system(self) -> bool:
+        """Whether it was told to wait or run."""
+        return self.told in ("waiting", "running", "suspended")
+
+    def take(self, event: Event) -> None:
+        """Note that an event of this life was told."""
+        self.at = event.time
+        if isinstance(event, JobSubmitted):
+            self.told, self.since = "waiting", event.since
+            self.asked = {name: getattr(event, name) for name in CHANGEABLE}
+        elif isinstance(event, JobChanged):
+            self.asked |= {name: value for name in CHANGEABLE if (value := getattr(event, name)) is not None}
+            if event.unlimited:
+                self.asked["requested_time"] = None
+        elif isinstance(event, JobWithdrawn):
+            self.told = "held" if event.reason == "held" else "over"
+            self.over = None if event.reason == "held" else moment(event)
+        elif isinstance(event, JobStarted):
+            self.told, self.started = "running", moment(event)
+        elif isinstance(event, JobSuspended):
+            self.told = "suspended"
+        elif isinstance(event, JobResumed):
+            self.told = "running"
+        elif isinstance(event, JobEnded):
+            self.told, self.over = "over", moment(event)
+
+    def snapshot(self) -> list[Any]:
+        """Return it as plain values."""
+        return [list(self.key), *(getattr(self, each.name) for each in fields(self)[1:])]
+
+    @classmethod
+    def restored(cls, values: list[Any]) -> "Life":
+        """Return what `snapshot` was taken of."""
+        return cls(Key(*values[0]), *values[1:])
+
+
+def wait_of(sight: Sight, earliest: int, now: int) -> int | None:
+    """Return when the wait of a life began that was not withdrawn; None if it did not by now.
+
+    A job that started waited from the start at the latest; one that was cancelled before it was eligible did not.
+    """
+    since = sight.eligible
+    if sight.start is not None:
+        since = min(sight.key.submit if since is None else max(since, sight.key.submit), sight.start)
+    elif since is None or (sight.state == "over" and (sight.end is None or since > sight.end)):
+        return None
+    else:
+        since = max(since, sight.key.submit)
+    since = max(since, earliest)
+    return since if since <= now else None
+
+
+def owed(life: Life, sight: Sight, asked: Asked, earliest: int, present: int, now: int) -> Iterator[Event]:
+    """Yield what is to be told of a life, in order, at times from `present` to `now`. Nothing is noted as told.
+
+    What has no stamp, a change, is told at `now`, unless something was told of the life then: it would stand before it.
+
+    Parameters
+    ----------
+    asked
+        What the sight says that the job asks for.
+    earliest
+        When its wait may have begun: the end of the life before.
+    """
+    number, told, at, since, known = life.number, life.told, life.at, life.since, life.asked
+    begun = wait_of(sight, earliest, now)
+    noticed = now >= present and now > at
+    if told == "waiting" and begun is None and sight.state == "waiting":
+        if noticed:
+            yield JobWithdrawn(time=now, job_number=number, reason="held")
+        return
+    anew = told == "waiting" and begun is not None and sight.eligible is not None and since < sight.eligible == begun
+    if told in ("nothing", "held") or anew:
+        if begun is None or (time := max(begun, present, at)) > now:
+            return
+        if anew:
+            yield JobWithdrawn(time=time, job_number=number, reason="held")
+        yield _submitted(number, sight, asked, begun, time)
+        told, at, since, known, noticed = "waiting", time, begun, asked, False
+    if told != "waiting":
+        yield from _owed_running(life, sight, _different(known, asked), present, now)
+        return
+    different = _different(known, asked)
+    if sight.start is not None:
+        if (time := max(sight.start, at, present)) > now:
+            return
+        if different:
+            yield JobChanged(time=time, job_number=number, **different)
+        start = max(sight.start, since)
+        yield (
+            started := JobStarted(
+                time=time,
+                job_number=number,
+                processors=asked["requested_processors"],
+                limit=asked["requested_time"],
+                happened=_unless(start, time),
+            )
+        )
+        runs = Life(life.key, number, life.index, "running", since, time, moment(started), None, {**known, **asked})
+        yield from _owed_running(runs, sight, {}, present, now)
+    elif sight.end is not None and sight.state == "over":
+        if (time := max(sight.end, at + 1, present)) <= now:
+            yield JobWithdrawn(time=time, job_number=number, happened=_unless(max(sight.end, since), time))
+    elif different and noticed:
+        yield JobChanged(time=now, job_number=number, **different)
+
+
+def _owed_running(life: Life, sight: Sight, different: Asked, present: int, now: int) -> Iterator[Event]:
+    """Yield what is to be told of a life that was told to run."""
+    number, at, started = life.number, life.at, life.started or 0
+    over = sight.end if sight.state == "over" else None
+    size, last = life.asked["requested_processors"], sight.resized[-1][1] if sight.resized else sight.processors
+    different = {name: value for name, value in different.items() if name not in STAYS}
+    different.pop("requested_processors", None)
+    for changed, processors in sight.resized if size != last else ():
+        if at < (time := max(changed, present)) <= now:
+            yield JobChanged(
+                time=time, job_number=number, requested_processors=processors, happened=_unless(changed, time)
+            )
+            at, size = time, processors
+    if size != last and not sight.resized:
+        different["requested_processors"] = last
+    time = now if over is None else max(over, at + 1, present)
+    if different and at < (changed := min(now, time)) >= present:
+        yield JobChanged(time=changed, job_number=number, **different)
+    if over is not None and time <= now:
+        end = max(over, started)
+        run_time = end - started if sight.run_time is None else min(sight.run_time, end - started)
+        yield JobEnded(
+            time=time, job_number=number, run_time=run_time, outcome=sight.outcome, happened=_unless(end, time)
+        )
+    elif over is None and at < now >= present and (sight.state == "suspended") != (life.told == "suspended"):
+        stopped = JobSuspended if sight.state == "suspended" else JobResumed
+        yield stopped(time=now, job_number=number)
+
+
+def _submitted(number: int, sight: Sight, asked: Asked, since: int, time: int) -> JobSubmitted:
+    submit = sight.key.submit
+    return JobSubmitted(
+        time=time,
+        job_number=number,
+        submit_time=submit if submit < since else None,
+        eligible_time=_unless(since, time),
+        moldable=False,
+        whole_nodes=True if sight.whole_nodes else None,
+        **asked,
+    )
+
+
+def _different(known: Asked, asked: Asked) -> dict[str, Any]:
+    """Return what a job asks for now and did not before, as fields of `JobChanged`."""
+    found = {name: value for name, value in asked.items() if value is not None and value != known.get(name)}
+    if asked.get("requested_time") is None and known.get("requested_time") is not None:
+        found["unlimited"] = True
+    return found
+
+
+def _unless(instant: int, time: int) -> int | None:
+    return None if instant == time else instant

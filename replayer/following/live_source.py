@@ -1,0 +1,100 @@
+"""What a source is that cannot be pulled: it hears what happens, and tells an instant once all of it is known."""
+
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass
+from typing import Any, ClassVar, NamedTuple, Protocol
+
+from shadowtime.replayer.following.given import Given
+from shadowtime.shared.events import ClusterOpened, Event
+from shadowtime.shared.pools import Pool
+
+
+class Opening(NamedTuple):
+    """What a run opens with: the machine, which second of Unix is 0 on its time line, and when on it the log begins."""
+
+    processors: int
+    pools: tuple[Pool, ...]
+    unix_start: int
+    time: int
+
+
+@dataclass
+class SourceLoad:
+    """What it costs to follow a source, how far its log is behind, both in seconds, and what could not be told in time.
+
+    `share` is that of the time of the cluster's own scheduler which was spent on us, where it tells that.
+    """
+
+    answers: int = 0
+    failures: int = 0
+    seconds: float = 0.0
+    behind: float = 0.0
+    share: float | None = None
+    late: int = 0
+    guessed: int = 0
+    left_out: int = 0
+
+    def asked(self, seconds: float) -> None:
+        """Note what one answer took."""
+        self.answers += 1
+        self.seconds += seconds
+
+
+class LiveSource(Protocol):
+    """A cluster as it is now; what it tells is told once, however often it is interrupted.
+
+    `next_time`, `next_instant`, `snapshot` and `restore` are those of any `Source`: between two calls of `listen` it
+    is one. All but `meet`, `listen` and `close` are sans-I/O.
+    """
+
+    name: ClassVar[str]
+    load: SourceLoad
+
+    def __init__(self, given: Given) -> None: ...
+
+    async def meet(self, opened: ClusterOpened | None = None) -> Opening:
+        """Return what a new run opens with.
+
+        Parameters
+        ----------
+        opened
+            How the run was opened of which the log is left, but no state; `told` tells its events then.
+
+        Raises
+        ------
+        FollowError
+            If the cluster cannot be had, or is another than the one that was opened.
+        """
+        ...
+
+    async def listen(self) -> None:
+        """Wait for what is new, and take it in; what cannot be had is waited for."""
+        ...
+
+    async def close(self) -> None:
+        """Let go of the cluster."""
+        ...
+
+    def next_time(self) -> int | None:
+        """Return the time of the next instant of which all is known; None if there is none yet."""
+        ...
+
+    def next_instant(self) -> Sequence[Event]:
+        """Return the events of that instant, which count as told."""
+        ...
+
+    def told(self, event: Event) -> None:
+        """Note that an event of the log was told, by another process before this one."""
+        ...
+
+    def fresh_names(self) -> Mapping[str, bytes]:
+        """Return names with their numbers that were given since it was asked last."""
+        ...
+
+    def snapshot(self) -> Any:
+        """Return all that was told, as plain values, but for names."""
+        ...
+
+    def restore(self, state: Any, names: Mapping[str, bytes]) -> None:
+        """Take on a state that `snapshot` returned, and all names that there were."""
+        ...

@@ -1,0 +1,272 @@
+"""What is known of a cluster, and what is to be told of it: sans-I/O, the same for whatever is followed.
+
+The rules that it keeps:
+
+1. An instant is told once everything of it is known, in the order of `replayer/event_order.py`, jobs by number.
+2. What is seen is compared with what was told, and the difference told: whatever was missed, seen twice or in another
+   order, a life of a job is told once. What was told is all of its state, so that whoever took in the events of the log
+   (`told`) stands where the one stood who told them.
+3. What is found out late is told at the next instant, with its true time.
+4. A life that was told to be in the system and is not in a whole picture is in doubt, and so is one that waits anew
+   while the life before is not known. While there is doubt nothing is told, for what is not known may come before;
+   after `patience` it is guessed, and counted.
+"""
+
+from collections import Counter, deque
+from collections.abc import Iterable, Mapping, Sequence
+from dataclasses import replace
+from typing import Any
+
+from shadowtime.replayer.accounting.machine_parts import MachineParts
+from shadowtime.replayer.event_order import EVENT_ORDER
+from shadowtime.replayer.following.known_lives import KnownLives
+from shadowtime.replayer.following.life import Asked, Life, owed
+from shadowtime.replayer.following.name_table import NameTable
+from shadowtime.replayer.following.sight import Key, Node, Sight
+from shadowtime.shared.events import CapacityChanged, Event, JobSubmitted, OfJob, SchedulingPoint, moment
+from shadowtime.shared.message import MAX_DURATION
+from shadowtime.shared.pools import Room
+
+KEEP = 7_200
+"""Seconds for which a life that is over is remembered: what ended before is not news."""
+
+_PLACE: dict[type, int] = {kind: place for place, kind in enumerate(EVENT_ORDER)}
+
+
+class Mirror:
+    """One cluster.
+
+    Parameters
+    ----------
+    parts
+        Its pools, which stay as they are.
+    names
+        Numbers of users, accounts, …
+    begin
+        The time at which the log begins: what was over by then is none of its.
+    patience
+        Seconds after which what is in doubt is guessed.
+    """
+
+    def __init__(self, parts: MachineParts, names: NameTable, begin: int, patience: int = 600) -> None:
+        self.parts = parts
+        self.names = names
+        self.begin = self.now = begin
+        self.until = begin
+        """Up to this instant everything is known; the last of which anything was told is `now`."""
+        self.patience = patience
+        self.left_out: Counter[str] = Counter()
+        """How many lives are not told, by reason."""
+        self.late = self.guessed = 0
+        self.doubts: dict[Key, int] = {}
+        """The lives in doubt, and since when."""
+        self.lives = KnownLives()
+        self._first = [Room(pool.processors, pool.memory, pool.gpus) for pool in parts.pools]
+        self._rooms = list(self._first)
+        self._wanted = self._rooms
+        self._sights: dict[Key, Sight] = {}
+        self._due: deque[tuple[int, list[Event]]] = deque()
+
+    def take(self, sights: Iterable[Sight], at: int, *, whole: bool = False) -> None:
+        """Take in what was seen at a time; a `whole` picture has every job that waits or runs.
+
+        O(lives seen), and of the whole picture O(lives in the system).
+        """
+        sights = list(sights) if whole else sorted(sights, key=self._order)
+        for sight in sights:
+            self._see(sight, at if whole else None)
+        seen = {sight.key for sight in sights}
+        for life in self.lives if whole else ():
+            if life.key not in seen and life.open:
+                if life.in_system:
+                    self.doubts.setdefault(life.key, at)
+                else:
+                    self._drop(life)
+
+    def see_nodes(self, nodes: Iterable[Node]) -> None:
+        """Take in what nodes there are now; those of no pool are left out."""
+        sums = [[0, 0, 0] for _ in self._first]
+        for node in nodes:
+            if (at := self.parts.of_node.get(node.name)) is None:
+                at = self.parts.pool_of("", ",".join(node.partitions))
+            if at is not None:
+                for place, value in enumerate((node.usable, node.memory, node.gpus)):
+                    sums[at][place] += value
+        self._wanted = [
+            Room(has[0], *(None if first is None else now for now, first in zip(has[1:], pool[1:], strict=True)))
+            for has, pool in zip(sums, self._first, strict=True)
+        ]
+
+    def release(self, until: int, *, beat: bool = True) -> None:
+        """Let everything be told that is known up to an instant; with `beat` that has a scheduling point in any case.
+
+        O(lives that were seen and are not over).
+        """
+        self._guess(until)
+        if self.doubts or self._due:
+            return
+        present = self.now + 1
+        self.until = until = max(until, present)
+        found: list[tuple[int, int, int, Event]] = []
+        for key, sight in self._sights.items():
+            life = self.lives.by_key[key]
+            events = owed(life, sight, self._asked(sight), self.lives.end_before(life), present, until)
+            found += [(event.time, _PLACE[type(event)], life.number, event) for event in events]
+        for pool, (now, wanted) in enumerate(zip(self._rooms, self._wanted, strict=True)):
+            if now != wanted:
+                changed = CapacityChanged(time=until, pool=pool, **wanted._asdict())
+                found.append((until, _PLACE[CapacityChanged], pool, changed))
+        for time in {time for time, *_ in found} | ({until} if beat else set()):
+            found.append((time, _PLACE[SchedulingPoint], 0, SchedulingPoint(time=time)))
+        found.sort(key=lambda each: each[:3])
+        for time, _, _, event in found:
+            if not self._due or self._due[-1][0] != time:
+                self._due.append((time, []))
+            self._due[-1][1].append(event)
+        self.lives.forget(self.now - KEEP)
+
+    def next_time(self) -> int | None:
+        """Return the time of the next instant that can be told; None if there is none yet."""
+        return self._due[0][0] if self._due else None
+
+    def next_instant(self) -> Sequence[Event]:
+        """Return the events of that instant, which count as told."""
+        _, events = self._due.popleft()
+        for event in events:
+            self.told(event)
+        return events
+
+    def told(self, event: Event) -> None:
+        """Note that an event was told."""
+        self.now = max(self.now, event.time)
+        if isinstance(event, CapacityChanged):
+            self._rooms = list(self._rooms)
+            self._rooms[event.pool or 0] = Room(event.processors, event.memory, event.gpus)
+        elif isinstance(event, JobSubmitted | OfJob):
+            life = self.lives.by_number.get(event.job_number)
+            if isinstance(event, JobSubmitted):
+                life = life or self.lives.found_again(event)
+                self.names.reserve(event)
+                happened = event.since
+            else:
+                happened = moment(event)
+            if life is not None:
+                self.late += event.time - happened > 1  # what is over in a second is told one later in any case
+                life.take(event)
+                if not life.open:
+                    self._sights.pop(life.key, None)
+
+    def _order(self, sight: Sight) -> tuple[int, int]:
+        """Let the lives of a job come in order; those before one that is known, the last of them first."""
+        submit = sight.key.submit
+        before = any(each.key.submit > submit for each in self.lives.of_job(sight.key))
+        return (0, -submit) if before else (1, submit)
+
+    def _see(self, sight: Sight, at: int | None) -> None:
+        """Take in a sight, of a whole picture if there is a time."""
+        life = self.lives.by_key.get(sight.key)
+        if life is None:
+            if sight.state == "over" and (sight.end is None or sight.end <= max(self.begin, self.now - KEEP)):
+                return
+            life = self.lives.new(sight)
+            if life.told == "nothing":
+                self._judge(life, sight, at)
+        self.names.bind(sight, life.asked)
+        if life.open:
+            before = self._sights.get(sight.key)
+            if before is None or before.state != "over" or sight.state == "over":
+                self._sights[sight.key] = sight
+        if sight.state == "over" or (at is not None and life.told != "nothing"):
+            self.doubts.pop(sight.key, None)
+
+    def _judge(self, life: Life, sight: Sight, at: int | None) -> None:
+        """Leave out a life that cannot be told, and doubt one that waits anew while the one before is not known."""
+        if (reason := self._unusable(sight)) is not None:
+            self.left_out[reason] += 1
+            life.told, life.over = "left out", self.now
+        of_job, recent = self.lives.of_job(life.key), life.key.submit > max(self.begin, self.now - KEEP)
+        if at is not None and life.index and recent and all(each.index != life.index - 1 for each in of_job):
+            self.doubts[life.key] = at
+        for each in of_job:
+            if each.index == life.index + 1 and each.told == "nothing":
+                self.doubts.pop(each.key, None)
+
+    def _unusable(self, sight: Sight) -> str | None:
+        """Return why a life cannot be told; None if it can."""
+        pool = self.parts.pool_of(sight.node_list, sight.partition)
+        if pool is None:
+            return "on a node and in a partition of no pool"
+        if sight.processors <= 0:
+            return "without processors"
+        if sight.start is not None and sight.end is not None and sight.end < sight.start:
+            return "ended before it started"
+        wanted = sight.processors, sight.memory, sight.gpus
+        for value, now, first in zip(wanted, self._rooms[pool], self._first[pool], strict=True):
+            if value is not None and now is not None and value > max(now, first or 0):
+                return "larger than its pool"
+        return None
+
+    def _asked(self, sight: Sight) -> Asked:
+        pool = self.parts.pool_of(sight.node_list, sight.partition)
+        return {
+            "requested_processors": sight.processors,
+            "requested_time": None if sight.unlimited or not sight.limit else min(sight.limit, MAX_DURATION),
+            **self.names.of(sight),
+            "partition_number": None if pool is None else pool + 1,
+            "pool": pool,
+            "nodes": sight.nodes,
+            "memory": sight.memory,
+            "gpus": sight.gpus,
+        }
+
+    def _drop(self, life: Life) -> None:
+        self.lives.drop(life)
+        self._sights.pop(life.key, None)
+        self.doubts.pop(life.key, None)
+
+    def _guess(self, until: int) -> None:
+        """Let go of what has been in doubt for too long."""
+        for key in [key for key, since in self.doubts.items() if until - since > self.patience]:
+            life = self.lives.by_key[key]
+            if life.in_system:
+                after = [each.key.submit for each in self.lives.of_job(key) if each.key.submit > key.submit]
+                end = min(after, default=until)
+                seen = self._sights.get(key) or _as_told(life, self.parts)
+                self._sights[key] = replace(
+                    seen, state="over", start=life.started, end=end, run_time=None, outcome="killed"
+                )
+                self.guessed += 1
+            del self.doubts[key]
+
+    def snapshot(self) -> dict[str, Any]:
+        """Return what was told, as plain values; what was seen will be seen again."""
+        return {
+            "now": self.now,
+            "until": self.until,
+            "lives": [life.snapshot() for life in self.lives if life.told != "nothing"],
+            "rooms": [list(room) for room in self._rooms],
+            "left_out": dict(self.left_out),
+            "late": self.late,
+            "guessed": self.guessed,
+        }
+
+    def restore(self, state: Mapping[str, Any]) -> None:
+        """Take on what `snapshot` returned."""
+        for values in state["lives"]:
+            self.lives.add(Life.restored(values))
+        self.now, self.until = state["now"], state["until"]
+        self.late, self.guessed = state["late"], state["guessed"]
+        self.left_out = Counter(state["left_out"])
+        self._wanted = self._rooms = [Room(*room) for room in state["rooms"]]
+
+
+def _as_told(life: Life, parts: MachineParts) -> Sight:
+    """Return a life as it was told, where nothing is seen of it."""
+    asked = life.asked
+    limit = asked["requested_time"]
+    partition = next((name for name, pool in parts.of_partition.items() if pool == asked["pool"]), "")
+    resources = {name: asked[name] for name in ("nodes", "memory", "gpus")}
+    size = asked["requested_processors"]
+    return Sight(
+        life.key, "running", eligible=life.since, limit=limit, processors=size, partition=partition, **resources
+    )

@@ -1,0 +1,71 @@
+"""What a cluster says of a job at one moment."""
+
+from dataclasses import dataclass
+from typing import Literal, NamedTuple
+
+from shadowtime.shared.events import Outcome
+
+State = Literal["waiting", "running", "suspended", "over"]
+
+
+class Key(NamedTuple):
+    """One life of a job: a job that waits anew was submitted anew. `task` is that of an array; -1 for none."""
+
+    job: int
+    task: int
+    submit: int
+
+
+@dataclass(slots=True)
+class Sight:
+    """A life of a job as it is seen, or as it was accounted; instants in seconds of Unix, None where unknown.
+
+    `life` counts from 0 how often the job was requeued before, where that is told. `limit` is in seconds; `unlimited`
+    says that there is none. `memory` is in MiB, of all its nodes, as are `gpus`. `expected` is when the cluster expects it to start.
+    """
+
+    key: Key
+    state: State
+    life: int | None = None
+    eligible: int | None = None
+    start: int | None = None
+    end: int | None = None
+    outcome: Outcome = "completed"
+    run_time: int | None = None
+    limit: int | None = None
+    unlimited: bool = False
+    processors: int = 0
+    nodes: int | None = None
+    memory: int | None = None
+    gpus: int | None = None
+    whole_nodes: bool = False
+    user: str = ""
+    account: str = ""
+    job_name: str = ""
+    partition: str = ""
+    qos: str = ""
+    node_list: str = ""
+    priority: int | None = None
+    expected: int | None = None
+    blocked: bool = False
+    resized: tuple[tuple[int, int], ...] = ()
+    """When it got how many processors, after its start."""
+
+
+class Node(NamedTuple):
+    """A node: its partitions, what it has of processors, memory in MiB and GPUs, and how many processors may be used.
+
+    Of one on which no job may start that many are held.
+    """
+
+    name: str
+    partitions: tuple[str, ...]
+    processors: int
+    memory: int
+    gpus: int
+    usable: int
+
+    @property
+    def has(self) -> dict[str, int]:
+        """What it has, as `parts_of_nodes` takes it."""
+        return {"processors": self.processors, "nodes": 1, "memory": self.memory, "gpus": self.gpus}

@@ -1,0 +1,259 @@
+"""A Slurm: what accounting has of its past, and then pictures of squeue, sinfo and sdiag.
+
+The rules that it keeps:
+
+1. It only asks, one command at a time, as whoever may see all jobs; nothing is ever written to Slurm.
+2. A picture is whole: what it shows was true after slurmctld's clock was read, so that all before that second is known.
+3. What no picture shows, the past and what came and went between two, accounting tells. While that is away, or
+   slurmctld is, nothing is told of what is not known, and it is asked again, less and less often.
+"""
+
+import asyncio
+import getpass
+import logging
+import time
+from collections.abc import Iterable, Mapping, Sequence
+from dataclasses import replace
+from typing import Any
+
+from shadowtime.replayer.accounting import sacct
+from shadowtime.replayer.accounting.machine_parts import MachineParts, parts_of_nodes
+from shadowtime.replayer.accounting.names import Names
+from shadowtime.replayer.accounting.reading import Reading
+from shadowtime.replayer.following import accounted, slurm_text
+from shadowtime.replayer.following.commands import Commands
+from shadowtime.replayer.following.given import Given
+from shadowtime.replayer.following.live_source import Opening, SourceLoad
+from shadowtime.replayer.following.mirror import KEEP, Mirror
+from shadowtime.replayer.following.name_table import NameTable
+from shadowtime.replayer.following.sight import Node, Sight
+from shadowtime.shared.backoff import Backoff
+from shadowtime.shared.errors import FollowError, TraceError
+from shadowtime.shared.events import ClusterOpened, Event
+from shadowtime.shared.pools import Pool
+from shadowtime.shared.wording import shortened
+
+log = logging.getLogger("shadowtime.follow")
+
+WINDOW = 7 * 86_400
+"""Seconds of the past that accounting is asked for at a time: a year of 200,000 jobs takes it a GB."""
+
+AWAY = 120
+"""Seconds without a picture after which accounting is asked: slurmctld forgets jobs 300 s after their end."""
+
+MARGIN = 60
+"""Seconds by which accounting may lag behind."""
+
+WITHOUT_CLOCK = 5
+"""Seconds by which the clock of slurmctld is taken to lag behind ours, where it does not tell it."""
+
+MOST = 0.02
+"""The share of slurmctld's time that may be spent on us; above it, pictures are taken less often."""
+
+LONGEST_PAUSE = 300.0
+
+DAY = 86_400
+
+
+class Slurm:
+    """One Slurm.
+
+    Parameters
+    ----------
+    given
+        How it is asked, and from when on.
+    """
+
+    name = "slurm"
+
+    def __init__(self, given: Given) -> None:
+        self.every = given.every
+        self.load = SourceLoad()
+        self._given = given
+        self._commands = Commands(given.via, given.timeout)
+        self._backoff = Backoff(given.every, LONGEST_PAUSE)
+        self._seen: slurm_text.Load | None = None
+        self._user = getpass.getuser()
+        self._next = 0.0
+        self._zero = 0
+        self._mirror: Mirror | None = None
+
+    @property
+    def mirror(self) -> Mirror:
+        """What is known of it; only once it was met, or restored."""
+        if self._mirror is None:
+            raise FollowError("slurm was not met yet")
+        return self._mirror
+
+    async def meet(self, opened: ClusterOpened | None = None) -> Opening:
+        """Return what a new run opens with; of one that was opened only the log is left."""
+        nodes = [node for node in await self._nodes() if node.partitions]
+        parts = parts_of_nodes((node.name, node.partitions, node.has) for node in nodes)
+        if opened is None:
+            begin = await self._clock() - self._given.history
+            self._zero = begin - begin % DAY
+            begin -= self._zero
+        elif opened.pools == parts.pools:
+            self._zero, begin = opened.unix_start, opened.time
+        else:
+            raise FollowError("the machine has other pools than its log; follow it as a new run: --run NAME")
+        self._mirror = Mirror(parts, NameTable(Names(self._given.key)), begin, self._given.patience)
+        return Opening(sum(pool.processors for pool in parts.pools), parts.pools, self._zero, begin)
+
+    async def listen(self) -> None:
+        """Ask accounting for the next of the past, as long as there is one; else wait until the next picture is due."""
+        await asyncio.sleep(max(0.0, self._next - time.monotonic()))
+        began = time.monotonic()
+        try:
+            if time.time() - (self._zero + self.mirror.until) > AWAY + MARGIN:
+                await self._tell_past()
+            else:
+                self._next = began + self.every
+                await self._tell_picture()
+            self._backoff.reset()
+        except FollowError as error:
+            self.load.failures += 1
+            pause = self._backoff.pause()
+            self._next = time.monotonic() + pause
+            log.warning("%s; asking again in %.0f s", shortened(str(error)), pause)
+        self.load.asked(time.monotonic() - began)
+        self.load.late, self.load.guessed = self.mirror.late, self.mirror.guessed
+        self.load.left_out = self.mirror.left_out.total()
+        self.load.behind = time.time() - (self._zero + self.mirror.until)
+
+    async def close(self) -> None:
+        """Do nothing: no command outlives its answer."""
+
+    def next_time(self) -> int | None:
+        """Return the time of the next instant of which all is known."""
+        return self.mirror.next_time()
+
+    def next_instant(self) -> Sequence[Event]:
+        """Return its events."""
+        return self.mirror.next_instant()
+
+    def told(self, event: Event) -> None:
+        """Note that an event was told."""
+        self.mirror.told(event)
+
+    def fresh_names(self) -> Mapping[str, bytes]:
+        """Return names with their numbers that were given since it was asked last."""
+        return self.mirror.names.take_fresh()
+
+    def snapshot(self) -> Any:
+        """Return what was told, and how it was met."""
+        parts = self.mirror.parts
+        return {
+            "zero": self._zero,
+            "begin": self.mirror.begin,
+            "pools": [pool.model_dump() for pool in parts.pools],
+            "of_partition": parts.of_partition,
+            "of_node": parts.of_node,
+            "mirror": self.mirror.snapshot(),
+        }
+
+    def restore(self, state: Any, names: Mapping[str, bytes]) -> None:
+        """Take on what `snapshot` returned."""
+        self._zero = state["zero"]
+        pools = tuple(Pool.model_validate(pool) for pool in state["pools"])
+        parts = MachineParts(pools, state["of_partition"], state["of_node"])
+        table = NameTable(Names(self._given.key))
+        table.restore(names)
+        self._mirror = Mirror(parts, table, state["begin"], self._given.patience)
+        self._mirror.restore(state["mirror"])
+
+    async def _tell_past(self) -> None:
+        """Take in the next window of the past."""
+        mirror, zero, now = self.mirror, self._zero, await self._clock()
+        last = min(zero + mirror.until + WINDOW, now)
+        mirror.take(_shifted(await self._accounted(zero + mirror.until - MARGIN, last), zero), last - zero)
+        mirror.release(min(last - 1, now - MARGIN) - zero, beat=False)
+
+    async def _tell_picture(self) -> None:
+        """Take in what there is now."""
+        mirror, zero, now = self.mirror, self._zero, await self._clock()
+        sights = slurm_text.sights_of(await self._commands.text(*slurm_text.SQUEUE))
+        mirror.see_nodes(await self._nodes())
+        mirror.take(_shifted(sights, zero), now - zero, whole=True)
+        if mirror.doubts:
+            try:
+                mirror.take(_shifted(await self._accounted_of(mirror, zero), zero), now - zero)
+            except FollowError as error:
+                log.warning("accounting: %s", shortened(str(error)))
+        mirror.release(now - 1 - zero)
+
+    async def _clock(self) -> int:
+        """Return what time slurmctld says that it is; what it says beside that of its load is noted."""
+        try:
+            load = slurm_text.load_of(await self._commands.text(*slurm_text.SDIAG), self._user)
+        except FollowError as error:
+            if "denied" not in str(error).lower():
+                raise
+            load = None
+        if load is None:
+            return int(time.time()) - WITHOUT_CLOCK
+        before, self._seen = self._seen, load
+        if before is not None and before.since == load.since and load.time > before.time:
+            self.load.share = (load.seconds - before.seconds) / (load.time - before.time)
+            if self.load.share > MOST:
+                self.every = min(2 * self.every, LONGEST_PAUSE)
+                log.warning(
+                    "slurmctld spent %.1f %% of its time on us, at most %.0f %% are taken: a picture each %.0f s",
+                    100 * self.load.share,
+                    100 * MOST,
+                    self.every,
+                )
+        return load.time
+
+    async def _nodes(self) -> Sequence[Node]:
+        return slurm_text.nodes_of(await self._commands.text(*slurm_text.SINFO))
+
+    async def _accounted(self, first: int, last: int) -> list[Sight]:
+        """Return what accounting has between two seconds of Unix."""
+        return await self._sacct("-a", "-S", _date(first), "-E", _date(last))
+
+    async def _accounted_of(self, mirror: Mirror, zero: int) -> list[Sight]:
+        """Return what accounting has of the jobs in doubt."""
+        jobs = sorted({key.job for key in mirror.doubts})
+        first = min(life.key.submit for key in mirror.doubts for life in mirror.lives.of_job(key))
+        return await self._sacct("-j", ",".join(map(str, jobs)), "-S", _date(zero + min(first, mirror.now - KEEP)))
+
+    async def _sacct(self, *which: str) -> list[Sight]:
+        command = ("sacct", "-PXD", "--noconvert", *which, "-o", ",".join(sacct.FIELDS))
+        async with self._commands.file(*command, seconds=20 * self._given.timeout) as path:
+            try:
+                rows = await asyncio.to_thread(sacct.read, path, Reading())
+            except TraceError as error:
+                raise FollowError(str(error).replace(str(path), "sacct")) from None
+            if "line cut off" in rows.left_out:
+                raise FollowError("sacct: its output is cut off")
+            return await asyncio.to_thread(accounted.sights_of, rows) if len(rows) else []
+
+
+def _date(second: int) -> str:
+    """Return a second of Unix as Slurm takes it, in UTC.
+
+    >>> _date(0)
+    '1970-01-01T00:00:00'
+    """
+    return time.strftime("%Y-%m-%dT%H:%M:%S", time.gmtime(second))
+
+
+def _shifted(sights: Iterable[Sight], zero: int) -> list[Sight]:
+    """Return sights with instants of a cluster's own time line, whose second 0 is `zero`."""
+
+    def own(instant: int | None) -> int | None:
+        return None if instant is None else instant - zero
+
+    return [
+        replace(
+            each,
+            key=each.key._replace(submit=each.key.submit - zero),
+            eligible=own(each.eligible),
+            start=own(each.start),
+            end=own(each.end),
+            expected=own(each.expected),
+            resized=tuple((instant - zero, processors) for instant, processors in each.resized),
+        )
+        for each in sights
+    ]

@@ -1,0 +1,218 @@
+"""What Slurm's commands print in their parsable form, read."""
+
+from collections.abc import Iterator, Sequence
+from typing import NamedTuple
+
+from shadowtime.replayer.accounting.instants import Instants, seconds_of, whole_number, zone_of
+from shadowtime.replayer.accounting.reading import UNKNOWN
+from shadowtime.replayer.accounting.sacct import STATES
+from shadowtime.replayer.accounting.sacct_values import resources_of
+from shadowtime.replayer.following.sight import Key, Node, Sight, State
+from shadowtime.replayer.source import LIMIT, OUTCOMES
+from shadowtime.shared.errors import FollowError
+from shadowtime.shared.events import Outcome
+from shadowtime.shared.wording import quoted
+
+FIELDS = (
+    *("JobID", "ArrayJobID", "ArrayTaskID", "State", "SubmitTime", "EligibleTime", "StartTime", "EndTime"),
+    *("RestartCnt", "TimeLimit", "TimeUsed", "NumCPUs", "NumNodes", "tres-alloc", "OverSubscribe", "PriorityLong"),
+    *("exit_code", "UserName", "Account", "Partition", "QOS", "NodeList", "Reason", "Name"),
+)
+"""What is asked of squeue; the two in which anything may stand come last."""
+
+NODE_FIELDS = ("NodeList", "PartitionName", "StateComplete", "CPUsState", "Memory", "Gres")
+
+SQUEUE = ("squeue", "-h", "-a", "-r", "-t", "all", "-O", ",".join(f"{name}:|" for name in FIELDS))
+SINFO = ("sinfo", "-h", "-a", "-N", "-O", ",".join(f"{name}:|" for name in NODE_FIELDS))
+SDIAG = ("sdiag",)
+
+UNTOLD = ("N/A", "NONE", "", "(null)")
+
+RUNNING = {"RUNNING", "CONFIGURING", "STAGE_OUT", "SIGNALING", "RESIZING", "STOPPED"}
+WAITING = {"PENDING", "REQUEUE_HOLD", "RESV_DEL_HOLD", "SPECIAL_EXIT"}
+"""States of jobs that go on; in any other but `SUSPENDED`, `COMPLETING` and those of `STATES` nothing is sure."""
+
+FREE = {"None", "Priority", "Resources", "Cleaning", "Prolog"}
+"""Reasons for which a job waits that might start if there were room; any other is a rule of the site."""
+
+UNUSABLE = {
+    *("down", "drain", "drained", "draining", "fail", "failing", "maint", "inval", "invalid_reg", "unknown", "future"),
+    *("error", "reboot", "reboot_issued", "powered_down", "no_respond", "not_responding"),
+}
+"""States of nodes on which no job may start."""
+
+_instant = Instants(zone_of(None))
+
+
+def sights_of(text: str) -> list[Sight]:
+    """Return what squeue has printed.
+
+    Raises
+    ------
+    FollowError
+        If it is cut off, or a value is none of its field; names the job and the field.
+    """
+    if text and not text.endswith("\n"):
+        raise FollowError("squeue: its output is cut off")
+    found: list[Sight] = []
+    for line in text.splitlines():
+        values = line.split("|", len(FIELDS) - 1)
+        if len(values) < len(FIELDS):
+            if not found:
+                raise FollowError(f"squeue: {len(values)} fields, not {len(FIELDS)}: {quoted(line)}")
+            continue  # the rest of a name of several lines
+        if (sight := _sight(dict(zip(FIELDS, values, strict=True)))) is not None:
+            found.append(sight)
+    return found
+
+
+def _sight(values: dict[str, str]) -> Sight | None:
+    """Return a job as squeue shows it; None while nothing is sure of it."""
+    job, array, task = values["JobID"], values["ArrayJobID"], values["ArrayTaskID"]
+
+    def instant(name: str) -> int | None:
+        if (text := values[name]) in UNTOLD:
+            return None
+        found = _instant(text)
+        if found is None:
+            raise FollowError(f"squeue: job {quoted(job)}: {name} is {quoted(text)}, no time that is understood")
+        return None if found == UNKNOWN else found
+
+    def number(name: str) -> int:
+        if (found := whole_number(values[name])) is None:
+            raise FollowError(f"squeue: job {quoted(job)}: {name} is {quoted(values[name])}, no whole number")
+        return found
+
+    state, status = _state_of(values["State"])
+    submit = instant("SubmitTime")
+    if state is None or submit is None:
+        return None
+    of_array = task not in UNTOLD
+    key = Key(number("ArrayJobID" if of_array else "JobID"), number("ArrayTaskID") if of_array else -1, submit)
+    start, end = instant("StartTime"), instant("EndTime")
+    begun = state in ("running", "suspended") or (state == "over" and bool(values["NodeList"]))
+    limit = values["TimeLimit"]
+    memory, gpus = resources_of(values["tres-alloc"])
+    run_time = seconds_of(values["TimeUsed"])
+    sight = Sight(
+        key,
+        state,
+        life=number("RestartCnt"),
+        eligible=instant("EligibleTime"),
+        start=start if begun else None,
+        end=end if state == "over" else None,
+        outcome=OUTCOMES.get(status, "completed"),
+        run_time=run_time if state == "over" else None,
+        limit=seconds_of(limit) or None,
+        unlimited=limit == "UNLIMITED",
+        processors=number("NumCPUs"),
+        nodes=number("NumNodes"),
+        memory=None if memory == UNKNOWN else memory,
+        gpus=None if gpus == UNKNOWN else gpus,
+        whole_nodes=values["OverSubscribe"] == "NO",
+        user=values["UserName"],
+        account=values["Account"],
+        partition=values["Partition"],
+        qos=values["QOS"],
+        node_list=values["NodeList"],
+        job_name=values["Name"].removesuffix("|"),
+        priority=number("PriorityLong"),
+        expected=start if state == "waiting" else None,
+        blocked=state == "waiting" and values["Reason"].split(" ")[0].strip("()") not in FREE,
+    )
+    if status is None and state == "over":
+        sight.outcome = _guessed(sight, number("exit_code"))
+    return sight
+
+
+def _state_of(text: str) -> tuple[State | None, int | None]:
+    """Return a state and, of a job that is over, its status; of one that is completing that is not known yet."""
+    if text in WAITING:
+        return "waiting", None
+    if text in RUNNING:
+        return "running", None
+    if text == "SUSPENDED":
+        return "suspended", None
+    if text == "COMPLETING":
+        return "over", None
+    if text in STATES and text not in ("REQUEUED", "REVOKED"):
+        return "over", STATES[text]
+    return None, None
+
+
+def _guessed(sight: Sight, exit_code: int) -> Outcome:
+    """Return how a job ended that is completing, as its exit code tells."""
+    if sight.limit and sight.run_time is not None and sight.run_time >= sight.limit:
+        return OUTCOMES[LIMIT]
+    return "cancelled" if exit_code & 127 else "failed" if exit_code else "completed"
+
+
+def nodes_of(text: str) -> list[Node]:
+    """Return the nodes that sinfo has printed, each once, with its partitions.
+
+    Raises
+    ------
+    FollowError
+        If it is cut off, or a value is none of its field; names the node.
+    """
+    if text and not text.endswith("\n"):
+        raise FollowError("sinfo: its output is cut off")
+    rows: dict[str, tuple[list[str], Sequence[str]]] = {}
+    for line in text.splitlines():
+        name, partition, *values = line.split("|")
+        if len(values) < len(NODE_FIELDS) - 2:
+            raise FollowError(f"sinfo: {len(values) + 2} fields, not {len(NODE_FIELDS)}: {quoted(line)}")
+        rows.setdefault(name, ([], values))[0].append(partition.removesuffix("*"))
+    return [_node(name, partitions, values) for name, (partitions, values) in rows.items()]
+
+
+def _node(name: str, partitions: Sequence[str], values: Sequence[str]) -> Node:
+    state, processors, memory, devices = values[:4]
+    counts = [whole_number(each) for each in processors.split("/")]
+    if len(counts) != 4 or None in counts:
+        raise FollowError(f"sinfo: node {quoted(name)} has {quoted(processors)} processors")
+    held, _, _, total = (count or 0 for count in counts)
+    flags = {flag.strip("*~#!%@^-$").lower() for flag in state.split("+")}
+    usable = total if not flags & UNUSABLE and not state.endswith("*") else held
+    return Node(name, tuple(partitions), total, whole_number(memory) or 0, gpus_of(devices), usable)
+
+
+def gpus_of(devices: str) -> int:
+    """Return how many GPUs generic resources tell of.
+
+    >>> gpus_of("gpu:2080ti:4(S:0-1),gpu:1g.5gb:7,craynetwork:1"), gpus_of("(null)")
+    (11, 0)
+    """
+    parts = [each.partition("(")[0].split(":") for each in devices.split(",")]
+    return sum(int(each[-1]) for each in parts if each[0] == "gpu" and each[-1].isdecimal())
+
+
+class Load(NamedTuple):
+    """The clock of slurmctld, and what it has spent on a user: seconds of its time, since when."""
+
+    time: int
+    since: int
+    requests: int
+    seconds: float
+
+
+def load_of(text: str, user: str) -> Load | None:
+    """Return what sdiag has printed; None if it tells no time."""
+    now = _stamp(text, "sdiag output at")
+    if now is None:
+        return None
+    requests, spent = next(_spent_on(text, user), (0, 0))
+    return Load(now, _stamp(text, "Data since") or now, requests, spent / 1e6)
+
+
+def _stamp(text: str, before: str) -> int | None:
+    line = next((line for line in text.splitlines() if line.startswith(before)), "")
+    return whole_number(line.rpartition("(")[2].rstrip(")"))
+
+
+def _spent_on(text: str, user: str) -> Iterator[tuple[int, int]]:
+    by_user = text.partition("by user")[2]
+    for line in by_user.splitlines():
+        if line.split("(")[0].strip() == user:
+            told = dict(part.split(":", 1) for part in line.split() if ":" in part)
+            yield whole_number(told.get("count", "")) or 0, whole_number(told.get("total_time", "")) or 0

@@ -1,0 +1,6 @@
+"""All sources that can be followed, by name."""
+
+from shadowtime.replayer.following.live_source import LiveSource
+from shadowtime.replayer.following.slurm import Slurm
+
+FOLLOWED: dict[str, type[LiveSource]] = {each.name: each for each in (Slurm,)}
