@@ -89,7 +89,18 @@ def _install_registry(allowed: bool | None) -> None:
     install_packages({"docker-registry": "docker-registry"}, allowed)
 
 
-EXTRAS = {"compose": _install_compose, "browser": _install_browser, "registry": _install_registry}
+def _install_slurm(allowed: bool | None) -> None:
+    needed = {
+        "slurmctld": "slurm-wlm",
+        "slurmdbd": "slurmdbd",
+        SLURM_PLUGIN: "slurm-wlm-mysql-plugin",
+        "mariadbd": "mariadb-server",
+        "munged": "munge",
+    }
+    install_packages({file: package for file, package in needed.items() if shutil.which(file, path=DAEMONS) is None}, allowed)
+
+
+EXTRAS = {"compose": _install_compose, "browser": _install_browser, "registry": _install_registry, "slurm": _install_slurm}
 
 if __name__ == "__main__":
     run_app(lambda: sys.exit(main(sys.argv[1:])))

@@ -32,6 +32,7 @@ settings.register_profile("shadowtime", deadline=None)
 settings.load_profile("shadowtime")
 
 LONGEST = (
+    "tests/slurm/",
     "tests/parity/test_chaos.py",
     "tests/parity/test_parity.py",
     "tests/dashboards/test_queries.py",

@@ -14,7 +14,11 @@ from shadowtime.stack.servers import Kafka, Redis, Server, VictoriaMetrics
 
 def require(server: type[Server]) -> None:
     """Skip the test where this server cannot be had; in CI fail it."""
-    reason = server.available()
+    require_reason(server.available())
+
+
+def require_reason(reason: str | None) -> None:
+    """Skip the test if there is a reason why a server cannot be had; in CI fail it."""
     if reason is None:
         return
     if os.environ.get("CI"):

@@ -1,0 +1,130 @@
+"""A follower beside a real Slurm: what its log tells is what Slurm accounts, whoever dies meanwhile."""
+
+import signal
+import subprocess
+import sys
+import time
+from collections.abc import Iterator
+from contextlib import contextmanager
+from pathlib import Path
+
+import pytest
+
+from shadowtime.replayer.accounting.sacct import FIELDS
+from shadowtime.services.pipeline import STAGES
+from shadowtime.shared.events import Envelope, JobChanged, JobSuspended, Rejected
+from shadowtime.shared.paths import ROOT
+from shadowtime.shared.stage import StageRun
+from shadowtime.shared.streaming.settings import Settings
+from shadowtime.stack.servers import Kafka, Redis
+from tests.patience import PATIENCE
+from tests.real_servers import require_reason
+from tests.slurm.cluster import SlurmCluster, unavailable
+from tests.slurm.happenings import happen
+from tests.slurm.told import late, lives_accounted, lives_told, log_of
+
+RUN = "shadow/live"
+
+
+@pytest.fixture(scope="module")
+def cluster() -> Iterator[SlurmCluster]:
+    require_reason(unavailable())
+    with SlurmCluster() as made:
+        yield made
+
+
+class FollowerProcess:
+    """A follower that is killed and started again."""
+
+    def __init__(self, cluster: SlurmCluster, kafka: Kafka, redis: Redis, log: Path) -> None:
+        self.settings = Settings(kafka_bootstrap=kafka.address, redis_url=redis.url)
+        self._command = [
+            *(sys.executable, "-m", "shadowtime", "follow", "slurm", "--cluster", "shadow", "--history", "1day"),
+            *("--every", "5", "--policy", "easy", "--kafka-bootstrap", kafka.address, "--redis-url", redis.url),
+            *("--web-port", "0"),
+        ]
+        self._environment = cluster.environment
+        self._log = log
+        self.start()
+
+    def start(self) -> None:
+        with self._log.open("ab") as log:
+            self.process = subprocess.Popen(
+                self._command, cwd=ROOT, env=self._environment, stdout=log, stderr=subprocess.STDOUT
+            )
+
+    def kill(self) -> None:
+        assert self.process.poll() is None, self._log.read_text()
+        self.process.kill()
+        self.process.wait()
+
+    def wait_until_told(self, second: int) -> list[Envelope]:
+        """Return the log once it has come to a second of Unix."""
+        until = time.monotonic() + PATIENCE
+        while time.monotonic() < until:
+            assert self.process.poll() is None, self._log.read_text()
+            log = log_of(self.settings, RUN)
+            if log and log[0].event.unix_start + log[-1].event.time > second:  # type: ignore[union-attr]
+                return log
+            time.sleep(2)
+        raise AssertionError(f"not told within {PATIENCE} s: {self._log.read_text()}")
+
+
+@contextmanager
+def following(cluster: SlurmCluster, kafka: Kafka, redis: Redis, log: Path) -> Iterator[FollowerProcess]:
+    process = FollowerProcess(cluster, kafka, redis, log)
+    try:
+        yield process
+    finally:
+        process.process.kill()
+        process.process.wait()
+
+
+def rejected(log: list[Envelope]) -> list[str]:
+    """Return why any stage rejects what the log has."""
+    runs = [StageRun(stage) for stage in STAGES]
+    found: list[str] = []
+    for envelope in log:
+        for run in runs:
+            forwarded = run.push(envelope)
+            assert forwarded is not None
+            envelope = forwarded
+        if isinstance(envelope.event, Rejected):
+            found.append(envelope.event.reason)
+    return found
+
+
+def test_the_log_tells_what_slurm_accounts(
+    cluster: SlurmCluster, kafka: Kafka, redis_server: Redis, tmp_path: Path
+) -> None:
+    for number in range(4):  # a past
+        cluster.submit("games", "past", "-n", str(1 + number), "-t", "2", wrap="sleep 2")
+    cluster.wait_until_idle(60)
+    with following(cluster, kafka, redis_server, tmp_path / "log") as follower:
+
+        def trouble(step: int) -> None:
+            if step == 2:
+                cluster.kill("slurmdbd", signal.SIGTERM)
+            if step == 3:
+                cluster.kill("slurmctld", signal.SIGTERM)
+                time.sleep(5)
+                cluster.start_slurmctld()
+            follower.kill()
+            time.sleep(1)
+            follower.start()
+            if step == 4:
+                cluster.start_slurmdbd()
+
+        happen(cluster, trouble)
+        log = follower.wait_until_told(int(time.time()))
+    events = [envelope.event for envelope in log]
+    text = cluster.run("env", "SLURM_TIME_FORMAT=%s", "sacct", "-aPXD", "--noconvert", "-S", "now-1days", "-o", ",".join(FIELDS))
+    accounted, told = lives_accounted(text), lives_told(events)
+    assert {number: told.get(number) for number in accounted} == accounted
+    assert len(accounted) > 50
+    assert {"completed", "failed", "cancelled", "limit", "killed"} <= {life.state for life in accounted.values()}
+    assert any(life.resized for life in accounted.values())
+    assert any(isinstance(event, JobSuspended) for event in events)
+    assert any(isinstance(event, JobChanged) and event.requested_time for event in events)
+    assert rejected(log) == []
+    assert late(events) <= 12  # what ended while slurmctld was away is stamped when it learns of that

@@ -1,0 +1,95 @@
+"""What the log of a run tells of each life of a job, to stand beside what sacct prints."""
+
+import asyncio
+from collections.abc import Iterable
+from typing import Any
+
+from shadowtime.shared.events import (
+    ClusterOpened,
+    Envelope,
+    Event,
+    JobChanged,
+    JobEnded,
+    JobStarted,
+    JobSubmitted,
+    JobWithdrawn,
+    moment,
+)
+from shadowtime.shared.streaming import bus
+from shadowtime.shared.streaming.log_reader import read_log
+from shadowtime.shared.streaming.settings import Settings
+from shadowtime.shared.topics import JOBS
+from tests.replayer.accounting.test_real_slurm import Life, printed
+
+
+def log_of(settings: Settings, run: str) -> list[Envelope]:
+    """Return the log of a run: each sequence once, without a hole."""
+
+    async def read() -> list[Envelope]:
+        partition = bus.partition_of(run, await bus.prepare_topics(settings))
+        found: list[Envelope] = []
+        async for record in read_log(settings, JOBS, partition):
+            if record.key == run.encode():
+                envelope = Envelope.from_bytes(record.value)
+                assert envelope.sequence <= len(found), f"{len(found)} is missing"
+                if envelope.sequence == len(found):
+                    found.append(envelope)
+                else:
+                    assert envelope == found[envelope.sequence], "told again, and otherwise"
+        return found
+
+    return asyncio.run(read())
+
+
+def lives_told(events: Iterable[Event]) -> dict[int, Life]:
+    """Return what events tell of each life, in seconds of Unix; sizes that it got while it ran without their times."""
+    first, *rest = events
+    assert isinstance(first, ClusterOpened)
+    zero = first.unix_start
+    known: dict[int, dict[str, Any]] = {}
+    for event in rest:
+        if isinstance(event, JobSubmitted):
+            submit = event.since if event.submit_time is None else event.submit_time
+            known[event.job_number] = {
+                "submit": zero + submit,
+                "eligible": zero + event.since,
+                "start": None,
+                "end": 0,
+                "state": "going on",
+                "limit": event.requested_time,
+                "processors": event.requested_processors,
+                "resized": (),
+            }
+        elif isinstance(event, JobChanged):
+            job = known[event.job_number]
+            if event.requested_time is not None or event.unlimited:
+                job["limit"] = event.requested_time
+            if event.requested_processors is not None:
+                if job["start"] is None:
+                    job["processors"] = event.requested_processors
+                else:
+                    job["resized"] += (event.requested_processors,)
+        elif isinstance(event, JobStarted):
+            known[event.job_number] |= {"start": zero + moment(event), "processors": event.processors}
+        elif isinstance(event, JobEnded | JobWithdrawn):
+            state = event.outcome if isinstance(event, JobEnded) else event.reason
+            known[event.job_number] |= {"end": zero + moment(event), "state": state}
+    return {number: Life(**job) for number, job in known.items()}
+
+
+def lives_accounted(text: str) -> dict[int, Life]:
+    """Return what sacct has printed of lives that are over and were eligible, in the same form."""
+    head, *lines = text.splitlines()
+    over = [line for line in lines if not {"PENDING", "RUNNING", "Unknown"} & set(line.split("|")[:20])]
+    lives = printed("\n".join([head, *over]) + "\n")
+    return {
+        number: life._replace(resized=tuple(size for _, size in life.resized))
+        for number, life in lives.items()
+        if life.start is not None or life.eligible <= life.end
+    }
+
+
+def late(events: Iterable[Event]) -> int:
+    """Return how many events were told more than a second after they happened."""
+    told = [each for each in events if isinstance(each, JobSubmitted | JobStarted | JobEnded | JobWithdrawn)]
+    return sum(each.time - (each.since if isinstance(each, JobSubmitted) else moment(each)) > 1 for each in told)
