@@ -2,13 +2,13 @@
 
 from collections.abc import Iterator
 
-from shadowtime.replayer.accounting.numbers import number_of
+from shadowtime.replayer.accounting.numbers import LIFE, number_of
 from shadowtime.replayer.following.life import Life
 from shadowtime.replayer.following.sight import Key, Sight
 from shadowtime.shared.events import JobSubmitted
 
 FOUND_AGAIN = -2
-"""In the place of a task, of lives of which only the events are known."""
+"""In the place of a task this or less, of lives of which only the events are known: whose of the job's is not told."""
 
 
 class KnownLives:
@@ -52,7 +52,8 @@ class KnownLives:
     def found_again(self, event: JobSubmitted) -> Life:
         """Add a life of which only its events are known; the next sight of it tells which job it is."""
         submit = event.since if event.submit_time is None else event.submit_time
-        life = Life(Key(event.job_number, FOUND_AGAIN, submit), event.job_number, 0)
+        rest, job = divmod(event.job_number, LIFE)
+        life = Life(Key(job, FOUND_AGAIN - rest, submit), event.job_number, 0)
         self.add(life)
         return life
 
@@ -60,7 +61,7 @@ class KnownLives:
         """Add a life."""
         self.by_key[life.key] = self.by_number[life.number] = life
         self._of_job.setdefault((life.key.job, life.key.task), []).append(life)
-        if life.key.task == FOUND_AGAIN:
+        if life.key.task <= FOUND_AGAIN:
             self._found_again[life.number] = life
 
     def drop(self, life: Life) -> None:

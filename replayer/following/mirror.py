@@ -58,8 +58,8 @@ class Mirror:
         self.left_out: Counter[str] = Counter()
         """How many lives are not told, by reason."""
         self.late = self.guessed = 0
-        self.doubts: dict[Key, int] = {}
-        """The lives in doubt, and since when."""
+        self._missing: dict[Key, int] = {}
+        self._after_unknown: dict[Key, int] = {}
         self.lives = KnownLives()
         self._first = [Room(pool.processors, pool.memory, pool.gpus) for pool in parts.pools]
         self._rooms = list(self._first)
@@ -75,13 +75,11 @@ class Mirror:
         sights = list(sights) if whole else sorted(sights, key=self._order)
         for sight in sights:
             self._see(sight, at if whole else None)
-        seen = {sight.key for sight in sights}
+        seen, known = {sight.key for sight in sights}, self.lives.by_key
+        self._missing = {key: since for key, since in self._missing.items() if key in known}  # others were found again
         for life in self.lives if whole else ():
             if life.key not in seen and life.open:
-                if life.in_system:
-                    self.doubts.setdefault(life.key, at)
-                else:
-                    self._drop(life)
+                self._missing.setdefault(life.key, at)
 
     def see_nodes(self, nodes: Iterable[Node]) -> None:
         """Take in what nodes there are now; those of no pool are left out."""
@@ -97,6 +95,11 @@ class Mirror:
             for has, pool in zip(sums, self._first, strict=True)
         ]
 
+    @property
+    def doubts(self) -> set[Key]:
+        """The lives in doubt."""
+        return {*self._missing, *self._after_unknown}
+
     def release(self, until: int, *, beat: bool = True) -> None:
         """Let everything be told that is known up to an instant; with `beat` that has a scheduling point in any case.
 
@@ -108,9 +111,12 @@ class Mirror:
         present = self.now + 1
         self.until = until = max(until, present)
         found: list[tuple[int, int, int, Event]] = []
-        for key, sight in self._sights.items():
+        for key, sight in list(self._sights.items()):
             life = self.lives.by_key[key]
-            events = owed(life, sight, self._asked(sight), self.lives.end_before(life), present, until)
+            events = list(owed(life, sight, self._asked(sight), self.lives.end_before(life), present, until))
+            if not events and sight.state == "over" and not life.in_system and (sight.end or 0) <= until:
+                life.told, life.over = "left out", sight.end  # it was never in the queue, or left it while it was held
+                del self._sights[key]
             found += [(event.time, _PLACE[type(event)], life.number, event) for event in events]
         for pool, (now, wanted) in enumerate(zip(self._rooms, self._wanted, strict=True)):
             if now != wanted:
@@ -171,13 +177,16 @@ class Mirror:
             life = self.lives.new(sight)
             if life.told == "nothing":
                 self._judge(life, sight, at)
+            for after in self.lives.of_job(life.key):
+                if after.index == life.index + 1:
+                    self._after_unknown.pop(after.key, None)
         self.names.bind(sight, life.asked)
         if life.open:
             before = self._sights.get(sight.key)
             if before is None or before.state != "over" or sight.state == "over":
                 self._sights[sight.key] = sight
-        if sight.state == "over" or (at is not None and life.told != "nothing"):
-            self.doubts.pop(sight.key, None)
+        if sight.state == "over" or at is not None:
+            self._missing.pop(sight.key, None)
 
     def _judge(self, life: Life, sight: Sight, at: int | None) -> None:
         """Leave out a life that cannot be told, and doubt one that waits anew while the one before is not known."""
@@ -186,10 +195,7 @@ class Mirror:
             life.told, life.over = "left out", self.now
         of_job, recent = self.lives.of_job(life.key), life.key.submit > max(self.begin, self.now - KEEP)
         if at is not None and life.index and recent and all(each.index != life.index - 1 for each in of_job):
-            self.doubts[life.key] = at
-        for each in of_job:
-            if each.index == life.index + 1 and each.told == "nothing":
-                self.doubts.pop(each.key, None)
+            self._after_unknown[life.key] = at
 
     def _unusable(self, sight: Sight) -> str | None:
         """Return why a life cannot be told; None if it can."""
@@ -221,12 +227,14 @@ class Mirror:
 
     def _drop(self, life: Life) -> None:
         self.lives.drop(life)
-        self._sights.pop(life.key, None)
-        self.doubts.pop(life.key, None)
+        for known in (self._sights, self._missing, self._after_unknown):
+            known.pop(life.key, None)
 
     def _guess(self, until: int) -> None:
         """Let go of what has been in doubt for too long."""
-        for key in [key for key, since in self.doubts.items() if until - since > self.patience]:
+        for key in [key for key, since in self._after_unknown.items() if until - since > self.patience]:
+            del self._after_unknown[key]
+        for key in [key for key, since in self._missing.items() if until - since > self.patience]:
             life = self.lives.by_key[key]
             if life.in_system:
                 after = [each.key.submit for each in self.lives.of_job(key) if each.key.submit > key.submit]
@@ -236,7 +244,9 @@ class Mirror:
                     seen, state="over", start=life.started, end=end, run_time=None, outcome="killed"
                 )
                 self.guessed += 1
-            del self.doubts[key]
+                del self._missing[key]
+            else:
+                self._drop(life)
 
     def snapshot(self) -> dict[str, Any]:
         """Return what was told, as plain values; what was seen will be seen again."""
