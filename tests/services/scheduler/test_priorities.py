@@ -243,6 +243,7 @@ def test_a_blocked_job_is_as_one_that_is_not_there_also_after_a_restart(
     for envelope in log[:cut]:
         whole.push(envelope)
     again.restore(whole.snapshot())
+    assert again.snapshot() == whole.snapshot()
     for envelope in log[cut:]:
         assert again.push(envelope) == whole.push(envelope)
     assert again.snapshot() == whole.snapshot()
@@ -279,7 +280,7 @@ def test_a_job_that_may_not_start_is_no_head_and_a_priority_puts_one_first() -> 
     told.tell(changed(3, 3, blocked=False))
     assert told.numbers(3) == [3]
     told.tell(changed(1, 4, blocked=False))
-    assert told.numbers(4) == [3]  # by its own priority it goes first
+    assert told.numbers(4) == told.restarted().numbers(4) == [3]  # by its own priority it goes first
     told.tell(changed(1, 5, priority=1000))
     assert told.numbers(5) == told.restarted().numbers(5) == []
 
