@@ -17,6 +17,8 @@ class JobSubmitted(Frozen):
     if that was before. A job that was withdrawn may enter the queue again, under the same number. `speedup` is how a
     moldable job scales; None is constant efficiency. `pool` counts the pools of `ClusterOpened` from 0. A job holds its
     processors, and `memory` in MiB and GPUs in all; with `whole_nodes` all processors of the nodes that it is on.
+    `priority` is the site's, the largest goes first. A `blocked` job waits, but may not start for now, for a reason of
+    the site's such as a limit on its user: no policy starts it, or keeps processors for it.
     """
 
     kind: Literal["JobSubmitted"] = "JobSubmitted"
@@ -41,6 +43,7 @@ class JobSubmitted(Frozen):
     memory: Amount | None = None
     gpus: Amount | None = None
     whole_nodes: Literal[True] | None = None
+    blocked: Literal[True] | None = None
 
     @property
     def since(self) -> int:
@@ -62,7 +65,7 @@ class JobChanged(Frozen):
     """A waiting or running job asks for something else, or has another place in the accounts; None is as before.
 
     A running job holds `requested_processors` from now on, and ends `requested_time` seconds after its start at the
-    latest; with `unlimited` nothing ends it.
+    latest; with `unlimited` nothing ends it. Whether a job is `blocked` is said of one that waits; its start ends that.
     """
 
     kind: Literal["JobChanged"] = "JobChanged"
@@ -82,6 +85,7 @@ class JobChanged(Frozen):
     nodes: Amount | None = None
     memory: Amount | None = None
     gpus: Amount | None = None
+    blocked: bool | None = None
     happened: Instant | None = None
 
 

@@ -45,18 +45,37 @@ class RunningJob(NamedTuple):
         return self.lost if self.suspended is None else self.lost + time - self.suspended
 
     def changed(self, event: JobChanged) -> "RunningJob":
-        """Return it with what it holds now, and its limit; it stays submitted as it was when its run was predicted."""
+        """Return it with what it holds now, and its limit; it stays submitted as it was when its run was predicted.
+
+        Its priority is the one that it has if it waits again.
+        """
         of_start: dict[str, int | None] = {"processors": event.requested_processors, "limit": event.requested_time}
         held: dict[str, int | None] = {name: value for name, value in of_start.items() if value is not None}
         if event.unlimited:
             held["limit"] = None
-        return self._replace(started=self.started.model_copy(update=held))
+        submitted = self.submitted
+        if event.priority is not None:
+            submitted = submitted.model_copy(update={"priority": event.priority})
+        return self._replace(submitted=submitted, started=self.started.model_copy(update=held))
 
 
 def new_request(event: JobChanged) -> dict[str, int | None]:
     """Return what a job asks for that it did not before."""
     found: dict[str, int | None] = {name: value for name in CHANGEABLE if (value := getattr(event, name)) is not None}
+    if event.blocked is not None:
+        found["blocked"] = event.blocked or None
     return found | ({"requested_time": None} if event.unlimited else {})
+
+
+def only_priority(event: JobChanged) -> bool:
+    """Return whether all that is told of a job is its priority: what it asks for is as before, and so is what it may.
+
+    >>> only_priority(JobChanged(time=0, job_number=1, priority=7))
+    True
+    >>> only_priority(JobChanged(time=0, job_number=1, priority=7, blocked=False))
+    False
+    """
+    return new_request(event).keys() == {"priority"}
 
 
 class JobsInSystem:
@@ -144,8 +163,11 @@ class JobsInSystem:
             self.waiting[job.job_number] = job
 
     def start(self, event: JobStarted) -> None:
-        """Move a job from waiting to running."""
-        self.running[event.job_number] = RunningJob(self.waiting.pop(event.job_number), event)
+        """Move a job from waiting to running; nothing blocks one that has started."""
+        job = self.waiting.pop(event.job_number)
+        if job.blocked:
+            job = job.model_copy(update={"blocked": None})
+        self.running[event.job_number] = RunningJob(job, event)
 
     def suspend(self, event: JobSuspended) -> None:
         """Note that a running job has stopped."""

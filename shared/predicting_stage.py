@@ -2,9 +2,10 @@
 
 from typing import Any, ClassVar
 
-from shadowtime.shared.events import ClusterOpened, Envelope, JobChanged, JobSubmitted, Rejected
+from shadowtime.shared.events import ClusterOpened, Envelope, Event, JobChanged, JobSubmitted, Rejected
+from shadowtime.shared.jobs_in_system import only_priority
 from shadowtime.shared.predictor import Passthrough, Predictor
-from shadowtime.shared.stage_handler import StageHandler
+from shadowtime.shared.stage_handler import StageHandler, left
 
 
 class PredictingStage(StageHandler):
@@ -35,6 +36,17 @@ class PredictingStage(StageHandler):
         """Add the prediction, where there is one."""
         prediction = self.predictor.predict_one(job)
         return envelope if prediction is None else envelope.model_copy(update={self.field: prediction})
+
+    def noticed(self, changed: JobChanged) -> tuple[Event, ...]:
+        """Return a change, once it was answered, as the predictor sees it.
+
+        It knows none of waiting jobs: such a one leaves the queue, and enters it as it is now. Of what the site's
+        priority is it hears nothing.
+        """
+        job = self.jobs.waiting.get(changed.job_number)
+        if job is not None:
+            return () if only_priority(changed) else (left(changed), job)
+        return (changed,)
 
     def snapshot(self) -> dict[str, Any]:
         """Return the whole state as plain values."""

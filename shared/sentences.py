@@ -145,6 +145,8 @@ def _decisions(decided: Decided, log: Log) -> Iterator[Sentence]:
 def _submission(envelope: Envelope, job: JobSubmitted) -> Iterator[str]:
     if job.requested_time is not None:
         yield f"asks for {duration(job.requested_time)}"
+    if job.blocked:
+        yield "may not start for now"
     if envelope.run_time is not None and envelope.run_time.observations:
         yield f"expected to run {duration(envelope.run_time.point)}"
     if envelope.adjustment is not None and envelope.adjustment.key is not None:
@@ -173,6 +175,8 @@ def _changes(changed: JobChanged) -> Iterator[str]:
         yield f"asks for {procs(changed.requested_processors)}"
     if changed.requested_time is not None:
         yield f"asks for {duration(changed.requested_time)}"
+    if changed.blocked is not None:
+        yield "may not start for now" if changed.blocked else "may start"
     for field, name in NAMED.items():
         if (value := getattr(changed, field)) is not None:
             yield f"{name} {value}"

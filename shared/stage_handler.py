@@ -10,7 +10,6 @@ from shadowtime.shared.events import (
     ClusterOpened,
     Decided,
     Envelope,
-    Event,
     JobChanged,
     JobEnded,
     JobResumed,
@@ -22,7 +21,7 @@ from shadowtime.shared.events import (
     SchedulingPoint,
     moment,
 )
-from shadowtime.shared.jobs_in_system import JobsInSystem, RunningJob, new_request
+from shadowtime.shared.jobs_in_system import JobsInSystem, RunningJob, new_request, only_priority
 from shadowtime.shared.pools import Room, Rooms
 
 
@@ -72,8 +71,13 @@ class StageHandler:
         return envelope
 
     def on_changed(self, envelope: Envelope, changed: JobChanged, old: JobSubmitted, new: JobSubmitted) -> Envelope:
-        """Answer that a waiting job asks for something else: as if it left, and were submitted anew."""
-        return self.on_submitted(self.on_withdrawn(envelope, _left(changed), old), new)
+        """Answer that a waiting job asks for something else: as if it left, and were submitted anew.
+
+        Where its priority is all that changes (`only_priority`), what was said of it stands.
+        """
+        if only_priority(changed):
+            return envelope
+        return self.on_submitted(self.on_withdrawn(envelope, left(changed), old), new)
 
     def on_running_changed(self, envelope: Envelope, old: RunningJob, new: RunningJob) -> Envelope:
         """Answer that a running job asks for something else."""
@@ -122,14 +126,6 @@ class StageHandler:
         """Answer the end of the run."""
         return envelope
 
-    def noticed(self, changed: JobChanged) -> tuple[Event, ...]:
-        """Return a change, once it was answered, as predictors and policies see it.
-
-        They know none of waiting jobs: such a one leaves the queue, and enters it as it is now.
-        """
-        job = self.jobs.waiting.get(changed.job_number)
-        return (changed,) if job is None else (_left(changed), job)
-
     @property
     def processors(self) -> int:
         """How many processors the machine has now."""
@@ -177,7 +173,8 @@ class StageHandler:
             output = self.on_running_changed(envelope, job, runs)
             self.jobs.replace(runs)
         else:
-            new = new.model_copy(update={"time": event.time, "eligible_time": job.since})
+            if not only_priority(event):  # then it is as one that is submitted now, but waits from when it did
+                new = new.model_copy(update={"time": event.time, "eligible_time": job.since})
             output = self.on_changed(envelope, event, job, new)
             self.jobs.replace(new)
         return output
@@ -230,7 +227,8 @@ class StageHandler:
         raise RuleBroken(f"run {envelope.run!r} was opened already, at {self.opened.time}")
 
 
-def _left(changed: JobChanged) -> JobWithdrawn:
+def left(changed: JobChanged) -> JobWithdrawn:
+    """Return the change of a waiting job as it is seen by who knows of none: it leaves, and is submitted anew."""
     return JobWithdrawn(time=changed.time, job_number=changed.job_number, reason="held")
 
 

@@ -85,6 +85,8 @@ def why(story: Story, machine: Machine, head: Head | None) -> str:
     needs = story.job.requested_processors
     if needs > machine.processors:
         return f"needs {needs:,} processors, the machine has {machine.processors:,} just now"
+    if story.job.blocked:
+        return "may not start for now, for a reason of the site's"
     if story.advised is not None:
         return f"could have started at {machine.at(story.advised)}, says the policy; the machine has not started it"
     if head is not None and head.number == story.job.job_number:

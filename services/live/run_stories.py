@@ -1,5 +1,6 @@
 """What the live page knows of one run, kept up to date by its envelopes; sans-I/O, of bounded size, O(1) an event."""
 
+import re
 from bisect import bisect_left
 from collections import deque
 from itertools import islice
@@ -40,6 +41,9 @@ SIZES = (1, 4, 16, 64, 256)
 IN_ORDER = frozenset({"fcfs", "easy", "easy-sjbf", "probabilistic"})
 """Policies whose head is the job that has waited longest. Of others the head is the one that a decision names."""
 
+SORTED = re.compile(r"[(:,]queue=(?!(fcfs|BF|yes|no)\b)")
+"""In a SPEC of one of these: an order of the queue by which it is another."""
+
 
 def base(spec: str) -> str:
     """Return the name with which a SPEC begins, also of what is none.
@@ -67,7 +71,7 @@ class Stories(StageHandler):
         self.starting: dict[int, int] = {}
         """Processors of the jobs that were decided to start, and have not yet."""
         self.named_head: int | None = None
-        self.in_order = base(opened.policy) in IN_ORDER
+        self.in_order = base(opened.policy) in IN_ORDER and not SORTED.search(opened.policy)
         self.last_bounds: tuple[WaitBound, ...] = ()
         self.by_size: dict[int, tuple[int, WaitBound]] = {}
         """Of each class of `SIZES`: when a job of it was told a bound last, and the bound."""

@@ -40,9 +40,8 @@ class LiveView(Stories):
 
     def head(self) -> Head | None:
         """Return the first job in line, and when it can start by the ends that are expected. O(running log running)."""
-        number = self.named_head if self.named_head in self.jobs.waiting else None
-        if self.in_order:
-            number = next(iter(self.jobs.waiting), None)
+        may_start = (number for number, job in self.jobs.waiting.items() if not job.blocked)
+        number = next((each for each in may_start if self.in_order or each == self.named_head), None)
         if number is None:
             return None
         ends = ((now_or_later(each, self.time), each.started.processors) for each in self.running() if each.started)

@@ -5,7 +5,7 @@ of, and what is decided becomes one answer.
 """
 
 from collections.abc import Sequence
-from typing import Any
+from typing import Any, NamedTuple
 
 from shadowtime.services.scheduler.limits import MAX_STARTS
 from shadowtime.services.scheduler.policy import Output
@@ -25,12 +25,25 @@ from shadowtime.shared.events import (
     JobWithdrawn,
     SchedulingPoint,
 )
-from shadowtime.shared.jobs_in_system import RunningJob
+from shadowtime.shared.jobs_in_system import RunningJob, only_priority
+from shadowtime.shared.predictions import RunTimePrediction, WaitForecast, WalltimeAdjustment
 from shadowtime.shared.stage_handler import StageHandler
+
+BLOCKED = WaitForecast(reason="the site lets it not start for now")
+
+
+class Predicted(NamedTuple):
+    """What the stages before have said of a job that may not start."""
+
+    run_time: RunTimePrediction | None
+    adjustment: WalltimeAdjustment | None
 
 
 class Scheduler(StageHandler):
-    """One run: in each pool the policy that `ClusterOpened.policy` names."""
+    """One run: in each pool the policy that `ClusterOpened.policy` names.
+
+    A job that is blocked waits, but no pool knows of it: to them it comes once it may start, or has started.
+    """
 
     def __init__(self, opened: ClusterOpened) -> None:
         super().__init__(opened)
@@ -43,16 +56,29 @@ class Scheduler(StageHandler):
             ]
         self.places: dict[int, PoolScheduler] = {}
         """Where each job of the system is."""
+        self.blocked: dict[int, Predicted] = {}
+        """The waiting jobs that may not start."""
 
     def on_submitted(self, envelope: Envelope, job: JobSubmitted) -> Envelope:
-        """Queue the job in its pool."""
+        """Queue the job in its pool, unless it is blocked."""
         pool = self.places[job.job_number] = self.pools[job.pool or 0]
-        return pool.submit(envelope, job)
+        if not job.blocked:
+            return pool.submit(envelope, job)
+        self.blocked[job.job_number] = Predicted(envelope.run_time, envelope.adjustment)
+        return envelope if pool.forecaster is None else envelope.model_copy(update={"forecast": BLOCKED})
 
     def on_withdrawn(self, envelope: Envelope, withdrawn: JobWithdrawn, job: JobSubmitted) -> Envelope:
         """Take the job out of the queue."""
-        self.places.pop(job.job_number).withdraw(withdrawn)
+        pool = self.places.pop(job.job_number)
+        if self.blocked.pop(job.job_number, None) is None:
+            pool.withdraw(withdrawn)
         return envelope
+
+    def on_changed(self, envelope: Envelope, changed: JobChanged, old: JobSubmitted, new: JobSubmitted) -> Envelope:
+        """Put a job in another place of the queue, where its priority is all that changes."""
+        if only_priority(changed) and changed.job_number not in self.blocked:
+            self.places[changed.job_number].reprioritise(changed)
+        return super().on_changed(envelope, changed, old, new)
 
     def on_running_changed(self, envelope: Envelope, old: RunningJob, new: RunningJob) -> Envelope:
         """Give the job what it holds from now on; it stays in its pool."""
@@ -72,8 +98,12 @@ class Scheduler(StageHandler):
         return envelope
 
     def on_started(self, envelope: Envelope, started: JobStarted, job: JobSubmitted) -> Envelope:
-        """Move the job to the running ones."""
-        self.places[started.job_number].start(started, job)
+        """Move the job to the running ones; nothing has blocked one that starts."""
+        pool = self.places[started.job_number]
+        if (predicted := self.blocked.pop(started.job_number, None)) is not None:
+            enters = job.model_copy(update={"time": started.time, "eligible_time": job.since, "blocked": None})
+            pool.submit(envelope.model_copy(update=predicted._asdict()), enters)
+        pool.start(started, job)
         return envelope
 
     def on_ended(self, envelope: Envelope, ended: JobEnded, job: RunningJob) -> Envelope:
@@ -100,13 +130,24 @@ class Scheduler(StageHandler):
 
     def snapshot(self) -> dict[str, Any]:
         """Return the whole state as plain values."""
-        return super().snapshot() | {"pools": [pool.snapshot() for pool in self.pools]}
+        blocked = [
+            [number, *(None if each is None else each.model_dump() for each in predicted)]
+            for number, predicted in self.blocked.items()
+        ]
+        return super().snapshot() | {"pools": [pool.snapshot() for pool in self.pools], "blocked": blocked}
 
     def restore(self, state: dict[str, Any]) -> None:
         """Take on what `snapshot` returned."""
         super().restore(state)
         for pool, saved, room in zip(self.pools, state["pools"], self.rooms, strict=True):
             pool.restore(saved, room)
+        self.blocked = {
+            number: Predicted(
+                None if run_time is None else RunTimePrediction.model_validate(run_time),
+                None if adjustment is None else WalltimeAdjustment.model_validate(adjustment),
+            )
+            for number, run_time, adjustment in state["blocked"]
+        }
         jobs = [*self.jobs.waiting.values(), *(job.submitted for job in self.jobs.running.values())]
         self.places = {job.job_number: self.pools[job.pool or 0] for job in jobs}
 

@@ -164,6 +164,8 @@ class Queue(JobTable):
         self._order_request = ADJUSTED if settings.adjust_queue else REQUESTED
         self.fractions: dict[int, float] = {}
         """Of jobs in the system, waiting or not: what their predictions have beyond whole seconds."""
+        self.priorities: dict[int, int] = {}
+        """And the site's priorities, of those that have one."""
 
     @property
     def order_point(self) -> Floats:

@@ -116,8 +116,13 @@ def f4(jobs: Waiting) -> Floats:
     return jobs.run_times * np.sqrt(jobs.processors) + 530_000.0 * _log_submit(jobs)
 
 
-@steady
 def priority(jobs: Waiting) -> Floats:
+    """Largest priority first, as the site gives and changes it; those without one last (Slurm's multifactor plugin)."""
+    return -jobs.priorities
+
+
+@steady
+def drawn_priority(jobs: Waiting) -> Floats:
     """Largest P first, a priority of 1 to 3 that is drawn once for each job (Perković 2000, section 5)."""
     return -(np.floor(jobs.drawn(anew=False) * PRIORITIES) + 1.0)
 
@@ -136,7 +141,7 @@ def inverse(jobs: Waiting) -> Floats:
 @steady
 def priority_over_time(jobs: Waiting) -> Floats:
     """Largest P / p first (Perković 2000, Table 4)."""
-    return priority(jobs) / jobs.run_times
+    return drawn_priority(jobs) / jobs.run_times
 
 
 def random_over_time(jobs: Waiting) -> Floats:
@@ -181,9 +186,9 @@ ORDERS: PlugIns[Key] = PlugIns(
     "order",
     {
         **{each.__name__: each for each in (fcfs, lcfs, spf, sqf, saf, srf, exp, wfp3, unicep, f1, f2, f3, f4)},
-        **{each.__name__: each for each in (area, saved, gittins)},
+        **{each.__name__: each for each in (area, saved, gittins, priority)},
         "BF": fcfs,
-        "P": priority,
+        "P": drawn_priority,
         "R": random,
         "1/L": inverse,
         "P/L": priority_over_time,

@@ -6,14 +6,11 @@ from typing import Any
 import numpy as np
 
 from shadowtime.services.scheduler.adaptation import shape_of
-from shadowtime.services.scheduler.adjusted_prior import reweighted
-from shadowtime.services.scheduler.adjusted_times import planned_times
+from shadowtime.services.scheduler.enqueued import enqueue, forget
 from shadowtime.services.scheduler.expected_end import CORRECTIONS
 from shadowtime.services.scheduler.histograms import Histograms
 from shadowtime.services.scheduler.job_table import (
     ADJUSTED,
-    NEVER,
-    NUMBER,
     REQUESTED,
     SHORTENED,
     SIZE,
@@ -104,16 +101,7 @@ class PoolScheduler:
 
     def submit(self, envelope: Envelope, job: JobSubmitted) -> Envelope:
         """Queue the job with what is predicted of it and its adjusted request; forecast its wait where asked to."""
-        requested_time = NEVER if job.requested_time is None else job.requested_time
-        prediction, adjustment = envelope.run_time, envelope.adjustment
-        histogram = () if prediction is None else prediction.histogram
-        if self.policy.settings.distribution == "prior":
-            histogram = reweighted(histogram, requested_time, adjustment)
-        times = planned_times(requested_time, prediction, adjustment)
-        if prediction is not None and (fraction := prediction.point - times.predicted_time) > 0 and fraction < 1:
-            self.queue.fractions[job.job_number] = fraction
-        slot = self.histograms.add(histogram)
-        self.queue.add((job.job_number, job.since, job.requested_processors, *times, slot, *self._asked(job)))
+        enqueue(self.queue, job, envelope, self.policy.settings, self._asked(job))
         if self.forecaster is not None:
             forecast = self.forecaster.forecast(job.time, self.queue, self.running, self.free, job.job_number)
             envelope = envelope.model_copy(update={"forecast": forecast})
@@ -122,9 +110,14 @@ class PoolScheduler:
 
     def withdraw(self, withdrawn: JobWithdrawn) -> None:
         """Take the job out of the queue."""
-        row = self.queue.remove(withdrawn.job_number)
-        self._forget(row)
+        forget(self.queue, self.queue.remove(withdrawn.job_number))
         self.observe(withdrawn)
+
+    def reprioritise(self, changed: JobChanged) -> None:
+        """Give the waiting job another priority, and nothing else."""
+        if changed.priority is not None:
+            self.queue.priorities[changed.job_number] = changed.priority
+        self.observe(changed)
 
     def change_running(self, changed: JobChanged, old: RunningJob, new: RunningJob) -> None:
         """Give the job what it holds from now on; no time that it is planned with is longer than it may run."""
@@ -137,6 +130,8 @@ class PoolScheduler:
         for at, resource in enumerate(self.further, START + 1):
             if (held := getattr(changed, resource)) is not None:
                 row[at] = held
+        if new.submitted.priority is not None:
+            self.queue.priorities[number] = new.submitted.priority
         if (limit := new.started.limit) is not None and limit != old.started.limit:
             row[ADJUSTED : SHORTENED + 1] = [min(each, limit) for each in row[ADJUSTED : SHORTENED + 1]]
             row[REQUESTED] = limit
@@ -181,7 +176,7 @@ class PoolScheduler:
             self.used -= row[SIZE]
         as_queued = self.reshaped.pop(number, None)
         if not ended.requeued:
-            self._forget(row)
+            forget(self.queue, row)
         elif as_queued is not None:
             self.queue.add(as_queued)
         else:
@@ -219,11 +214,6 @@ class PoolScheduler:
         """Return what a job asks for of each resource beside processors that limits jobs here."""
         return [getattr(job, each) or 0 for each in self.further] if self.further else []
 
-    def _forget(self, row: tuple[int, ...]) -> None:
-        """Let go of what is predicted of a job that has left for good."""
-        self.histograms.remove(row[SLOT])
-        self.queue.fractions.pop(row[NUMBER], None)
-
     def snapshot(self) -> dict[str, Any]:
         """Return the whole state but for the size as plain values."""
         return {
@@ -231,6 +221,7 @@ class PoolScheduler:
             "histograms": self.histograms.snapshot(),
             "queue": self.queue.snapshot(),
             "fractions": list(self.queue.fractions.items()),
+            "priorities": list(self.queue.priorities.items()),
             "running": self.running.snapshot(),
             "suspended": list(self.suspended.values()),
             "reshaped": list(self.reshaped.values()),
@@ -242,7 +233,7 @@ class PoolScheduler:
         self.policy.restore(state["policy"])
         self.histograms.restore(state["histograms"])
         self.queue.restore(state["queue"])
-        self.queue.fractions = dict(state["fractions"])
+        self.queue.fractions, self.queue.priorities = dict(state["fractions"]), dict(state["priorities"])
         self.running.restore(state["running"])
         self.reshaped = {number: (number, *rest) for number, *rest in state["reshaped"]}
         self.suspended = {number: (number, *rest) for number, *rest in state["suspended"]}

@@ -1,5 +1,6 @@
 """What an order looks at: the waiting jobs of one pass, as columns."""
 
+import math
 from typing import NamedTuple
 
 import numpy as np
@@ -42,6 +43,12 @@ class Waiting(NamedTuple):
     def processors(self) -> Integers:
         """Processors requested."""
         return self.queue.processors
+
+    @property
+    def priorities(self) -> Floats:
+        """What the site gave each job, the largest first; negative infinity where it said nothing."""
+        told = self.queue.priorities
+        return np.array([told.get(number, -math.inf) for number in self.queue.job_number.tolist()])
 
     @property
     def run_times(self) -> Integers | Floats:

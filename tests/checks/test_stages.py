@@ -96,10 +96,12 @@ def test_nothing_that_real_clusters_do_is_rejected_or_left_over(log: tuple[Clust
     scheduler = chain.stages["scheduler"].handler
     assert isinstance(scheduler, Scheduler)
     assert not scheduler.places
+    assert not scheduler.blocked
     for pool in scheduler.pools:
         assert (len(pool.queue), len(pool.running), pool.used) == (0, 0, 0)
         assert not pool.suspended
         assert not pool.queue.fractions
+        assert not pool.queue.priorities
         assert not pool.histograms.snapshot()
     scoreboard = chain.stages["scoreboard"].handler
     assert isinstance(scoreboard, Scoreboard)

@@ -219,6 +219,12 @@ def test_names_lose_what_a_terminal_obeys() -> None:
             JobChanged(time=60, job_number=7, requested_time=600, requested_processors=1, queue_number=3, priority=9),
             "job 7 changes: asks for 1 proc; asks for 10.0 min; queue 3; priority 9",
         ),
+        (JobChanged(time=60, job_number=7, blocked=True), "job 7 changes: may not start for now"),
+        (JobChanged(time=60, job_number=7, blocked=False), "job 7 changes: may start"),
+        (
+            JobSubmitted(time=60, job_number=7, requested_processors=4, blocked=True),
+            "job 7 (4 procs) is submitted: may not start for now",
+        ),
         (JobSuspended(time=60, job_number=7, happened=45), "job 7 is suspended: at 00:00:45, told late"),
         (JobResumed(time=60, job_number=7, happened=60), "job 7 goes on"),
     ],

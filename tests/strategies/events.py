@@ -61,6 +61,7 @@ BY_TYPE: dict[type[Any], st.SearchStrategy[Any]] = {
         submit_time=st.none() | TIMES,
         eligible_time=st.none() | TIMES,
         priority=st.none() | COUNTS,
+        blocked=st.none() | st.just(True),
     ),
     JobWithdrawn: st.builds(
         JobWithdrawn, time=TIMES, job_number=COUNTS, reason=st.sampled_from(["cancelled", "held"]), happened=LATE
@@ -76,6 +77,7 @@ BY_TYPE: dict[type[Any], st.SearchStrategy[Any]] = {
         queue_number=LABELS,
         partition_number=LABELS,
         priority=st.none() | COUNTS,
+        blocked=st.none() | st.booleans(),
         happened=LATE,
     ),
     JobStarted: st.builds(

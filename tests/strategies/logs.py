@@ -31,13 +31,14 @@ from shadowtime.testing.workloads import workloads
 PROCESSORS = 8
 TWO_POOLS = (Pool(name="cpu", processors=5, memory=12), Pool(name="gpu", processors=3, gpus=2))
 FORECASTS = [f"{name}:forecast=yes" for name in ("fcfs", "lwf", "easy", "easy-sjbf", "all-reserve")]
+BY_PRIORITY = ["easy:queue=priority", "conservative:queue=priority", "probabilistic:queue=priority,tau=0.5"]
 
 OPENINGS = st.builds(
     ClusterOpened,
     time=st.just(0),
     cluster=st.just("c"),
     processors=st.just(PROCESSORS),
-    policy=st.sampled_from([*specs("policy"), *FORECASTS]),
+    policy=st.sampled_from([*specs("policy"), *FORECASTS, *BY_PRIORITY]),
     runtime=st.sampled_from(specs("runtime")),
     adjustment=st.sampled_from(specs("adjustment")),
     wait_bound=st.sampled_from(specs("wait-bound")),
@@ -72,6 +73,8 @@ def event_of(kind: int, time: int, number: int, processors: int, seconds: int, o
             pool=1 if seconds % 6 == 1 else None,
             memory=seconds if seconds % 4 else None,
             gpus=seconds % 5 or None,
+            priority=seconds if seconds % 3 else None,
+            blocked=True if seconds % 9 == 1 else None,
         ),
         JobStarted(time=time, job_number=number, processors=processors, limit=limit, happened=late),
         JobEnded(
@@ -81,7 +84,9 @@ def event_of(kind: int, time: int, number: int, processors: int, seconds: int, o
         CapacityChanged(time=time, processors=processors, pool=seconds % 2, memory=seconds, gpus=seconds % 3),
         Decided(time=time),
         JobWithdrawn(time=time, job_number=number, reason="held" if seconds % 2 else "cancelled", happened=late),
-        JobChanged(
+        JobChanged(time=time, job_number=number, priority=seconds, happened=late)
+        if seconds % 10 == 4
+        else JobChanged(
             time=time,
             job_number=number,
             requested_processors=processors if seconds % 3 else None,
@@ -89,6 +94,8 @@ def event_of(kind: int, time: int, number: int, processors: int, seconds: int, o
             queue_number=processors if seconds % 5 == 0 else None,
             pool=seconds % 2 if seconds % 8 < 3 else None,
             memory=processors if seconds % 3 else None,
+            priority=seconds if seconds % 4 else None,
+            blocked=seconds % 2 == 0 if seconds % 5 < 3 else None,
             happened=late,
         ),
         JobSuspended(time=time, job_number=number, happened=late),
@@ -131,8 +138,8 @@ def wild_logs(draw: st.DrawFn) -> list[Envelope]:
 def eventful(events: Sequence[Event], draw: Callable[[int], int]) -> list[Event]:
     """Return a recorded log with everything that real clusters do to its jobs.
 
-    A job is told at once or late, and may be cancelled while it waits, held and released, changed while it waits or
-    runs, or suspended while it runs.
+    A job is told at once or late, and may be cancelled while it waits, held and released, blocked for a while or for
+    longer than the machine knows, changed while it waits or runs, or suspended while it runs.
 
     Parameters
     ----------
@@ -159,7 +166,7 @@ def eventful(events: Sequence[Event], draw: Callable[[int], int]) -> list[Event]
         assert isinstance(started, JobStarted)
         assert isinstance(ended, JobEnded)
         first, begin, end = submitted.time, started.time, ended.time
-        fate = draw(6)
+        fate = draw(8)
         if fate == 0 and begin > first + 1:  # told late
             submitted = submitted.model_copy(update={"time": first + 1, "eligible_time": first})
             started = started.model_copy(update={"time": begin + 1, "happened": begin})
@@ -180,6 +187,14 @@ def eventful(events: Sequence[Event], draw: Callable[[int], int]) -> list[Event]
             ended = ended.model_copy(update={"run_time": 1 + len(goes_on)})
         elif fate == 5 and end > begin + 1:
             tell(JobChanged(time=begin + 1, job_number=number, requested_time=draw(50) + 1, requested_processors=1))
+        elif fate == 6 and begin > first + 2:
+            tell(JobChanged(time=first + 1, job_number=number, priority=draw(5), blocked=draw(2) == 0))
+            if draw(2):
+                tell(JobChanged(time=begin - 1, job_number=number, blocked=False))
+        elif fate == 7:
+            submitted = submitted.model_copy(update={"priority": draw(5), "blocked": True if draw(2) else None})
+            if begin > first + 1:
+                tell(JobChanged(time=first + 1, job_number=number, priority=draw(5)))
         tell(submitted, started, ended)
     log: list[Event] = []
     for time in sorted(told):
