@@ -47,6 +47,7 @@ docs: $(READY)
 
 pictures: $(READY)
 	-$(BIN)/python -m shadowtime.stack.install browser
+	$(BIN)/python docs/tournament.py
 	$(BIN)/python -m tests.pictures
 
 bench: $(READY)

@@ -16,15 +16,15 @@ from shadowtime.shared.events import (
     JobWithdrawn,
     moment,
 )
-from shadowtime.shared.jobs_in_system import CHANGEABLE
+from shadowtime.shared.jobs_in_system import CHANGEABLE, new_request
 
 Told = Literal["nothing", "waiting", "held", "running", "suspended", "over", "left out"]
 
 Asked = Mapping[str, Any]
 """What a job asks for and whose it is: fields of `JobSubmitted` by name."""
 
-STAYS = ("pool", "partition_number", "priority")
-"""What does not change any more once a job runs."""
+STAYS = ("pool", "partition_number", "priority", "blocked")
+"""What is not told any more once a job runs."""
 
 
 @dataclass(slots=True)
@@ -56,11 +56,9 @@ class Life:
         self.at = event.time
         if isinstance(event, JobSubmitted):
             self.told, self.since = "waiting", event.since
-            self.asked = {name: getattr(event, name) for name in CHANGEABLE}
+            self.asked = {name: getattr(event, name) for name in (*CHANGEABLE, "blocked")}
         elif isinstance(event, JobChanged):
-            self.asked |= {name: value for name in CHANGEABLE if (value := getattr(event, name)) is not None}
-            if event.unlimited:
-                self.asked["requested_time"] = None
+            self.asked |= new_request(event)
         elif isinstance(event, JobWithdrawn):
             self.told = "held" if event.reason == "held" else "over"
             self.over = None if event.reason == "held" else moment(event)
@@ -133,7 +131,7 @@ def owed(life: Life, sight: Sight, asked: Asked, earliest: int, present: int, no
     if sight.start is not None:
         if (time := max(sight.start, at, present)) > now:
             return
-        if different:
+        if different := {name: value for name, value in different.items() if name not in ("priority", "blocked")}:
             yield JobChanged(time=time, job_number=number, **different)
         start = max(sight.start, since)
         yield (
@@ -199,6 +197,8 @@ def _submitted(number: int, sight: Sight, asked: Asked, since: int, time: int) -
 def _different(known: Asked, asked: Asked) -> dict[str, Any]:
     """Return what a job asks for now and did not before, as fields of `JobChanged`."""
     found = {name: value for name, value in asked.items() if value is not None and value != known.get(name)}
+    if known.get("blocked") and not asked.get("blocked"):
+        found["blocked"] = False
     if asked.get("requested_time") is None and known.get("requested_time") is not None:
         found["unlimited"] = True
     return found

@@ -22,6 +22,7 @@ from shadowtime.replayer.event_order import EVENT_ORDER
 from shadowtime.replayer.following.known_lives import KnownLives
 from shadowtime.replayer.following.life import Asked, Life, owed
 from shadowtime.replayer.following.name_table import NameTable
+from shadowtime.replayer.following.queue_order import Job, priorities
 from shadowtime.replayer.following.sight import Key, Node, Sight
 from shadowtime.shared.events import CapacityChanged, Event, JobSubmitted, OfJob, SchedulingPoint, moment
 from shadowtime.shared.message import MAX_DURATION
@@ -111,9 +112,11 @@ class Mirror:
         present = self.now + 1
         self.until = until = max(until, present)
         found: list[tuple[int, int, int, Event]] = []
+        order = self._queue_order()
         for key, sight in list(self._sights.items()):
             life = self.lives.by_key[key]
-            events = list(owed(life, sight, self._asked(sight), self.lives.end_before(life), present, until))
+            asked = self._asked(sight) | {"priority": order.get((key.submit, life.number))}
+            events = list(owed(life, sight, asked, self.lives.end_before(life), present, until))
             if not events and sight.state == "over" and not life.in_system and (sight.end or 0) <= until:
                 life.told, life.over = "left out", sight.end  # it was never in the queue, or left it while it was held
                 del self._sights[key]
@@ -212,6 +215,20 @@ class Mirror:
                 return "larger than its pool"
         return None
 
+    def _queue_order(self) -> dict[Job, int]:
+        """Return the priorities by which waiting jobs stand as they do in the cluster's queue."""
+        waiting = [
+            (-sight.priority, (key.submit, self.lives.by_key[key].number))
+            for key, sight in self._sights.items()
+            if sight.priority is not None and sight.state == "waiting"
+        ]
+        told = {
+            job: priority
+            for _, job in waiting
+            if (priority := self.lives.by_number[job[1]].asked.get("priority")) is not None
+        }
+        return priorities([(job, -priority) for priority, job in sorted(waiting)], told)
+
     def _asked(self, sight: Sight) -> Asked:
         pool = self.parts.pool_of(sight.node_list, sight.partition)
         return {
@@ -223,6 +240,7 @@ class Mirror:
             "nodes": sight.nodes,
             "memory": sight.memory,
             "gpus": sight.gpus,
+            "blocked": sight.blocked or None,
         }
 
     def _drop(self, life: Life) -> None:

@@ -46,6 +46,7 @@ class Sight:
     qos: str = ""
     node_list: str = ""
     priority: int | None = None
+    """Of its queue, the largest goes first."""
     expected: int | None = None
     blocked: bool = False
     resized: tuple[tuple[int, int], ...] = ()

@@ -76,6 +76,7 @@ class Slurm:
         self._user = getpass.getuser()
         self._next = 0.0
         self._zero = 0
+        self._tiers: Mapping[str, int] = {}
         self._mirror: Mirror | None = None
 
     @property
@@ -163,8 +164,10 @@ class Slurm:
         self._mirror.restore(state["mirror"])
 
     async def _tell_past(self) -> None:
-        """Take in the next window of the past."""
+        """Take in the next window of the past, once accounting knows it all."""
         mirror, zero, now = self.mirror, self._zero, await self._clock()
+        if self._seen is not None and self._seen.unaccounted:
+            raise FollowError(f"accounting lacks {self._seen.unaccounted} messages of slurmctld still")
         last = min(zero + mirror.until + WINDOW, now)
         mirror.take(_shifted(await self._accounted(zero + mirror.until - MARGIN, last), zero), last - zero)
         mirror.release(min(last - 1, now - MARGIN) - zero, beat=False)
@@ -172,8 +175,8 @@ class Slurm:
     async def _tell_picture(self) -> None:
         """Take in what there is now."""
         mirror, zero, now = self.mirror, self._zero, await self._clock()
-        sights = slurm_text.sights_of(await self._commands.text(*slurm_text.SQUEUE))
         mirror.see_nodes(await self._nodes())
+        sights = slurm_text.sights_of(await self._commands.text(*slurm_text.SQUEUE), self._tiers)
         mirror.take(_shifted(sights, zero), now - zero, whole=True)
         if mirror.doubts:
             try:
@@ -195,6 +198,8 @@ class Slurm:
         before, self._seen = self._seen, load
         if before is not None and before.since == load.since and load.time > before.time:
             self.load.share = (load.seconds - before.seconds) / (load.time - before.time)
+            if self.load.share < MOST / 4:
+                self.every = max(self.every / 2, self._given.every)
             if self.load.share > MOST:
                 self.every = min(2 * self.every, LONGEST_PAUSE)
                 log.warning(
@@ -206,7 +211,9 @@ class Slurm:
         return load.time
 
     async def _nodes(self) -> Sequence[Node]:
-        return slurm_text.nodes_of(await self._commands.text(*slurm_text.SINFO))
+        text = await self._commands.text(*slurm_text.SINFO)
+        self._tiers = slurm_text.tiers_of(text)
+        return slurm_text.nodes_of(text)
 
     async def _accounted(self, first: int, last: int) -> list[Sight]:
         """Return what accounting has between two seconds of Unix."""

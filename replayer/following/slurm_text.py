@@ -1,6 +1,6 @@
 """What Slurm's commands print in their parsable form, read."""
 
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterator, Mapping, Sequence
 from typing import NamedTuple
 
 from shadowtime.replayer.accounting.instants import Instants, seconds_of, whole_number, zone_of
@@ -11,6 +11,7 @@ from shadowtime.replayer.following.sight import Key, Node, Sight, State
 from shadowtime.replayer.source import LIMIT, OUTCOMES
 from shadowtime.shared.errors import FollowError
 from shadowtime.shared.events import Outcome
+from shadowtime.shared.message import MAX_INTEGER
 from shadowtime.shared.wording import quoted
 
 FIELDS = (
@@ -20,7 +21,7 @@ FIELDS = (
 )
 """What is asked of squeue; the two in which anything may stand come last."""
 
-NODE_FIELDS = ("NodeList", "PartitionName", "StateComplete", "CPUsState", "Memory", "Gres")
+NODE_FIELDS = ("NodeList", "PartitionName", "PriorityTier", "StateComplete", "CPUsState", "Memory", "Gres")
 
 SQUEUE = ("squeue", "-h", "-a", "-r", "-t", "all", "-O", ",".join(f"{name}:|" for name in FIELDS))
 SINFO = ("sinfo", "-h", "-a", "-N", "-O", ",".join(f"{name}:|" for name in NODE_FIELDS))
@@ -41,11 +42,19 @@ UNUSABLE = {
 }
 """States of nodes on which no job may start."""
 
+TIER = 2**32
+"""What a tier counts more than any priority within it."""
+
 _instant = Instants(zone_of(None))
 
 
-def sights_of(text: str) -> list[Sight]:
-    """Return what squeue has printed.
+def sights_of(text: str, tiers: Mapping[str, int]) -> list[Sight]:
+    """Return what squeue has printed; a job's priority is that of its partition's tier, and then its own.
+
+    Parameters
+    ----------
+    tiers
+        Of partitions; see `tiers_of`.
 
     Raises
     ------
@@ -62,6 +71,8 @@ def sights_of(text: str) -> list[Sight]:
                 raise FollowError(f"squeue: {len(values)} fields, not {len(FIELDS)}: {quoted(line)}")
             continue  # the rest of a name of several lines
         if (sight := _sight(dict(zip(FIELDS, values, strict=True)))) is not None:
+            tier = max(tiers.get(name, 0) for name in sight.partition.split(","))
+            sight.priority = min(tier * TIER + (sight.priority or 0), MAX_INTEGER)
             found.append(sight)
     return found
 
@@ -155,15 +166,27 @@ def nodes_of(text: str) -> list[Node]:
     FollowError
         If it is cut off, or a value is none of its field; names the node.
     """
-    if text and not text.endswith("\n"):
-        raise FollowError("sinfo: its output is cut off")
     rows: dict[str, tuple[list[str], Sequence[str]]] = {}
-    for line in text.splitlines():
-        name, partition, *values = line.split("|")
-        if len(values) < len(NODE_FIELDS) - 2:
-            raise FollowError(f"sinfo: {len(values) + 2} fields, not {len(NODE_FIELDS)}: {quoted(line)}")
+    for name, partition, _, *values in _rows(text):
         rows.setdefault(name, ([], values))[0].append(partition.removesuffix("*"))
     return [_node(name, partitions, values) for name, (partitions, values) in rows.items()]
+
+
+def tiers_of(text: str) -> dict[str, int]:
+    """Return how many tiers of priority, as sinfo has printed them, each partition is above the lowest."""
+    tiers = {partition.removesuffix("*"): whole_number(tier) or 0 for _, partition, tier, *_ in _rows(text)}
+    order = {tier: at for at, tier in enumerate(sorted(set(tiers.values())))}
+    return {partition: order[tier] for partition, tier in tiers.items()}
+
+
+def _rows(text: str) -> Iterator[list[str]]:
+    if text and not text.endswith("\n"):
+        raise FollowError("sinfo: its output is cut off")
+    for line in text.splitlines():
+        fields = line.split("|")
+        if len(fields) < len(NODE_FIELDS):
+            raise FollowError(f"sinfo: {len(fields)} fields, not {len(NODE_FIELDS)}: {quoted(line)}")
+        yield fields
 
 
 def _node(name: str, partitions: Sequence[str], values: Sequence[str]) -> Node:
@@ -188,12 +211,16 @@ def gpus_of(devices: str) -> int:
 
 
 class Load(NamedTuple):
-    """The clock of slurmctld, and what it has spent on a user: seconds of its time, since when."""
+    """The clock of slurmctld, what it has spent on a user, seconds of its time, since when, and what accounting lacks.
+
+    `unaccounted` counts the messages for slurmdbd that wait in slurmctld.
+    """
 
     time: int
     since: int
     requests: int
     seconds: float
+    unaccounted: int
 
 
 def load_of(text: str, user: str) -> Load | None:
@@ -202,7 +229,8 @@ def load_of(text: str, user: str) -> Load | None:
     if now is None:
         return None
     requests, spent = next(_spent_on(text, user), (0, 0))
-    return Load(now, _stamp(text, "Data since") or now, requests, spent / 1e6)
+    waiting = text.partition("DBD Agent queue size:")[2].partition("\n")[0]
+    return Load(now, _stamp(text, "Data since") or now, requests, spent / 1e6, whole_number(waiting.strip()) or 0)
 
 
 def _stamp(text: str, before: str) -> int | None:

@@ -103,9 +103,9 @@ def test_the_log_tells_what_slurm_accounts(
     with following(cluster, kafka, redis_server, tmp_path / "log") as follower:
 
         def trouble(step: int) -> None:
-            if step == 2:
-                cluster.kill("slurmdbd", signal.SIGTERM)
             if step == 3:
+                cluster.kill("slurmdbd", signal.SIGTERM)
+            if step == 4:
                 cluster.kill("slurmctld", signal.SIGTERM)
                 time.sleep(5)
                 cluster.start_slurmctld()
@@ -115,6 +115,7 @@ def test_the_log_tells_what_slurm_accounts(
             if step == 4:
                 cluster.start_slurmdbd()
 
+        follower.wait_until_told(int(time.time()))
         happen(cluster, trouble)
         log = follower.wait_until_told(int(time.time()))
     events = [envelope.event for envelope in log]
