@@ -2,7 +2,7 @@
 
 from typing import Any, ClassVar
 
-from shadowtime.shared.events import ClusterOpened, Envelope, JobChanged, JobSubmitted, Rejected
+from shadowtime.shared.events import ClusterOpened, Envelope, JobChanged, JobExpected, JobSubmitted, Rejected
 from shadowtime.shared.predictor import Passthrough, Predictor
 from shadowtime.shared.stage_handler import StageHandler
 
@@ -21,9 +21,9 @@ class PredictingStage(StageHandler):
         self.passthrough = type(predictor).predict_one is Passthrough.predict_one
 
     def handle(self, envelope: Envelope) -> Envelope:
-        """Answer the event, then let the predictor see it."""
+        """Answer the event, then let the predictor see it, unless it changes nothing."""
         output = super().handle(envelope)
-        if not isinstance(envelope.event, Rejected):  # it changes nothing
+        if not isinstance(envelope.event, Rejected | JobExpected):
             if isinstance(envelope.event, JobChanged):
                 for event in self.noticed(envelope.event):
                     self.predictor.observe(event)

@@ -93,8 +93,8 @@ def _outcomes(tally: Tally, sampling: Sampling) -> Told:
     yield names.ENDED_AT_LIMIT, (), tally.ended_at_limit
     yield names.KILLED, (), tally.killed
     yield names.WASTED, (), tally.wasted_processor_seconds
-    for what in Happenings.model_fields:
-        yield names.HAPPENINGS, (what,), tally.happenings[what]
+    for what, count in Happenings(**tally.happenings).model_dump().items():
+        yield names.HAPPENINGS, (what,), count
 
 
 def _decisions(tally: Tally, sampling: Sampling) -> Told:
