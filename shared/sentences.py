@@ -91,7 +91,7 @@ def sentences(envelope: Envelope, log: Log = UNKNOWN) -> Iterator[Sentence]:
         yield Sentence("changed", event.job_number, "changes", (*_changes(event), *_late(event, log)))
     elif isinstance(event, JobExpected):
         when = clock(event.start, log.unix_start, event.time)
-        yield Sentence("expected", event.job_number, f"starts at {when}, the site expects", _late(event, log))
+        yield Sentence("expected", event.job_number, f"is expected by the site to start at {when}", _late(event, log))
     elif isinstance(event, JobSuspended):
         yield Sentence("suspended", event.job_number, "is suspended", _late(event, log))
     elif isinstance(event, JobResumed):

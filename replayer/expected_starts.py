@@ -1,0 +1,75 @@
+"""Against the site's own word: what its scheduler expected, beside our own forecasts and bounds of the same jobs."""
+
+from collections.abc import Iterator, Mapping, Sequence
+from functools import partial
+from itertools import pairwise
+from typing import Any, NamedTuple
+
+from shadowtime.replayer.columns import Column, Measure, Values, seconds, shares, times
+from shadowtime.replayer.comparison import Result
+from shadowtime.replayer.comparison_json import expected_rows
+from shadowtime.replayer.comparison_table import forecaster
+from shadowtime.replayer.fitted_table import FittedTable
+from shadowtime.replayer.short_names import short_names
+
+
+class Word(NamedTuple):
+    """Whose word it is about the starts of how many jobs, and how it fared: `ForetoldScores`, or a bound that held."""
+
+    whose: str
+    jobs: int
+    scores: Mapping[str, float | None]
+    held: float | None = None
+
+
+def words(row: Mapping[str, Any]) -> Iterator[Word]:
+    """Yield what is told of the jobs of a row of `expected_starts`.
+
+    The site's words of the jobs that were forecast come again where these are fewer.
+    """
+    first, paired, bounded = row["first"], row["paired"], row["bounded"]
+    yield Word("site, first", first["jobs"], first)
+    yield Word("site, last", first["jobs"], row["last"])
+    if paired is not None:
+        jobs = paired["forecast"]["jobs"]
+        if jobs < first["jobs"]:
+            yield Word("site, first, of those forecast", jobs, paired["first"])
+            yield Word("site, last, of those forecast", jobs, paired["last"])
+        yield Word("forecast", jobs, paired["forecast"])
+    if bounded:
+        yield Word(f"bound, {100 * row['bound_quantile']:.4g} %", bounded, {}, row["bound_coverage"])
+
+
+def expected_table(results: Sequence[Result], *, exact: bool = False) -> FittedTable:
+    """Return one row per result, queue and word about starts; with `exact`, times are in seconds."""
+    short = short_names(forecaster(result.plan) for result in results)
+    rows = [
+        (short[forecaster(result.plan)], str(row["queue"]), word)
+        for result in results
+        for row in expected_rows([result])
+        for word in words(row)
+    ]
+    told = [word for _, _, word in rows]
+
+    def values(key: str) -> Values:
+        return [word.scores.get(key) for word in told]
+
+    error = values("mean_absolute_error")
+    measure: Measure = seconds if exact else partial(times, like=error)
+    columns = [
+        measure("off", error).meaning("off: mean absolute error"),
+        Column("jobs", "", [f"{word.jobs:,}" for word in told]),
+        measure("median", values("median_absolute_error")).meaning("median: of these errors"),
+        measure("signed", values("mean_error")).meaning("signed: mean error, positive where it was told too late"),
+        shares("too late", values("late_share")).meaning("too late: told so of so many"),
+        shares("held", [word.held for word in told]),
+        measure("ahead", values("mean_ahead")).meaning("ahead: how long before the start it was told"),
+    ]
+    policies, queues = [policy for policy, _, _ in rows], [queue for _, queue, _ in rows]
+    places = list(zip(policies, queues, strict=True))
+    return FittedTable(
+        f"{results[0].plan.cluster}, against the site's own word on when jobs start",
+        ({"policy": policies} if len(results) > 1 else {}) | {"queue": queues, "word": [word.whose for word in told]},
+        [column.unmarked() for column in columns],
+        ends=[row for row, (place, following) in enumerate(pairwise(places)) if place != following],
+    )
