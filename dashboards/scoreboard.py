@@ -128,7 +128,7 @@ def dashboard() -> Dashboard:
         chart(
             "Cancelled, held, changed, suspended",
             Asks("What else happened to jobs, how often, and how much was told late? Under every policy the same."),
-            [Query(f"max by (what) ({SEVERAL.of(names.HAPPENINGS)})", "{{what}}")],
+            [Query(f"max by (what) ({SEVERAL.of(names.HAPPENINGS, what="cancelled|held|changed|suspended|told_late")})", "{{what}}")],
         ),
     ):
         made = made.with_panel(panel)

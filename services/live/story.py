@@ -46,7 +46,7 @@ class Expected(NamedTuple):
 
 
 class Awaited(NamedTuple):
-    """What the site's own scheduler said of a start to come: how often, and first and last when it said which second."""
+    """What the site's own scheduler said of a start to come: how often, first and last, when it said which second."""
 
     first: tuple[int, int]
     last: tuple[int, int]
