@@ -13,3 +13,4 @@ def test_no_port_is_given_twice_and_none_that_is_not_allowed(monkeypatch: pytest
     given = {*range(row, row + 50), *singles}
     assert len(given) == 70
     assert first <= min(given) <= max(given) < first + 200 <= last
+
