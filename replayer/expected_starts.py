@@ -1,16 +1,16 @@
 """Against the site's own word: what its scheduler expected, beside our own forecasts and bounds of the same jobs."""
 
 from collections.abc import Iterator, Mapping, Sequence
-from functools import partial
 from itertools import pairwise
 from typing import Any, NamedTuple
 
-from shadowtime.replayer.columns import Column, Measure, Values, seconds, shares, times
+from shadowtime.replayer.columns import NOTHING, Column, Measure, Values, seconds, shares
 from shadowtime.replayer.comparison import Result
 from shadowtime.replayer.comparison_json import expected_rows
 from shadowtime.replayer.comparison_table import forecaster
 from shadowtime.replayer.fitted_table import FittedTable
 from shadowtime.replayer.short_names import short_names
+from shadowtime.shared.formatting import duration, signed_duration
 
 
 class Word(NamedTuple):
@@ -54,13 +54,13 @@ def expected_table(results: Sequence[Result], *, exact: bool = False) -> FittedT
     def values(key: str) -> Values:
         return [word.scores.get(key) for word in told]
 
-    error = values("mean_absolute_error")
-    measure: Measure = seconds if exact else partial(times, like=error)
+    measure: Measure = seconds if exact else _durations
+    signed: Measure = seconds if exact else _signed
     columns = [
-        measure("off", error).meaning("off: mean absolute error"),
+        measure("off", values("mean_absolute_error")).meaning("off: mean absolute error"),
         Column("jobs", "", [f"{word.jobs:,}" for word in told]),
         measure("median", values("median_absolute_error")).meaning("median: of these errors"),
-        measure("signed", values("mean_error")).meaning("signed: mean error, positive where it was told too late"),
+        signed("signed", values("mean_error")).meaning("signed: mean error, positive where it was told too late"),
         shares("too late", values("late_share")).meaning("too late: told so of so many"),
         shares("held", [word.held for word in told]),
         measure("ahead", values("mean_ahead")).meaning("ahead: how long before the start it was told"),
@@ -73,3 +73,12 @@ def expected_table(results: Sequence[Result], *, exact: bool = False) -> FittedT
         [column.unmarked() for column in columns],
         ends=[row for row, (place, following) in enumerate(pairwise(places)) if place != following],
     )
+
+
+def _durations(heading: str, values: Values) -> Column:
+    """Return times each in its own unit: the first word may be hours off, and the last one seconds."""
+    return Column(heading, "", [duration(value) for value in values])
+
+
+def _signed(heading: str, values: Values) -> Column:
+    return Column(heading, "", [NOTHING if value is None else signed_duration(value) for value in values])

@@ -4,9 +4,8 @@ from collections.abc import Mapping
 from typing import Any
 
 from shadowtime.dashboards.report.markup import cell, escape, table
-from shadowtime.dashboards.report.tables import signed_duration
 from shadowtime.replayer.expected_starts import words
-from shadowtime.shared.formatting import duration, percent
+from shadowtime.shared.formatting import duration, percent, signed_duration
 
 CAPTION = (
     "First and last are what the site's own scheduler said of a waiting job, the forecast is ours, at its submission; "

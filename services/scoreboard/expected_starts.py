@@ -9,6 +9,10 @@ from shadowtime.shared.events import JobExpected, moment
 from shadowtime.shared.scores import ExpectedStartScores, PairedStartScores
 
 
+PARTS = 10**9
+"""Of a quantile: whole numbers are summed exactly, and the mean of quantiles that are alike is that quantile."""
+
+
 class Word(NamedTuple):
     """A start to come, and when it was foretold; seconds."""
 
@@ -25,7 +29,7 @@ class Expectations:
         """Over the jobs that were forecast too; empty before the first of them."""
         self.bounded = 0
         self.covered = 0
-        self.quantiles = 0.0
+        self.quantiles = 0
 
     def add(self, first: Word, last: Word, start: int, wait: int, forecast: int | None, bound: Bound | None) -> None:
         """Take in a job that started, with what was said of it: by the site, and by us at submission."""
@@ -41,7 +45,7 @@ class Expectations:
         if bound is not None:
             self.bounded += 1
             self.covered += wait <= bound.seconds
-            self.quantiles += bound.quantile
+            self.quantiles += round(bound.quantile * PARTS)
 
     def scores(self, queue: int | None) -> ExpectedStartScores:
         """Return what the sums give."""
@@ -52,7 +56,7 @@ class Expectations:
             paired=PairedStartScores(**paired) if paired else None,
             bounded=self.bounded,
             bound_coverage=self.covered / self.bounded if self.bounded else None,
-            bound_quantile=self.quantiles / self.bounded if self.bounded else None,
+            bound_quantile=self.quantiles / (PARTS * self.bounded) if self.bounded else None,
         )
 
     def snapshot(self) -> dict[str, Any]:

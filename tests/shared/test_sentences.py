@@ -13,6 +13,7 @@ from shadowtime.shared.events import (
     Event,
     JobChanged,
     JobEnded,
+    JobExpected,
     JobResumed,
     JobStarted,
     JobSubmitted,
@@ -218,6 +219,10 @@ def test_names_lose_what_a_terminal_obeys() -> None:
         (
             JobChanged(time=60, job_number=7, requested_time=600, requested_processors=1, queue_number=3, priority=9),
             "job 7 changes: asks for 1 proc; asks for 10.0 min; queue 3; priority 9",
+        ),
+        (
+            JobExpected(time=60, job_number=7, start=3600, happened=45),
+            "job 7 is expected by the site to start at 01:00:00: at 00:00:45, told late",
         ),
         (JobSuspended(time=60, job_number=7, happened=45), "job 7 is suspended: at 00:00:45, told late"),
         (JobResumed(time=60, job_number=7, happened=60), "job 7 goes on"),
