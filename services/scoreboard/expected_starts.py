@@ -8,7 +8,6 @@ from shadowtime.shared.bounds import MAX_EXPECTED_QUEUES
 from shadowtime.shared.events import JobExpected, moment
 from shadowtime.shared.scores import ExpectedStartScores, PairedStartScores
 
-
 PARTS = 10**9
 """Of a quantile: whole numbers are summed exactly, and the mean of quantiles that are alike is that quantile."""
 

@@ -255,7 +255,8 @@ def test_what_is_said_late_was_said_before() -> None:
 def test_a_site_that_says_nothing_has_no_scores() -> None:
     board = board_told(submitted(1), JobStarted(time=5, job_number=1, processors=1))
     scores = board.tally.scores()
-    assert scores.expected_starts is scores.happenings is None
+    assert scores.expected_starts is None
+    assert scores.happenings is None
     assert b"expected" not in Envelope(run="r", sequence=1, event=ClusterClosed(time=9), scores=scores).to_bytes()
 
 
