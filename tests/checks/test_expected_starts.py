@@ -22,6 +22,7 @@ from shadowtime.shared.events import (
     JobWithdrawn,
     SchedulingPoint,
 )
+from shadowtime.shared.predicting_stage import PredictingStage
 from shadowtime.shared.scores import Happenings, Scores
 from shadowtime.testing.chain import Chain
 from tests.strategies.logs import eventful, eventful_logs
@@ -98,3 +99,16 @@ def test_it_is_the_same_under_every_policy_that_has_learned(policy: str, log: li
         wait_bound="all",
     )
     alike(opened, log, Random(5))
+
+
+def test_no_predictor_sees_it_not_even_a_plug_in(monkeypatch: pytest.MonkeyPatch) -> None:
+    chain = Chain(ClusterOpened(time=0, cluster="c", processors=8, mode="recorded"))
+    chain.push(chain.opened)
+    seen: list[Event] = []
+    for stage in chain.stages.values():
+        if isinstance(stage.handler, PredictingStage):
+            monkeypatch.setattr(stage.handler.predictor, "observe", seen.append)
+    job = JobSubmitted(time=1, job_number=1, requested_processors=1)
+    chain.push(job)
+    chain.push(JobExpected(time=2, job_number=1, start=9))
+    assert seen == [job] * 3

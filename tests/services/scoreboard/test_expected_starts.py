@@ -9,6 +9,7 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
+from shadowtime.services.scoreboard.coverage import Bound
 from shadowtime.services.scoreboard.expected_starts import ExpectedStarts
 from shadowtime.services.scoreboard.figures import figures
 from shadowtime.services.scoreboard.handler import Scoreboard
@@ -301,3 +302,12 @@ def test_figures_agree_with_the_scores() -> None:
             assert told["_mean_error_seconds", by, queue] == told["_mean_absolute_error_seconds", by, queue] == 18.5
     assert told["shadowtime_happenings_total", "expected"] == 2
     assert len(told) == 13
+
+
+def test_a_bound_holds_up_to_its_last_second() -> None:
+    starts = ExpectedStarts()
+    for number, wait in enumerate((99, 100, 101, 102)):
+        starts.expect(JobExpected(time=0, job_number=number, start=7))
+        starts.reveal(number, None, start=wait, wait=wait, forecast=None, bound=Bound(0.95, 100))
+    (told,) = starts.scores() or ()
+    assert (told.bounded, told.bound_coverage, told.bound_quantile) == (4, 0.5, 0.95)
