@@ -10,6 +10,7 @@ from shadowtime.shared.colours import GOOD, WARNING
 
 UNBOUNDED = "Waits are not bounded: replay with --wait-bound all"
 UNFORECAST = "Waits are not forecast: replay a policy with forecast=yes"
+UNEXPECTED = "The site's own scheduler has said of no start when it expects it"
 WAITED = "longest wait"
 
 
@@ -113,6 +114,21 @@ def dashboard() -> Dashboard:
             "Forecasts that came due",
             Asks("On how many jobs does that rest?", empty=UNFORECAST),
             [Query(ONE.of(names.FORECASTS), "forecasts")],
+        ),
+        chart(
+            "Against the site's own word",
+            Asks("Who foretells starts better, the site's own scheduler or the forecast? Mean error.", "s", UNEXPECTED),
+            [Query(ONE.of(names.EXPECTED_ERROR, **queue), "{{by}}")],
+        ),
+        chart(
+            "Foretold too late or too early",
+            Asks("To which side do they err? Mean error with its sign: above 0 is too late.", "s", UNEXPECTED),
+            [Query(ONE.of(names.EXPECTED_BIAS, **queue), "{{by}}")],
+        ),
+        chart(
+            "Starts that were foretold",
+            Asks("On how many jobs does that rest?", empty=UNEXPECTED),
+            [Query(ONE.of(names.EXPECTED, **queue), "{{by}}")],
         ),
     ):
         made = made.with_panel(panel)

@@ -25,6 +25,7 @@ def as_json(
     """
     plan = results[0].plan
     workload = plan.workload
+    expected = expected_rows(results)
     columns = columns_replayed(workload)
     schedules = results if plan.obeyed else results[:1]  # the recorded one is the same in every pass
     return {
@@ -64,7 +65,7 @@ def as_json(
             "wait_bounds": wait_bound_rows(told),
             "wait_forecasts": _forecast_rows([told]),
         },
-    }
+    } | ({"expected_starts": expected} if expected else {})
 
 
 def _run_time_row(result: Result) -> dict[str, Any]:
@@ -81,6 +82,17 @@ def _forecast_rows(results: Sequence[Result]) -> list[dict[str, Any]]:
         | {"configuration": str(spelled_out(result.plan.configuration))}
         for result in results
         if result.scores.wait_forecast
+    ]
+
+
+def expected_rows(results: Sequence[Result]) -> list[dict[str, Any]]:
+    """Return one row per result and queue, the cluster as a whole first; none where the site expected nothing."""
+    return [
+        {"policy": result.plan.label, "runtime": result.plan.configuration.runtime}
+        | {"queue": "all" if each.queue is None else each.queue}
+        | each.model_dump(exclude={"queue"})
+        for result in results
+        for each in result.scores.expected_starts or ()
     ]
 
 

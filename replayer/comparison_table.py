@@ -60,10 +60,10 @@ def comparison_table(results: Sequence[Result], *, baseline: str | None = None, 
 
 def forecast_table(results: Sequence[Result], *, exact: bool = False) -> FittedTable:
     """Return one row per result whose policy forecast waits, by error; with `exact`, times are in seconds."""
-    short = short_names(_forecaster(result.plan) for result in results)
+    short = short_names(forecaster(result.plan) for result in results)
     found = [(row.plan, told) for row in results if (told := row.scores.wait_forecast) is not None]
     rows = sorted(found, key=lambda row: least(row[1].error_share))
-    names, scores = [short[_forecaster(plan)] for plan, _ in rows], [each for _, each in rows]
+    names, scores = [short[forecaster(plan)] for plan, _ in rows], [each for _, each in rows]
     measure: Measure = seconds if exact else partial(times, like=[each.mean_wait for each in scores])
     columns = [
         measure("off", [each.mean_absolute_error for each in scores]).meaning("off: mean absolute error"),
@@ -80,7 +80,7 @@ def forecast_table(results: Sequence[Result], *, exact: bool = False) -> FittedT
     )
 
 
-def _forecaster(plan: Plan) -> str:
+def forecaster(plan: Plan) -> str:
     """Return what was run ahead: of a recorded log the label tells nothing of it."""
     chosen = plan.configuration
     return plan.label if plan.obeyed else f"{parse(chosen.policy).name}, by {parse(chosen.runtime).name}"

@@ -1,10 +1,10 @@
 """The order of events at one instant, for every source (docs/algorithms.md#order-of-events-at-an-instant).
 
 What has ended or stopped frees its processors before anything else, so that the scheduler sees them; then who leaves
-the queue, leaves, the machine takes on its new size, what stopped goes on, what changes, changes, and who arrives,
-arrives. The scheduling point follows what the scheduler is to know, and starts follow
-the scheduling point. Events of one kind keep the order in which they are given. What a decision itself causes, kills
-and then starts, is told after its instant, as it was decided.
+the queue, leaves, the machine takes on its new size, what stopped goes on, what changes, changes, who arrives,
+arrives, and the site's own scheduler says what it expects of who waits. The scheduling point follows what the scheduler
+is to know, and starts follow the scheduling point. Events of one kind keep the order in which they are given. What a
+decision itself causes, kills and then starts, is told after its instant, as it was decided.
 """
 
 from collections.abc import Iterable
@@ -14,6 +14,7 @@ from shadowtime.shared.events import (
     Event,
     JobChanged,
     JobEnded,
+    JobExpected,
     JobResumed,
     JobStarted,
     JobSubmitted,
@@ -30,6 +31,7 @@ EVENT_ORDER = (
     JobResumed,
     JobChanged,
     JobSubmitted,
+    JobExpected,
     SchedulingPoint,
     JobStarted,
 )

@@ -17,6 +17,7 @@ from shadowtime.replayer.arguments import split_size
 from shadowtime.replayer.comparison import Plan, Result
 from shadowtime.replayer.comparison_table import comparison_table, forecast_table, wait_bound_table
 from shadowtime.replayer.embedded import Observer
+from shadowtime.replayer.expected_starts import expected_table
 from shadowtime.replayer.frame_files import write_columns
 from shadowtime.replayer.output import STANDARD_OUTPUT, require_places, result_file
 from shadowtime.replayer.prediction_table import prediction_table
@@ -124,6 +125,8 @@ def print_tables(
             tables = [partial(comparison_table, baseline=baseline)]
         if any(result.scores.wait_forecast for result in results):
             tables.append(forecast_table)
+        if any(result.scores.expected_starts for result in results):
+            tables.append(expected_table)
         shown: list[RenderableType] = [table(results, exact=exact) for table in tables]
         if told:
             shown += told_at_submission.tables(told[place], exact=exact)

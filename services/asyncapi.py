@@ -24,12 +24,12 @@ drops those of a run whose `sequence` is not above the last one that it took, an
 
 SENDING = """Envelope 0 of a run is `ClusterOpened`, the last one `ClusterClosed`. Time does not go back. Events of \
 one instant come as `JobEnded`, `JobSuspended`, `JobWithdrawn`, `CapacityChanged`, `JobResumed`, `JobChanged`, \
-`JobSubmitted`, one `SchedulingPoint`, `JobStarted`; what is told late bears its own time as `happened`, a job \
-its own `eligible_time`. In the mode `recorded` the sender tells what its machine did, and decisions are advice; \
-in the mode `closed` it waits for the `Decided` under the sequence of each `SchedulingPoint`, tells its kills \
-and starts, and ends jobs at their limits. Send with acks=all, one producer for a run. What is no such message, \
-or not the next of its run, is a dead letter; an event that contradicts those before it is `Rejected` in its \
-place, changes nothing, and is a dead letter too."""
+`JobSubmitted`, `JobExpected`, one `SchedulingPoint`, `JobStarted`; what is told late bears its own time as \
+`happened`, a job its own `eligible_time`. In the mode `recorded` the sender tells what its machine did, and \
+decisions are advice; in the mode `closed` it waits for the `Decided` under the sequence of each `SchedulingPoint`, \
+tells its kills and starts, and ends jobs at their limits. Send with acks=all, one producer for a run. What is no \
+such message, or not the next of its run, is a dead letter; an event that contradicts those before it is `Rejected` \
+in its place, changes nothing, and is a dead letter too."""
 
 EDGES_TOLD = """Edges of the bins of `RunTimePrediction.histogram`, in seconds: `histogram[i]` is the probability \
 of a run time above edge i and up to edge i + 1; bin 0 has edge 0 too, and counts as 1 second. Within a bin the \

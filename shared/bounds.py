@@ -62,6 +62,9 @@ MAX_MEMBER_CHANGES = 1_000
 MAX_KINDS = 500
 """Kinds of bounds, by grouping, queue, quantile and confidence, that a run has scores of; later ones are left out."""
 
+MAX_EXPECTED_QUEUES = 100
+"""Queues of which a run has scores of what the site's own scheduler expected; later ones count only in the whole."""
+
 MAX_SAMPLES = 8
 """Samples that one event brings: two before it, and one at the end of a run."""
 

@@ -20,6 +20,7 @@ from shadowtime.shared.decisions import Chosen, CutShort, Evaluated, Kill, OfJob
 from shadowtime.shared.job_events import (
     JobChanged,
     JobEnded,
+    JobExpected,
     JobResumed,
     JobStarted,
     JobSubmitted,
@@ -63,6 +64,7 @@ __all__ = [
     "Event",
     "JobChanged",
     "JobEnded",
+    "JobExpected",
     "JobResumed",
     "JobStarted",
     "JobSubmitted",
@@ -181,6 +183,7 @@ Event = (
     | JobSubmitted
     | JobWithdrawn
     | JobChanged
+    | JobExpected
     | JobStarted
     | JobSuspended
     | JobResumed

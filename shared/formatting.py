@@ -47,6 +47,15 @@ def duration(seconds: float | None) -> str:
     return f"{seconds / 60:.1f} min" if seconds >= 60 else f"{seconds:.0f} s"
 
 
+def signed_duration(seconds: float) -> str:
+    """Return a difference of times with its sign.
+
+    >>> signed_duration(90), signed_duration(-5)
+    ('+1.5 min', '-5 s')
+    """
+    return f"{'-' if seconds < 0 else '+'}{duration(abs(seconds))}"
+
+
 def percent(share: float, digits: int = 1) -> str:
     """Return a share of one as percent.
 

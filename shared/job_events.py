@@ -89,6 +89,19 @@ class JobChanged(Frozen):
     happened: Instant | None = None
 
 
+class JobExpected(Frozen):
+    """The site's own scheduler says when it expects a waiting job to start; nothing is decided or predicted by it.
+
+    `start` may lie before `time`: what a scheduler expects grows old.
+    """
+
+    kind: Literal["JobExpected"] = "JobExpected"
+    time: Instant
+    job_number: JobNumber
+    start: Instant
+    happened: Instant | None = None
+
+
 class JobStarted(Frozen):
     """A waiting job got its processors; the machine will end it `limit` seconds later at the latest.
 
@@ -144,8 +157,8 @@ class JobEnded(Frozen):
         return self.run_time if self.original_run_time is None else self.original_run_time
 
 
-OfJob = JobWithdrawn | JobChanged | JobStarted | JobSuspended | JobResumed | JobEnded
-"""What happens to a job that was submitted."""
+OfJob = JobWithdrawn | JobChanged | JobExpected | JobStarted | JobSuspended | JobResumed | JobEnded
+"""What happens to a job that was submitted, or is said of it."""
 
 
 def moment(event: OfJob) -> int:

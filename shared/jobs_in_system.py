@@ -7,6 +7,7 @@ from shadowtime.shared.errors import RuleBroken
 from shadowtime.shared.events import (
     JobChanged,
     JobEnded,
+    JobExpected,
     JobResumed,
     JobStarted,
     JobSubmitted,
@@ -19,6 +20,7 @@ from shadowtime.shared.events import (
 DONE: dict[type, str] = {
     JobWithdrawn: "withdrawn",
     JobChanged: "changed",
+    JobExpected: "foretold",
     JobStarted: "started",
     JobSuspended: "suspended",
     JobResumed: "resumed",
@@ -103,8 +105,8 @@ class JobsInSystem:
                 f"job {event.job_number} submitted at {event.time} waits from {event.eligible_time} on, later"
             )
 
-    def require_waiting(self, event: JobStarted | JobWithdrawn) -> JobSubmitted:
-        """Return the waiting job that starts or is withdrawn, or raise `RuleBroken`."""
+    def require_waiting(self, event: JobStarted | JobWithdrawn | JobExpected) -> JobSubmitted:
+        """Return the waiting job that starts, is withdrawn or has its start foretold, or raise `RuleBroken`."""
         job = self.waiting.get(event.job_number)
         if job is None:
             known = "runs already" if event.job_number in self.running else "was never submitted"
@@ -128,6 +130,10 @@ class JobsInSystem:
             self._require_order(event, event.happened, moment(job.started), "it started")
         elif event.happened is not None and job.suspended is not None:
             self._require_order(event, event.happened, job.suspended, "it was suspended")
+        if isinstance(event, JobEnded) and event.run_time > (held := moment(event) - moment(job.started)):
+            raise RuleBroken(
+                f"job {event.job_number} ran {event.run_time} s, but held its processors for {held} s only"
+            )
         return job
 
     def require_known(self, event: JobChanged) -> JobSubmitted | RunningJob:

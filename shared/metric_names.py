@@ -69,7 +69,10 @@ ENDED_AT_LIMIT = _result("ended_at_limit_total", "jobs", "Jobs that were cut at 
 KILLED = _result("killed_total", "jobs", "Runs of jobs that the scheduler cut short.")
 WASTED = _result("wasted_processor_seconds_total", "processor-seconds", "Work that killings threw away.")
 HAPPENINGS = _result(
-    "happenings_total", "1", "Jobs cancelled, held, changed or suspended, and events that were told late.", "what"
+    "happenings_total",
+    "1",
+    "Jobs cancelled, held, changed or suspended, starts the site expected, events told late.",
+    "what",
 )
 
 SCHEDULING_POINTS = _result("scheduling_points_total", "1", "Passes of the scheduler.")
@@ -145,6 +148,19 @@ FORECASTS = _result("wait_forecasts_total", "jobs", "Starts whose wait was forec
 FORECAST_ERROR = _result("wait_forecast_mean_absolute_error_seconds", "seconds", "Mean error of these forecasts.")
 FORECAST_MEAN = _result("wait_forecast_mean_seconds", "seconds", "Mean of these forecasts.")
 FORECAST_WAIT = _result("wait_forecast_mean_wait_seconds", "seconds", "Mean wait of the jobs that they are about.")
+EXPECTED = _result(
+    "expected_starts_total",
+    "jobs",
+    "Starts foretold by the site, first and last, and forecast too.",
+    "by",
+    "queue",
+)
+EXPECTED_ERROR = _result(
+    "expected_start_mean_absolute_error_seconds", "seconds", "Mean error of the starts foretold.", "by", "queue"
+)
+EXPECTED_BIAS = _result(
+    "expected_start_mean_error_seconds", "seconds", "The same with its sign; above 0 is too late.", "by", "queue"
+)
 CHANGE_POINTS = _result("change_points_total", "1", "Change points that were found.", "grouping", "queue")
 
 WORKER_EVENTS = Metric("shadowtime_worker_events_total", ("stage",), "1", "Events handled.")

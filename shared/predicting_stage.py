@@ -2,7 +2,15 @@
 
 from typing import Any, ClassVar
 
-from shadowtime.shared.events import ClusterOpened, Envelope, Event, JobChanged, JobSubmitted, Rejected
+from shadowtime.shared.events import (
+    ClusterOpened,
+    Envelope,
+    Event,
+    JobChanged,
+    JobExpected,
+    JobSubmitted,
+    Rejected,
+)
 from shadowtime.shared.jobs_in_system import only_priority
 from shadowtime.shared.predictor import Passthrough, Predictor
 from shadowtime.shared.stage_handler import StageHandler, left
@@ -22,9 +30,9 @@ class PredictingStage(StageHandler):
         self.passthrough = type(predictor).predict_one is Passthrough.predict_one
 
     def handle(self, envelope: Envelope) -> Envelope:
-        """Answer the event, then let the predictor see it."""
+        """Answer the event, then let the predictor see it, unless it changes nothing."""
         output = super().handle(envelope)
-        if not isinstance(envelope.event, Rejected):  # it changes nothing
+        if not isinstance(envelope.event, Rejected | JobExpected):
             if isinstance(envelope.event, JobChanged):
                 for event in self.noticed(envelope.event):
                     self.predictor.observe(event)

@@ -2,7 +2,7 @@
 
 from typing import Annotated
 
-from shadowtime.shared.bounds import MAX_KINDS, MAX_MEMBER_CHANGES, MAX_MEMBERS
+from shadowtime.shared.bounds import MAX_EXPECTED_QUEUES, MAX_KINDS, MAX_MEMBER_CHANGES, MAX_MEMBERS
 from shadowtime.shared.decisions import Standing
 from shadowtime.shared.message import AtMost, Count, Finite, Frozen, Instant, Name, Whole
 
@@ -134,6 +134,45 @@ class WaitForecastScores(Frozen):
     error_share: Finite | None = None
 
 
+class ForetoldScores(Frozen):
+    """How far foretold starts were from the starts that came, over `jobs`, in seconds.
+
+    `mean_error` is positive where they were foretold too late, as they were of `late_share`. The median is that of
+    absolute errors, within 1 %; `mean_ahead` is how long before the start it was foretold.
+    """
+
+    jobs: Count
+    mean_absolute_error: Finite | None = None
+    median_absolute_error: Finite | None = None
+    mean_error: Finite | None = None
+    late_share: Finite | None = None
+    mean_ahead: Finite | None = None
+
+
+class PairedStartScores(Frozen):
+    """Our own forecast, said at submission, beside the site's first and last word, of exactly the same jobs."""
+
+    first: ForetoldScores
+    last: ForetoldScores
+    forecast: ForetoldScores
+
+
+class ExpectedStartScores(Frozen):
+    """What the site's own scheduler expected of the jobs of a queue, None for all, that started: first and last.
+
+    `paired` is over those of them that were forecast too, None where none was. `bound_coverage` is over the `bounded`
+    ones, which had a bound on their wait, `bound_quantile` the mean share that their bounds were to cover.
+    """
+
+    queue: Whole | None = None
+    first: ForetoldScores
+    last: ForetoldScores
+    paired: PairedStartScores | None = None
+    bounded: Count = 0
+    bound_coverage: Finite | None = None
+    bound_quantile: Finite | None = None
+
+
 class MemberChange(Frozen):
     """From `time` on, in seconds of the log, another member of a portfolio decided than before."""
 
@@ -157,7 +196,8 @@ class PortfolioScores(Frozen):
 class Happenings(Frozen):
     """What happened to jobs beside coming, starting and ending: how many times each.
 
-    `told_late` counts the events that were told after their instant.
+    `told_late` counts the events that were told after their instant, `expected` what the site's own scheduler said of
+    starts to come; None in logs in which it said nothing.
     """
 
     cancelled: Count = 0
@@ -165,13 +205,15 @@ class Happenings(Frozen):
     changed: Count = 0
     suspended: Count = 0
     told_late: Count = 0
+    expected: Count | None = None
 
 
 class Scores(Frozen):
     """The scoreboard's answer to `ClusterClosed`.
 
     `calibration` only of policies that weigh probabilities, `wait_forecast` only of those that forecast, `portfolio`
-    only of those that move between several configurations, and `happenings` only of logs in which there were any.
+    only of those that move between several configurations, `happenings` only of logs in which there were any, and
+    `expected_starts` only of those in which the site's own scheduler said when it expects jobs to start.
     """
 
     policy: PolicyScores
@@ -182,3 +224,4 @@ class Scores(Frozen):
     wait_forecast: WaitForecastScores | None = None
     portfolio: PortfolioScores | None = None
     happenings: Happenings | None = None
+    expected_starts: Annotated[tuple[ExpectedStartScores, ...], AtMost(MAX_EXPECTED_QUEUES + 1)] | None = None

@@ -16,6 +16,7 @@ from shadowtime.shared.events import (
     Envelope,
     JobChanged,
     JobEnded,
+    JobExpected,
     JobResumed,
     JobStarted,
     JobSubmitted,
@@ -88,6 +89,9 @@ def sentences(envelope: Envelope, log: Log = UNKNOWN) -> Iterator[Sentence]:
         yield Sentence("withdrawn", event.job_number, LEFT[event.reason], _late(event, log))
     elif isinstance(event, JobChanged):
         yield Sentence("changed", event.job_number, "changes", (*_changes(event), *_late(event, log)))
+    elif isinstance(event, JobExpected):
+        when = clock(event.start, log.unix_start, event.time)
+        yield Sentence("expected", event.job_number, f"is expected by the site to start at {when}", _late(event, log))
     elif isinstance(event, JobSuspended):
         yield Sentence("suspended", event.job_number, "is suspended", _late(event, log))
     elif isinstance(event, JobResumed):

@@ -12,6 +12,7 @@ from shadowtime.shared.events import (
     Envelope,
     JobChanged,
     JobEnded,
+    JobExpected,
     JobResumed,
     JobStarted,
     JobSubmitted,
@@ -83,6 +84,10 @@ class StageHandler:
         """Answer that a running job asks for something else."""
         return envelope
 
+    def on_expected(self, envelope: Envelope, expected: JobExpected, job: JobSubmitted) -> Envelope:
+        """Answer what the site's own scheduler expects of a waiting job."""
+        return envelope
+
     def on_started(self, envelope: Envelope, started: JobStarted, job: JobSubmitted) -> Envelope:
         """Answer the start of a waiting job."""
         return envelope
@@ -142,8 +147,7 @@ class StageHandler:
 
     def restore(self, state: dict[str, Any]) -> None:
         """Take on the state that `snapshot` returned."""
-        self.time = state["time"]
-        self.closed = state["closed"]
+        self.time, self.closed = state["time"], state["closed"]
         self.rooms.restore(state["rooms"])
         self.jobs.restore(state["jobs"])
 
@@ -157,8 +161,7 @@ class StageHandler:
         return output
 
     def _withdrawn(self, envelope: Envelope, event: JobWithdrawn) -> Envelope:
-        job = self.jobs.require_waiting(event)
-        output = self.on_withdrawn(envelope, event, job)
+        output = self.on_withdrawn(envelope, event, self.jobs.require_waiting(event))
         self.jobs.withdraw(event)
         return output
 
@@ -201,11 +204,6 @@ class StageHandler:
 
     def _ended(self, envelope: Envelope, event: JobEnded) -> Envelope:
         job = self.jobs.require_running(event)
-        held = moment(event) - moment(job.started)
-        if event.run_time > held:
-            raise RuleBroken(
-                f"job {event.job_number} ran {event.run_time} s, but held its processors for {held} s only"
-            )
         output = self.on_ended(envelope, event, job)
         if job.started.trial and not event.requeued:
             output = self.on_wait(output, job.submitted, moment(job.started) - job.submitted.since)
@@ -237,6 +235,7 @@ _HANDLERS: dict[type, Callable[[StageHandler, Envelope, Any], Envelope]] = {
     JobSubmitted: StageHandler._submitted,
     JobWithdrawn: StageHandler._withdrawn,
     JobChanged: StageHandler._changed,
+    JobExpected: lambda stage, envelope, event: stage.on_expected(envelope, event, stage.jobs.require_waiting(event)),
     JobStarted: StageHandler._started,
     JobSuspended: StageHandler._suspended,
     JobResumed: StageHandler._resumed,

@@ -9,6 +9,8 @@ from shadowtime.replayer.run_record import RunRecord
 from shadowtime.replayer.short_names import short_names
 
 Document = Mapping[str, Any]
+WAITS = ("wait_forecasts", "wait_bounds", "expected_starts")
+"""What is told of waits; the last where the site's own scheduler said something."""
 
 
 def named(document: Document, runs: Sequence[RunRecord]) -> tuple[Document, list[RunRecord]]:
@@ -29,7 +31,8 @@ def named(document: Document, runs: Sequence[RunRecord]) -> tuple[Document, list
             | ({"runtime": _head(row["runtime"])} if "runtime" in row else {})
             for row in document[key]
         ]
-        for key in ("policies", "run_time_predictions", "walltime_adjustments", "wait_forecasts", "wait_bounds")
+        for key in ("policies", "run_time_predictions", "walltime_adjustments", *WAITS)
+        if key in document
     }
     schemes = named_rows["walltime_adjustments"]
     alike = Counter(row["scheme"] for row in schemes)
@@ -65,7 +68,7 @@ def spelled_out(document: Document) -> str:
 
 def _policies(document: Document) -> dict[str, str]:
     """Return the names of policies, by how they were typed."""
-    rows = (row for key in ("policies", "wait_forecasts", "wait_bounds") for row in document[key])
+    rows = (row for key in ("policies", *WAITS) for row in document.get(key, ()))
     return short_names(dict.fromkeys(row["policy"] for row in rows))
 
 

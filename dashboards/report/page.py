@@ -14,6 +14,7 @@ from shadowtime.dashboards.report.machine_and_queue import machine_and_queue
 from shadowtime.dashboards.report.markup import escape, table
 from shadowtime.dashboards.report.month_figures import by_month
 from shadowtime.dashboards.report.names import named, spelled_out
+from shadowtime.dashboards.report.own_word import own_word
 from shadowtime.dashboards.report.statistics import DAY, paired
 from shadowtime.dashboards.report.verdict import baseline, contenders, limits, verdict
 from shadowtime.dashboards.report.who_decided import who_decided
@@ -86,6 +87,7 @@ def _cluster(place: int, document: Mapping[str, Any], runs: Sequence[RunRecord],
         _part("Adjusted requests", tables.adjustments(document)),
         _part("Forecasts of waits", tables.forecasts(document)),
         _bounds(document, schedules),
+        _part("Against the site's own word", own_word(document)),
     ]
     drawn = _figures(rows, schedules, base) if ended else []
     parts = [

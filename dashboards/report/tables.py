@@ -10,7 +10,7 @@ from shadowtime.dashboards.report.statistics import Paired
 from shadowtime.replayer.block_bootstrap import Interval
 from shadowtime.replayer.bounded_waits import coverage_told
 from shadowtime.replayer.columns import Column, Values, numbers, shares, times
-from shadowtime.shared.formatting import duration, percent, work
+from shadowtime.shared.formatting import duration, percent, signed_duration, work
 
 COLUMNS: Mapping[str, Callable[[Values], Column]] = {
     "mean_wait": partial(times, "mean wait"),
@@ -102,11 +102,6 @@ def interval_cell(value: Interval, show: Callable[[float], str]) -> str:
     if value.low is None or value.high is None:
         return f"{mean}<br><small>too few blocks for an interval</small>"
     return f"{mean}<br><small>[{show(value.low)}, {show(value.high)}]</small>"
-
-
-def signed_duration(seconds: float) -> str:
-    """Return a difference of times with its sign."""
-    return f"{'-' if seconds < 0 else '+'}{duration(abs(seconds))}"
 
 
 def run_times(document: Row) -> str:

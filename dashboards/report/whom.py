@@ -7,10 +7,11 @@ import numpy as np
 
 from shadowtime.dashboards.report.markup import escape, table
 from shadowtime.dashboards.report.statistics import medians_of
-from shadowtime.dashboards.report.tables import interval_cell, signed_duration
+from shadowtime.dashboards.report.tables import interval_cell
 from shadowtime.replayer.block_bootstrap import Interval, mean_of_blocks
 from shadowtime.replayer.run_record import RunRecord
 from shadowtime.shared.chance import key_of
+from shadowtime.shared.formatting import signed_duration
 from shadowtime.shared.shapes import SHAPES, shape_of
 
 

@@ -43,7 +43,7 @@ def job_page(view: LiveView, number: int) -> dict[str, Any] | None:
 
 
 def headline(view: LiveView, story: Story) -> list[str]:
-    """Return how it stands, in one to three sentences."""
+    """Return how it stands, in one to four sentences."""
     job, started, now = story.job, story.started, view.time
     at = view.machine().at
     if story.ended is not None and started is not None:
@@ -78,6 +78,9 @@ def headline(view: LiveView, story: Story) -> list[str]:
         by_then = f"by {at(when)} with {100 * share:.4g} %"
         late = f"It is {duration(now - when)} late: it was to start {by_then}."
         told.append(f"It starts {by_then}." if when >= now else late)
+    if story.awaited is not None:
+        _, start = story.awaited.last
+        told.append(f"The site {'expects' if start >= now else 'expected'} it to start at {at(start)}.")
     return told
 
 
@@ -93,6 +96,10 @@ def _story(view: LiveView, story: Story, machine: Machine) -> Iterator[tuple[int
     yield at(job.time, f"submitted{user}: asks for {procs(job.requested_processors)}{asks}")
     if told := list(_told(story, machine)):
         yield at(job.time, "; ".join(told))
+    if (awaited := story.awaited) is not None:
+        again = f", as it says for the {ordinal(awaited.times)} time," if awaited.times > 1 else ""
+        for (time, start), often in dict.fromkeys(((awaited.first, ""), (awaited.last, again))):
+            yield at(time, f"the site expects it{often} to start at {clock(start, machine.unix_start)[:-3]}")
     for time, sentence in story.notes or ():
         yield at(time, sentence)
     if story.weighed is not None:
@@ -145,6 +152,11 @@ def _predictions(view: LiveView, story: Story, machine: Machine) -> Iterator[tup
         yield "forecast start", start, waited, "" if wait is None else off(story.forecast - wait, "late")
     elif story.forecast_reason is not None:
         yield "forecast start", f"none: {story.forecast_reason}", waited, ""
+    if (awaited := story.awaited) is not None:
+        words = {"first": awaited.first, "latest": awaited.last} if awaited.times > 1 else {"only": awaited.last}
+        for word, (_, awaits) in words.items():
+            verdict = "" if story.started is None else off(awaits - moment(story.started), "late")
+            yield f"start the site expects, {word} word", clock(awaits, machine.unix_start)[:-3], waited, verdict
 
 
 def _scope(bound: Bounded) -> str:

@@ -22,6 +22,18 @@ MAX_RUNNING = 2_000
 
 NEVER = 2**60
 
+IN_ORDER = frozenset({"fcfs", "easy", "easy-sjbf", "probabilistic"})
+"""Policies whose head is the job that has waited longest. Of others the head is the one that a decision names."""
+
+
+def base(spec: str) -> str:
+    """Return the name with which a SPEC begins, also of what is none.
+
+    >>> base("easy-sjbf(queue=no)"), base("best:tau=1"), base("what?")
+    ('easy-sjbf', 'best', 'what?')
+    """
+    return spec.partition("(")[0].partition(":")[0]
+
 
 class Machine(NamedTuple):
     """The machine at one moment: its time, processors and those that are free, and the Unix time of second 0."""

@@ -5,6 +5,7 @@ from bisect import bisect_left
 from collections import deque
 from itertools import islice
 
+from shadowtime.services.live.outlook import IN_ORDER, base
 from shadowtime.services.live.picture import Picture
 from shadowtime.services.live.story import Story, Weighed
 from shadowtime.shared.because import Log
@@ -16,6 +17,7 @@ from shadowtime.shared.events import (
     Envelope,
     JobChanged,
     JobEnded,
+    JobExpected,
     JobResumed,
     JobStarted,
     JobSubmitted,
@@ -38,20 +40,9 @@ DECISIONS = 40
 SIZES = (1, 4, 16, 64, 256)
 """Largest jobs of the classes by processors for which a bound is shown; there is one more, of all that are larger."""
 
-IN_ORDER = frozenset({"fcfs", "easy", "easy-sjbf", "probabilistic"})
-"""Policies whose head is the job that has waited longest. Of others the head is the one that a decision names."""
-
 SORTED = re.compile(r"[(:,]queue=(?!(fcfs|BF|yes|no)\b)")
 """In a SPEC of one of these: an order of the queue by which it is another."""
 
-
-def base(spec: str) -> str:
-    """Return the name with which a SPEC begins, also of what is none.
-
-    >>> base("easy-sjbf(queue=no)"), base("best:tau=1"), base("what?")
-    ('easy-sjbf', 'best', 'what?')
-    """
-    return spec.partition("(")[0].partition(":")[0]
 
 
 class Stories(StageHandler):
@@ -109,6 +100,11 @@ class Stories(StageHandler):
         """Go on with its story as it is now."""
         self.stories[new.job_number].job = new
         self._tell_of(self.stories[new.job_number], envelope)
+        return envelope
+
+    def on_expected(self, envelope: Envelope, expected: JobExpected, job: JobSubmitted) -> Envelope:
+        """Keep what the site's own scheduler says."""
+        self.stories[job.job_number].expect(expected)
         return envelope
 
     def on_running_changed(self, envelope: Envelope, old: RunningJob, new: RunningJob) -> Envelope:

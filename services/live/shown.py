@@ -4,9 +4,9 @@ from collections.abc import Iterable
 from itertools import islice
 from typing import Any
 
-from shadowtime.services.live.outlook import Head, Machine, why
+from shadowtime.services.live.outlook import Head, Machine, base, why
 from shadowtime.services.live.picture import MAX_BLOCKS
-from shadowtime.services.live.run_stories import SIZES, base
+from shadowtime.services.live.run_stories import SIZES
 from shadowtime.services.live.run_view import LiveView
 from shadowtime.services.live.story import Story
 from shadowtime.shared.colours import NEUTRAL, OTHER_COLOURS, POLICY_COLOURS

@@ -7,7 +7,7 @@ import numpy as np
 
 from shadowtime.services.live.expected import expected_run_time
 from shadowtime.shared.arrays import Floats
-from shadowtime.shared.events import Envelope, JobEnded, JobStarted, JobSubmitted, JobWithdrawn, moment
+from shadowtime.shared.events import Envelope, JobEnded, JobExpected, JobStarted, JobSubmitted, JobWithdrawn, moment
 from shadowtime.shared.predictions import RunTimePrediction, WaitBound
 from shadowtime.shared.sentences import chosen
 
@@ -45,12 +45,20 @@ class Expected(NamedTuple):
     predicted: bool
 
 
+class Awaited(NamedTuple):
+    """What the site's own scheduler said of a start to come: how often, first and last, when it said which second."""
+
+    first: tuple[int, int]
+    last: tuple[int, int]
+    times: int
+
+
 class Story:
     """One job. What only matters while it waits or runs, its distribution, is let go of at its end."""
 
     __slots__ = (
-        *("_expected", "_histogram", "_until", "adjusted", "adjustment", "advised", "bounds", "ended", "forecast"),
-        *("forecast_reason", "job", "notes", "overtaken", "overtaken_by", "ranges", "run_time", "started"),
+        *("_expected", "_histogram", "_until", "adjusted", "adjustment", "advised", "awaited", "bounds", "ended"),
+        *("forecast", "forecast_reason", "job", "notes", "overtaken", "overtaken_by", "ranges", "run_time", "started"),
         *("suspended", "times_weighed", "weighed", "within", "withdrawn", "lost"),
     )
 
@@ -68,6 +76,7 @@ class Story:
         self.within = () if bound is None else bound.starts_within or _only(bound)
         self.forecast = None if envelope.forecast is None else envelope.forecast.wait
         self.forecast_reason = None if envelope.forecast is None else envelope.forecast.reason
+        self.awaited: Awaited | None = None
         self.started: JobStarted | None = None
         self.ended: JobEnded | None = None
         self.withdrawn: JobWithdrawn | None = None
@@ -112,6 +121,12 @@ class Story:
         """Return when it was forecast to start."""
         return None if self.forecast is None else self.job.since + self.forecast
 
+    def expect(self, expected: JobExpected) -> None:
+        """Take in when the site's own scheduler expects it to start."""
+        word = moment(expected), expected.start
+        first, _, times = self.awaited or Awaited(word, word, 0)
+        self.awaited = Awaited(first, word, times + 1)
+
     def overtake(self, time: int, number: int) -> None:
         """Count a job that starts while this one is the first in line."""
         self.overtaken += 1
@@ -138,7 +153,7 @@ class Story:
     def end(self, ended: JobEnded) -> None:
         """Take in its end; one that is requeued waits as if it had not started."""
         if ended.requeued:
-            self.started = self.advised = None
+            self.started = self.advised = self.awaited = None
             self.suspended = False
             return
         self.ended, self._histogram = ended, None

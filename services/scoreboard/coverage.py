@@ -29,6 +29,13 @@ class BoundKind(NamedTuple):
     confidence: float
 
 
+class Bound(NamedTuple):
+    """A bound on the wait of one job, in seconds, and the share of jobs that such bounds are to cover."""
+
+    quantile: float
+    seconds: int
+
+
 class CoverageSums:
     """Running sums over the bounds of one kind; memory is constant.
 
@@ -114,6 +121,14 @@ class WaitBoundCoverage:
             kept = [each for each in kept if each[0] in self.sums]
         if kept:
             self.waiting[job_number] = kept
+
+    def named(self, job_number: int) -> Bound | None:
+        """Return the bound to name of a job whose wait is not known yet, as `shared.sentences.chosen` does."""
+        kept = self.waiting.get(job_number, ())
+        known = [(kind, bound) for kind, bound in kept if kind.queue is None and bound is not None]
+        ensemble = (each for each in known if each[0].grouping == "ensemble")
+        chosen = next(ensemble, known[0] if known else None)
+        return None if chosen is None else Bound(chosen[0].quantile, chosen[1])
 
     def reveal(self, job_number: int, wait: int) -> None:
         """Score the bounds of a job once its wait is known; a requeued job has none left."""

@@ -38,6 +38,7 @@ def figures(run: StageHandler, tally: Tally, sampling: Sampling, time: int) -> I
         *_adjustments(tally),
         *_wait_bounds(tally, sampling, time),
         *_forecasts(tally),
+        *_expected_starts(tally, sampling),
         *_members(tally),
     ):
         if value is not None and isfinite(value):  # sums of absurd predictions are not
@@ -93,8 +94,8 @@ def _outcomes(tally: Tally, sampling: Sampling) -> Told:
     yield names.ENDED_AT_LIMIT, (), tally.ended_at_limit
     yield names.KILLED, (), tally.killed
     yield names.WASTED, (), tally.wasted_processor_seconds
-    for what in Happenings.model_fields:
-        yield names.HAPPENINGS, (what,), tally.happenings[what]
+    for what, count in Happenings(**tally.happenings).model_dump().items():
+        yield names.HAPPENINGS, (what,), count
 
 
 def _decisions(tally: Tally, sampling: Sampling) -> Told:
@@ -155,6 +156,21 @@ def _forecasts(tally: Tally) -> Told:
         yield names.FORECAST_ERROR, (), told.mean_absolute_error
         yield names.FORECAST_MEAN, (), told.mean_forecast
         yield names.FORECAST_WAIT, (), told.mean_wait
+
+
+def _expected_starts(tally: Tally, sampling: Sampling) -> Told:
+    """Yield how the site's own word fared, and forecasts of the same jobs; queues as of bounds."""
+    shown = {ALL, *sampling.queues}
+    for told in tally.expected.scores() or ():
+        queue = ALL if told.queue is None else str(told.queue)
+        words = {"first": told.first, "last": told.last}
+        if told.paired is not None:
+            words |= {f"{name}, of those forecast": each for name, each in told.paired if name != "forecast"}
+            words["forecast"] = told.paired.forecast
+        for by, scores in words.items() if queue in shown else ():
+            yield names.EXPECTED, (by, queue), scores.jobs
+            yield names.EXPECTED_ERROR, (by, queue), scores.mean_absolute_error
+            yield names.EXPECTED_BIAS, (by, queue), scores.mean_error
 
 
 def _members(tally: Tally) -> Told:

@@ -16,6 +16,7 @@ from shadowtime.shared.events import (
     Envelope,
     JobChanged,
     JobEnded,
+    JobExpected,
     JobResumed,
     JobStarted,
     JobSubmitted,
@@ -86,6 +87,7 @@ class Scoreboard(StageHandler):
         self.adjusted_times.pop(number, None)
         self.tally.coverage.withdraw(number, moment(withdrawn) - job.since)
         self.tally.forecasts.withdraw(number)
+        self.tally.expected.withdraw(number)
         self.tally.calibration.withdraw(number)
         return envelope
 
@@ -108,6 +110,13 @@ class Scoreboard(StageHandler):
         self.tally.happenings["changed"] += 1
         if isinstance(envelope.event, JobChanged):
             self._count_late(envelope.event)
+        return envelope
+
+    def on_expected(self, envelope: Envelope, expected: JobExpected, job: JobSubmitted) -> Envelope:
+        """Keep what the site's own scheduler says until the job starts."""
+        self.tally.happenings["expected"] += 1
+        self._count_late(expected)
+        self.tally.expected.expect(expected)
         return envelope
 
     def on_suspended(self, envelope: Envelope, suspended: JobSuspended, job: RunningJob) -> Envelope:
@@ -134,8 +143,12 @@ class Scoreboard(StageHandler):
 
     def on_wait(self, envelope: Envelope, job: JobSubmitted, wait: int) -> Envelope:
         """Score what was said of the wait."""
-        self.tally.coverage.reveal(job.job_number, wait)
-        self.tally.forecasts.reveal(job.job_number, wait)
+        tally, number = self.tally, job.job_number
+        if number in tally.expected.waiting:
+            forecast, bound = tally.forecasts.waiting.get(number), tally.coverage.named(number)
+            tally.expected.reveal(number, job.queue_number, job.since + wait, wait, forecast, bound)
+        tally.coverage.reveal(number, wait)
+        tally.forecasts.reveal(number, wait)
         if self.sampling is not None:
             self.sampling.reveal(envelope, job, wait)
         return envelope

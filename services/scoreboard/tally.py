@@ -6,6 +6,7 @@ from typing import Any
 from shadowtime.services.scoreboard.calibration import Calibration
 from shadowtime.services.scoreboard.capacity import Capacity
 from shadowtime.services.scoreboard.coverage import WaitBoundCoverage
+from shadowtime.services.scoreboard.expected_starts import ExpectedStarts
 from shadowtime.services.scoreboard.members import Members
 from shadowtime.services.scoreboard.run_time_distribution import RunTimeDistributionScores
 from shadowtime.services.scoreboard.run_time_errors import RunTimeErrors
@@ -27,6 +28,7 @@ class Tally:
         self.calibration = Calibration()
         self.coverage = WaitBoundCoverage()
         self.forecasts = WaitForecastErrors()
+        self.expected = ExpectedStarts()
         self.capacity = Capacity()
         self.members = Members()
         self.happenings: Counter[str] = Counter()
@@ -52,6 +54,7 @@ class Tally:
             wait_forecast=self.forecasts.scores(),
             portfolio=self.members.scores(),
             happenings=Happenings(**self.happenings) if self.happenings else None,
+            expected_starts=self.expected.scores(),
         )
 
     def snapshot(self) -> dict[str, Any]:
@@ -64,6 +67,7 @@ class Tally:
             "calibration": self.calibration.snapshot(),
             "coverage": self.coverage.snapshot(),
             "forecasts": self.forecasts.snapshot(),
+            "expected": self.expected.snapshot(),
             "capacity": self.capacity.snapshot(),
             **self.members.snapshot(),
             "happenings": dict(self.happenings),
@@ -82,6 +86,7 @@ class Tally:
         self.calibration.restore(state["calibration"])
         self.coverage.restore(state["coverage"])
         self.forecasts.restore(state["forecasts"])
+        self.expected.restore(state["expected"])
         self.capacity.restore(state["capacity"])
         self.members.restore(state)
         self.happenings = Counter(state["happenings"])

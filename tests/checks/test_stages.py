@@ -107,7 +107,8 @@ def test_nothing_that_real_clusters_do_is_rejected_or_left_over(log: tuple[Clust
     assert isinstance(scoreboard, Scoreboard)
     for kept in (scoreboard.predictions, scoreboard.adjusted_times):
         assert not kept
-    for waiting in (scoreboard.tally.coverage.waiting, scoreboard.tally.forecasts.waiting):
+    tally = scoreboard.tally
+    for waiting in (tally.coverage.waiting, tally.forecasts.waiting, tally.expected.waiting):
         assert not waiting
 
 

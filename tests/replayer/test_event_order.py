@@ -18,6 +18,7 @@ from shadowtime.shared.events import (
     Event,
     JobChanged,
     JobEnded,
+    JobExpected,
     JobResumed,
     JobStarted,
     JobSubmitted,
@@ -37,6 +38,7 @@ AT_ONCE: tuple[Event, ...] = (
     JobResumed(time=5, job_number=6),
     JobChanged(time=5, job_number=7, requested_time=90),
     JobSubmitted(time=5, job_number=2, requested_processors=1, requested_time=60),
+    JobExpected(time=5, job_number=2, start=4),
     SchedulingPoint(time=5),
     JobStarted(time=5, job_number=2, processors=1, limit=60),
 )

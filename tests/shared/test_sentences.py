@@ -13,6 +13,7 @@ from shadowtime.shared.events import (
     Event,
     JobChanged,
     JobEnded,
+    JobExpected,
     JobResumed,
     JobStarted,
     JobSubmitted,
@@ -224,6 +225,10 @@ def test_names_lose_what_a_terminal_obeys() -> None:
         (
             JobSubmitted(time=60, job_number=7, requested_processors=4, blocked=True),
             "job 7 (4 procs) is submitted: may not start for now",
+        ),
+        (
+            JobExpected(time=60, job_number=7, start=3600, happened=45),
+            "job 7 is expected by the site to start at 01:00:00: at 00:00:45, told late",
         ),
         (JobSuspended(time=60, job_number=7, happened=45), "job 7 is suspended: at 00:00:45, told late"),
         (JobResumed(time=60, job_number=7, happened=60), "job 7 goes on"),

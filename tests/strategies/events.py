@@ -13,6 +13,7 @@ from shadowtime.shared.events import (
     Event,
     JobChanged,
     JobEnded,
+    JobExpected,
     JobResumed,
     JobStarted,
     JobSubmitted,
@@ -80,6 +81,7 @@ BY_TYPE: dict[type[Any], st.SearchStrategy[Any]] = {
         blocked=st.none() | st.booleans(),
         happened=LATE,
     ),
+    JobExpected: st.builds(JobExpected, time=TIMES, job_number=COUNTS, start=TIMES, happened=LATE),
     JobStarted: st.builds(
         JobStarted, time=TIMES, job_number=COUNTS, processors=SIZES, limit=st.none() | SIZES, happened=LATE
     ),

@@ -15,6 +15,7 @@ from shadowtime.shared.events import (
     Event,
     JobChanged,
     JobEnded,
+    JobExpected,
     JobResumed,
     JobStarted,
     JobSubmitted,
@@ -100,6 +101,7 @@ def event_of(kind: int, time: int, number: int, processors: int, seconds: int, o
         ),
         JobSuspended(time=time, job_number=number, happened=late),
         JobResumed(time=time, job_number=number, happened=late),
+        JobExpected(time=time, job_number=number, start=time + 5 * (seconds - 7), happened=late),
     )[kind]
 
 
@@ -111,7 +113,7 @@ def predicted(seconds: int) -> dict[str, object]:
 
 
 EVENTS = st.tuples(
-    st.sampled_from([0, 0, 0, 0, 1, 1, 1, 2, 2, 3, 3, 4, 5, 6, 7, 7, 8, 8, 9, 9]),
+    st.sampled_from([0, 0, 0, 0, 1, 1, 1, 2, 2, 3, 3, 4, 5, 6, 7, 7, 8, 8, 9, 9, 10, 10]),
     st.sampled_from([0, 0, 0, 1, 7, -4]),  # seconds since the event before it
     st.integers(1, 6),
     st.integers(1, PROCESSORS + 1),
@@ -136,10 +138,11 @@ def wild_logs(draw: st.DrawFn) -> list[Envelope]:
 
 
 def eventful(events: Sequence[Event], draw: Callable[[int], int]) -> list[Event]:
-    """Return a recorded log with everything that real clusters do to its jobs.
+    """Return a recorded log with everything that real clusters do to its jobs, and say of them.
 
     A job is told at once or late, and may be cancelled while it waits, held and released, blocked for a while or for
-    longer than the machine knows, changed while it waits or runs, or suspended while it runs.
+    longer than the machine knows, changed while it waits or runs, or suspended while it runs. Of every second one the
+    site says at first and at last when it expects it to start.
 
     Parameters
     ----------
@@ -196,6 +199,10 @@ def eventful(events: Sequence[Event], draw: Callable[[int], int]) -> list[Event]
             if begin > first + 1:
                 tell(JobChanged(time=first + 1, job_number=number, priority=draw(5)))
         tell(submitted, started, ended)
+        if number % 2:
+            guess, since = begin + number % 5 - 2, submitted.since
+            tell(JobExpected(time=submitted.time, job_number=number, start=end))
+            tell(JobExpected(time=started.time, job_number=number, start=guess, happened=max(since, begin - 1)))
     log: list[Event] = []
     for time in sorted(told):
         log.extend(in_order([*told[time], SchedulingPoint(time=time)]))

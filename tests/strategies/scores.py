@@ -5,6 +5,9 @@ from hypothesis import strategies as st
 from shadowtime.shared.scores import (
     AdjustmentScores,
     CalibrationScores,
+    ExpectedStartScores,
+    ForetoldScores,
+    PairedStartScores,
     PolicyScores,
     Reliability,
     ReliabilityBin,
@@ -38,6 +41,22 @@ RELIABILITIES = st.builds(
             ReliabilityBin, from_probability=NUMBERS, candidates=COUNTS, mean_probability=NUMBERS, delayed=NUMBERS
         )
     ),
+)
+FORETOLD = st.builds(
+    ForetoldScores,
+    jobs=COUNTS,
+    mean_error=st.none() | NUMBERS,
+    **dict.fromkeys(("mean_absolute_error", "median_absolute_error", "late_share", "mean_ahead"), SHARES),
+)
+EXPECTED_STARTS = st.builds(
+    ExpectedStartScores,
+    queue=LABELS,
+    first=FORETOLD,
+    last=FORETOLD,
+    paired=st.none() | st.builds(PairedStartScores, first=FORETOLD, last=FORETOLD, forecast=FORETOLD),
+    bounded=COUNTS,
+    bound_coverage=SHARES,
+    bound_quantile=SHARES,
 )
 WHICH = ("", "_started", "_not_started")
 SCORES = st.builds(
@@ -88,4 +107,5 @@ SCORES = st.builds(
         without=COUNTS,
         **dict.fromkeys(list(WaitForecastScores.model_fields)[2:], SHARES),
     ),
+    expected_starts=st.none() | some(EXPECTED_STARTS),
 )

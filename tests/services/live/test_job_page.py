@@ -21,6 +21,7 @@ from shadowtime.shared.events import (
     Event,
     JobChanged,
     JobEnded,
+    JobExpected,
     JobResumed,
     JobStarted,
     JobSubmitted,
@@ -169,6 +170,40 @@ def test_the_story_of_a_job_and_how_good_each_prediction_was() -> None:
     assert head is not None
     assert [what for _, _, what in head["story"] if "ahead" in what] == ["job 3 started ahead of it"]
     assert job_page(view, 4) is None
+
+
+def test_what_the_site_expects_stands_beside_what_we_forecast() -> None:
+    job: tuple[Event, dict[str, Any]] = submitted(3, 8, asks=600), TOLD
+    words = [JobExpected(time=time, job_number=3, start=start) for time, start in ((60, 900), (120, 1200), (180, 720))]
+    events: list[tuple[Event, dict[str, Any]] | Event] = [job, words[0]]
+    once = job_page(view_of(*events, mode="recorded"), 3)
+    assert once is not None
+    assert once["head"][-1] == "The site expects it to start at 00:15."
+    assert once["predictions"][-1] == ["start the site expects, only word", "0 d 00:15", "has waited 1.0 min", ""]
+    events += [*words[1:], JobStarted(time=780, job_number=3, processors=8)]
+    page = job_page(view_of(*events, mode="recorded"), 3)
+    assert page is not None
+    assert [(when, what) for when, _, what in page["story"] if "the site" in what] == [
+        (60, "the site expects it to start at 0 d 00:15"),
+        (180, "the site expects it, as it says for the 3rd time, to start at 0 d 00:12"),
+    ]
+    assert page["predictions"][-3:] == [
+        ["forecast start", "0 d 00:05", "waited 13.0 min", "8.0 min too early"],
+        ["start the site expects, first word", "0 d 00:15", "waited 13.0 min", "2.0 min too late"],
+        ["start the site expects, latest word", "0 d 00:12", "waited 13.0 min", "1.0 min too early"],
+    ]
+    late = job_page(view_of(*events[:-1], submitted(4, 1, time=730), mode="recorded"), 3)
+    assert late is not None
+    assert late["head"][-1] == "The site expected it to start at 00:12."
+
+
+def test_of_a_job_that_waits_again_the_site_has_said_nothing_yet() -> None:
+    word = JobExpected(time=0, job_number=3, start=50)
+    begun = JobStarted(time=60, job_number=3, processors=8)
+    back = JobEnded(time=70, job_number=3, run_time=10, requeued=True)
+    page = job_page(view_of(submitted(3, 8), word, begun, back, mode="recorded"), 3)
+    assert page is not None
+    assert "the site" not in str(page)
 
 
 def test_advice_is_advice_and_told_once_for_each_job() -> None:

@@ -1,0 +1,84 @@
+"""Against the site's own word: what its scheduler expected, beside our own forecasts and bounds of the same jobs."""
+
+from collections.abc import Iterator, Mapping, Sequence
+from itertools import pairwise
+from typing import Any, NamedTuple
+
+from shadowtime.replayer.columns import NOTHING, Column, Measure, Values, seconds, shares
+from shadowtime.replayer.comparison import Result
+from shadowtime.replayer.comparison_json import expected_rows
+from shadowtime.replayer.comparison_table import forecaster
+from shadowtime.replayer.fitted_table import FittedTable
+from shadowtime.replayer.short_names import short_names
+from shadowtime.shared.formatting import duration, signed_duration
+
+
+class Word(NamedTuple):
+    """Whose word it is about the starts of how many jobs, and how it fared: `ForetoldScores`, or a bound that held."""
+
+    whose: str
+    jobs: int
+    scores: Mapping[str, float | None]
+    held: float | None = None
+
+
+def words(row: Mapping[str, Any]) -> Iterator[Word]:
+    """Yield what is told of the jobs of a row of `expected_starts`.
+
+    The site's words of the jobs that were forecast come again where these are fewer.
+    """
+    first, paired, bounded = row["first"], row["paired"], row["bounded"]
+    yield Word("site, first", first["jobs"], first)
+    yield Word("site, last", first["jobs"], row["last"])
+    if paired is not None:
+        jobs = paired["forecast"]["jobs"]
+        if jobs < first["jobs"]:
+            yield Word("site, first, of those forecast", jobs, paired["first"])
+            yield Word("site, last, of those forecast", jobs, paired["last"])
+        yield Word("forecast", jobs, paired["forecast"])
+    if bounded:
+        yield Word(f"bound, {100 * row['bound_quantile']:.4g} %", bounded, {}, row["bound_coverage"])
+
+
+def expected_table(results: Sequence[Result], *, exact: bool = False) -> FittedTable:
+    """Return one row per result, queue and word about starts; with `exact`, times are in seconds."""
+    short = short_names(forecaster(result.plan) for result in results)
+    rows = [
+        (short[forecaster(result.plan)], str(row["queue"]), word)
+        for result in results
+        for row in expected_rows([result])
+        for word in words(row)
+    ]
+    told = [word for _, _, word in rows]
+
+    def values(key: str) -> Values:
+        return [word.scores.get(key) for word in told]
+
+    measure: Measure = seconds if exact else _durations
+    signed: Measure = seconds if exact else _signed
+    columns = [
+        measure("off", values("mean_absolute_error")).meaning("off: mean absolute error"),
+        Column("jobs", "", [f"{word.jobs:,}" for word in told]),
+        measure("median", values("median_absolute_error")).meaning("median: of these errors"),
+        signed("signed", values("mean_error")).meaning("signed: mean error, positive where it was told too late"),
+        shares("too late", values("late_share")).meaning("too late: told so of so many"),
+        shares("held", [word.held for word in told]),
+        measure("ahead", values("mean_ahead")).meaning("ahead: how long before the start it was told"),
+    ]
+    policies, queues = [policy for policy, _, _ in rows], [queue for _, queue, _ in rows]
+    places = list(zip(policies, queues, strict=True))
+    return FittedTable(
+        f"{results[0].plan.cluster}, against the site's own word on when jobs start",
+        ({"policy": policies} if len(results) > 1 else {}) | {"queue": queues, "word": [word.whose for word in told]},
+        [column.unmarked() for column in columns],
+        ends=[row for row, (place, following) in enumerate(pairwise(places)) if place != following],
+    )
+
+
+def _durations(heading: str, values: Values) -> Column:
+    """Return times each in its own unit: the first word may be hours off, and the last one seconds."""
+    return Column(heading, "", [duration(value) for value in values])
+
+
+def _signed(heading: str, values: Values) -> Column:
+    return Column(heading, "", [NOTHING if value is None else signed_duration(value) for value in values])

@@ -1,0 +1,313 @@
+"""What the site expected against what came: the sums against their definitions over the whole log at once."""
+
+from collections.abc import Iterable, Sequence
+from statistics import fmean, median_low
+from typing import Any, NamedTuple
+
+import orjson
+import pytest
+from hypothesis import given, settings
+from hypothesis import strategies as st
+
+from shadowtime.services.scoreboard.coverage import Bound
+from shadowtime.services.scoreboard.expected_starts import ExpectedStarts
+from shadowtime.services.scoreboard.figures import figures
+from shadowtime.services.scoreboard.handler import Scoreboard
+from shadowtime.shared.bounds import MAX_EXPECTED_QUEUES, MAX_TIME
+from shadowtime.shared.events import (
+    ClusterClosed,
+    ClusterOpened,
+    Envelope,
+    Event,
+    JobChanged,
+    JobEnded,
+    JobExpected,
+    JobStarted,
+    JobSubmitted,
+    JobWithdrawn,
+)
+from shadowtime.shared.predictions import WaitBound, WaitForecast
+from shadowtime.shared.scores import ExpectedStartScores, ForetoldScores, PairedStartScores, Scores
+
+OPENED = ClusterOpened(time=0, cluster="c", processors=8, mode="recorded")
+
+
+class Life(NamedTuple):
+    """A job: when it is submitted to which queue, how long it waits, what is said of it, and what becomes of it."""
+
+    submitted: int
+    queue: int | None
+    wait: int
+    forecast: int | None
+    bound: int | None
+    words: list[tuple[int, int]]
+    """Seconds into its wait, and the start that the site expects, in seconds from its submission."""
+    fate: str
+
+
+LIVES = st.lists(
+    st.builds(
+        Life,
+        submitted=st.integers(0, 60),
+        queue=st.none() | st.integers(-1, 2),
+        wait=st.integers(0, 60),
+        forecast=st.none() | st.integers(0, 90),
+        bound=st.none() | st.integers(0, 90),
+        words=st.lists(st.tuples(st.integers(0, 60), st.integers(-50, 200)), max_size=3),
+        fate=st.sampled_from(
+            ["starts", "starts", "starts", "moves", "trial", "requeued", "cancelled", "held", "waits"]
+        ),
+    ),
+    max_size=12,
+)
+
+
+class Said(NamedTuple):
+    """What was said of one start, and what came."""
+
+    queue: int | None
+    first: tuple[int, int]
+    last: tuple[int, int]
+    start: int
+    wait: int
+    forecast: int | None
+    bound: int | None
+
+
+def told(lives: Sequence[Life]) -> tuple[list[Envelope], list[Said]]:
+    """Return the log of these lives, and all starts of which the site had said something."""
+    log: list[tuple[int, int, Event, dict[str, Any]]] = []
+    found: list[Said] = []
+
+    def tell(event: Event, **more: Any) -> None:
+        log.append((event.time, len(log), event, more))
+
+    for number, life in enumerate(lives):
+        begin, start = life.submitted, life.submitted + life.wait
+        added = {"forecast": WaitForecast(wait=life.forecast), "wait_bounds": bounds(life.bound)}
+        job = JobSubmitted(time=begin, job_number=number, requested_processors=1, queue_number=life.queue)
+        tell(job, **added)
+        words = [(min(begin + at, start), begin + expected) for at, expected in sorted(life.words)]
+        for at, expected in words:
+            tell(JobExpected(time=at, job_number=number, start=expected))
+        queue, forecast, bound = life.queue, life.forecast, life.bound
+        if life.fate == "held":
+            tell(JobWithdrawn(time=start, job_number=number, reason="held"))
+            tell(job.model_copy(update={"time": start}), **added)
+            begin = start
+            words = [(start, start + 5)]
+            tell(JobExpected(time=start, job_number=number, start=start + 5))
+        elif life.fate == "moves":
+            tell(JobChanged(time=start, job_number=number, queue_number=7))
+            queue, bound = 7, None  # what was said was about another queue
+        elif life.fate == "trial":
+            tell(JobStarted(time=start, job_number=number, processors=1, trial=True))
+            tell(JobEnded(time=start + 1, job_number=number, run_time=1, requeued=True))
+            start += 3
+        if life.fate == "cancelled":
+            tell(JobWithdrawn(time=start, job_number=number))
+        if life.fate in ("cancelled", "waits"):
+            continue
+        tell(JobStarted(time=start, job_number=number, processors=1))
+        if words:
+            found.append(Said(queue, turned(words[0]), turned(words[-1]), start, start - begin, forecast, bound))
+        tell(JobEnded(time=start + 9, job_number=number, run_time=9, requeued=life.fate == "requeued"))
+        if life.fate == "requeued":  # its forecast and its bound were of its first start
+            tell(JobExpected(time=start + 9, job_number=number, start=start + 14, happened=start + 4))
+            tell(JobStarted(time=start + 11, job_number=number, processors=1))
+            word = start + 14, start + 4
+            found.append(Said(queue, word, word, start + 11, start + 11 - begin, None, None))
+    log.sort(key=lambda each: each[:2])
+    return [Envelope(run="r", sequence=at, event=event, **more) for at, (_, _, event, more) in enumerate(log, 1)], found
+
+
+def turned(word: tuple[int, int]) -> tuple[int, int]:
+    return word[1], word[0]
+
+
+def bounds(seconds: int | None) -> tuple[WaitBound, ...]:
+    """Return bounds of which one is to be named: not that of a queue, nor the one without seconds, nor a lower one."""
+    return (
+        WaitBound(grouping="plain", queue=1, quantile=0.5, confidence=0.95, bound=1),
+        WaitBound(grouping="nodes", quantile=0.5, confidence=0.95, reason="no history"),
+        WaitBound(grouping="plain", quantile=0.5, confidence=0.95, bound=None if seconds is None else 2),
+        WaitBound(grouping="ensemble", quantile=0.95, confidence=0.95, bound=seconds),
+    )
+
+
+def foretold(words: Iterable[tuple[int, int]], starts: Sequence[int]) -> ForetoldScores:
+    """Return the scores of starts that were foretold at some moments, by their definitions."""
+    errors, ahead = [], []
+    for (word, said), start in zip(words, starts, strict=True):
+        errors.append(word - start)
+        ahead.append(start - said)
+    return ForetoldScores(
+        jobs=len(errors),
+        mean_absolute_error=fmean(map(abs, errors)),
+        median_absolute_error=median_low(map(abs, errors)),
+        mean_error=fmean(errors),
+        late_share=fmean(error > 0 for error in errors),
+        mean_ahead=fmean(ahead),
+    )
+
+
+def defined(found: Sequence[Said], queue: int | None) -> ExpectedStartScores:
+    """Return the scores of a queue by their definitions."""
+    of = [each for each in found if queue is None or each.queue == queue]
+    both = [each for each in of if each.forecast is not None]
+    bounded = [each.wait <= each.bound for each in of if each.bound is not None]
+    starts, paired = [each.start for each in of], [each.start for each in both]
+    ours = [(each.start - each.wait + (each.forecast or 0), each.start - each.wait) for each in both]
+    return ExpectedStartScores(
+        queue=queue,
+        first=foretold([each.first for each in of], starts),
+        last=foretold([each.last for each in of], starts),
+        paired=None
+        if not both
+        else PairedStartScores(
+            first=foretold([each.first for each in both], paired),
+            last=foretold([each.last for each in both], paired),
+            forecast=foretold(ours, paired),
+        ),
+        bounded=len(bounded),
+        bound_coverage=fmean(bounded) if bounded else None,
+        bound_quantile=0.95 if bounded else None,
+    )
+
+
+def flat(scores: Any, path: str = "") -> dict[str, Any]:
+    """Return all figures of scores by their paths."""
+    if not isinstance(scores, dict):
+        return {path: scores}
+    return {name: value for key, each in scores.items() for name, value in flat(each, f"{path} {key}").items()}
+
+
+def alike(one: dict[str, Any], other: dict[str, Any]) -> bool:
+    """Return whether figures are the same, medians within 1 %."""
+    return one.keys() == other.keys() and all(
+        value == (None if other[name] is None else pytest.approx(other[name], rel=0.01 if "median" in name else 1e-12))
+        for name, value in one.items()
+    )
+
+
+def last_scores(board: Scoreboard, log: Sequence[Envelope], *, restarted: bool) -> Scores:
+    """Return what a scoreboard says in the end; with `restarted` another goes on from its state after every event."""
+    time = max((each.event.time for each in log), default=0)
+    closed = Envelope(run="r", sequence=len(log) + 1, event=ClusterClosed(time=time))
+    for envelope in (*log, closed):
+        answer = board.handle(envelope)
+        if restarted:
+            state = orjson.dumps(board.snapshot())
+            board = Scoreboard(OPENED)
+            board.restore(orjson.loads(state))
+            assert orjson.dumps(board.snapshot()) == state
+    assert answer.scores is not None
+    return answer.scores
+
+
+@given(LIVES)
+@settings(max_examples=150, deadline=None)
+def test_scores_are_their_definitions_however_often_the_stage_restarts(lives: list[Life]) -> None:
+    log, found = told(lives)
+    scores = last_scores(Scoreboard(OPENED), log, restarted=False)
+    assert scores == last_scores(Scoreboard(OPENED), log, restarted=True)
+    if not found:
+        assert scores.expected_starts is None
+        return
+    assert scores.expected_starts is not None
+    queues = sorted({each.queue for each in found if each.queue is not None})
+    assert [each.queue for each in scores.expected_starts] == [None, *queues]
+    for each in scores.expected_starts:
+        assert alike(flat(each.model_dump()), flat(defined(found, each.queue).model_dump()))
+
+
+def board_told(*events: Event, opened: ClusterOpened = OPENED) -> Scoreboard:
+    """Return a scoreboard that has been told these events."""
+    board = Scoreboard(opened)
+    for sequence, event in enumerate(events, 1):
+        board.handle(Envelope(run="r", sequence=sequence, event=event))
+    return board
+
+
+def submitted(number: int, queue: int | None = None) -> JobSubmitted:
+    return JobSubmitted(time=0, job_number=number, requested_processors=1, queue_number=queue)
+
+
+def test_the_first_and_the_last_word_are_scored_and_an_old_one_too() -> None:
+    words = [JobExpected(time=time, job_number=1, start=start) for time, start in ((0, 130), (10, 500), (60, 40))]
+    board = board_told(submitted(1), *words, JobStarted(time=100, job_number=1, processors=1))
+    (told,) = board.tally.scores().expected_starts or ()
+    assert (told.first.mean_error, told.first.late_share, told.first.mean_ahead) == (30, 1, 100)
+    assert (told.last.mean_error, told.last.late_share, told.last.mean_ahead) == (-60, 0, 40)
+    assert (told.first.mean_absolute_error, told.last.mean_absolute_error) == (30, 60)
+    assert (told.paired, told.bounded) == (None, 0)
+
+
+def test_what_is_said_late_was_said_before() -> None:
+    word = JobExpected(time=50, job_number=1, start=100, happened=20)
+    board = board_told(submitted(1), word, JobStarted(time=120, job_number=1, processors=1, happened=100))
+    scores = board.tally.scores()
+    (told,) = scores.expected_starts or ()
+    assert (told.first.mean_absolute_error, told.first.mean_ahead) == (0, 80)
+    assert scores.happenings is not None
+    assert (scores.happenings.expected, scores.happenings.told_late) == (1, 2)
+
+
+def test_a_site_that_says_nothing_has_no_scores() -> None:
+    board = board_told(submitted(1), JobStarted(time=5, job_number=1, processors=1))
+    scores = board.tally.scores()
+    assert scores.expected_starts is None
+    assert scores.happenings is None
+    assert b"expected" not in Envelope(run="r", sequence=1, event=ClusterClosed(time=9), scores=scores).to_bytes()
+
+
+def test_later_queues_count_in_the_whole_only() -> None:
+    starts = ExpectedStarts()
+    for number in range(MAX_EXPECTED_QUEUES + 5):
+        starts.expect(JobExpected(time=0, job_number=number, start=7))
+        starts.reveal(number, number, start=5, wait=5, forecast=None, bound=None)
+    scores = starts.scores() or ()
+    assert [each.queue for each in scores] == [None, *range(MAX_EXPECTED_QUEUES)]
+    assert [each.first.jobs for each in scores] == [MAX_EXPECTED_QUEUES + 5, *[1] * MAX_EXPECTED_QUEUES]
+
+
+def test_the_longest_errors_are_summed_exactly() -> None:
+    starts = ExpectedStarts()
+    for number in range(3):
+        starts.expect(JobExpected(time=-MAX_TIME, job_number=number, start=-MAX_TIME))
+        starts.reveal(number, None, start=MAX_TIME, wait=2 * MAX_TIME, forecast=0, bound=None)
+    sums = starts.sums[None].site["first"]
+    sums.absolute_error = 2**70
+    again = ExpectedStarts()
+    again.restore(orjson.loads(orjson.dumps(starts.snapshot())))
+    assert again.sums[None].site["first"].absolute_error == 2**70
+    assert again.scores() == starts.scores()
+
+
+def test_figures_agree_with_the_scores() -> None:
+    opened = OPENED.model_copy(update={"sample_every": 60})
+    events: list[Event] = [submitted(1, 3), submitted(2, 3)]
+    events += [JobExpected(time=0, job_number=number, start=50) for number in (1, 2)]
+    events += [JobStarted(time=30 + number, job_number=number, processors=1) for number in (1, 2)]
+    board = board_told(*events, opened=opened)
+    assert board.sampling is not None
+    told = {
+        (name.removeprefix("shadowtime_expected_start"), *labels): value
+        for name, labels, value in figures(board, board.tally, board.sampling, 60)
+        if "expected" in (name, *labels) or "expected_start" in name
+    }
+    for queue in ("all", "3"):
+        for by in ("first", "last"):
+            assert told["s_total", by, queue] == 2
+            assert told["_mean_error_seconds", by, queue] == told["_mean_absolute_error_seconds", by, queue] == 18.5
+    assert told["shadowtime_happenings_total", "expected"] == 2
+    assert len(told) == 13
+
+
+def test_a_bound_holds_up_to_its_last_second() -> None:
+    starts = ExpectedStarts()
+    for number, wait in enumerate((99, 100, 101, 102)):
+        starts.expect(JobExpected(time=0, job_number=number, start=7))
+        starts.reveal(number, None, start=wait, wait=wait, forecast=None, bound=Bound(0.95, 100))
+    (told,) = starts.scores() or ()
+    assert (told.bounded, told.bound_coverage, told.bound_quantile) == (4, 0.5, 0.95)
