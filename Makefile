@@ -26,7 +26,7 @@ run: $(READY)
 	$(BIN)/shadowtime replay --policy fcfs --policy easy --policy easy-sjbf --policy lwf --policy wfp --policy best --report report.html
 
 test: $(READY)
-	-$(BIN)/python -m shadowtime.stack.install compose browser registry  # where a server cannot be had, its tests skip; in CI they fail
+	-$(BIN)/python -m shadowtime.stack.install compose browser registry slurm  # where a server cannot be had, its tests skip; in CI they fail
 	exec $(BIN)/python -m pytest -q -m "not archive" --numprocesses 4 --dist loadfile --no-loadscope-reorder
 
 gates: $(READY)

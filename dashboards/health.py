@@ -8,6 +8,7 @@ from shadowtime.dashboards.queries import Query
 from shadowtime.shared import metric_names as names
 
 UNSCRAPED = "No worker answers: start them with `shadowtime stack up`"
+UNFOLLOWED = "No cluster is followed, or its follower is not scraped: see `shadowtime follow --help`"
 QUIET = "No event came lately"
 STAGE = "{{stage}}"
 
@@ -107,6 +108,38 @@ def dashboard() -> Dashboard:
             [
                 Query(f"sum(rate({names.LIVE_PUSHED.name}[1m]))", "per second"),
                 Query(f"sum({names.LIVE_DROPPED.name})", "dropped"),
+            ],
+        ),
+        chart(
+            "Followed clusters",
+            Asks("How far is what was told behind each cluster that is followed?", "s", UNFOLLOWED),
+            [Query(names.FOLLOW_BEHIND.name, "{{followed}}")],
+        ),
+        chart(
+            "What following costs",
+            Asks(
+                "What of its time does a cluster's scheduler spend on being followed? At most 2 %.",
+                "percentunit",
+                UNFOLLOWED,
+            ),
+            [
+                Query(names.FOLLOW_SHARE.name, "scheduler of {{followed}}"),
+                Query(f"rate({names.FOLLOW_SECONDS.name}[5m])", "waiting for {{followed}}"),
+            ],
+        ),
+        chart(
+            "Told by followers",
+            Asks("Is a followed cluster told as it is? All but events should be rare.", "none", UNFOLLOWED),
+            [
+                Query(f"sum(increase({metric.name}[5m]))", title)
+                for title, metric in (
+                    ("events", names.FOLLOW_EVENTS),
+                    ("answers", names.FOLLOW_ANSWERS),
+                    ("no answers", names.FOLLOW_FAILURES),
+                    ("told late", names.FOLLOW_LATE),
+                    ("ends guessed", names.FOLLOW_GUESSED),
+                    ("jobs left out", names.FOLLOW_LEFT_OUT),
+                )
             ],
         ),
     ):

@@ -23,6 +23,7 @@ from shadowtime.replayer import (
 from shadowtime.replayer.campaign import command_line, reproduce
 from shadowtime.replayer.command_line import compare
 from shadowtime.replayer.compare_command import compare_policies
+from shadowtime.replayer.following.command_line import app as follow
 from shadowtime.services.catalogue import DEFAULTS, REGISTRIES
 from shadowtime.services.command_line import app as services
 from shadowtime.services.scheduler.policies import BEST
@@ -51,6 +52,7 @@ COMMAND_LINES = {
     "doctor": application(doctor.doctor),
     "completion": application(completion.completion),
     "search-templates": application(template_search_command.command),
+    "follow": follow,
     "serve": workers,
     "stack": stack,
     "dashboards": dashboards,

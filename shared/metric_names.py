@@ -201,7 +201,7 @@ LIVE_DROPPED = Metric("shadowtime_live_dropped_total", (), "1", "Lines dropped b
 
 
 def _follow(name: str, unit: str, meaning: str) -> Metric:
-    return Metric(f"shadowtime_follow_{name}", ("cluster",), unit, meaning)
+    return Metric(f"shadowtime_follow_{name}", ("followed",), unit, meaning)
 
 
 FOLLOW_EVENTS = _follow("events_total", "1", "Events of a followed cluster that were told.")

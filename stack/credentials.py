@@ -24,6 +24,7 @@ from shadowtime.stack.private_file import give_to, write_private
 from shadowtime.stack.roles import (
     ADMIN,
     ASK,
+    FOLLOW,
     HEALTH,
     KAFKA,
     LIVE,
@@ -64,7 +65,11 @@ USERS = {
 }
 """The user that each container runs as: one each, so that the files of one are closed to all others."""
 
-OURS = {**{name: (name,) for name in (*FLOW, METRICS, LIVE, REPLAYER)}, "reader": (SUBSCRIBER, ASK)}
+OURS = {
+    **{name: (name,) for name in (*FLOW, METRICS, LIVE)},
+    REPLAYER: (REPLAYER, FOLLOW),
+    "reader": (SUBSCRIBER, ASK),
+}
 """The roles of each container that runs a part of Shadowtime."""
 
 TLS = ("kafka", "redis", "vmauth")

@@ -8,6 +8,7 @@ is named with the reason, and the exit status is 1. Beside the servers come, whe
 * `compose`: docker-compose, which needs no Docker engine to check docker-compose.yml; nothing else here needs it.
 * `browser`: Chromium and axe-core; tests look at the pages with them.
 * `registry`: a registry of images; tests of `stack.pin` ask it.
+* `slurm`: a Slurm with its accounting; tests follow it.
 """
 
 import os
@@ -90,17 +91,19 @@ def _install_registry(allowed: bool | None) -> None:
 
 
 def _install_slurm(allowed: bool | None) -> None:
-    needed = {
-        "slurmctld": "slurm-wlm",
-        "slurmdbd": "slurmdbd",
-        SLURM_PLUGIN: "slurm-wlm-mysql-plugin",
-        "mariadbd": "mariadb-server",
-        "munged": "munge",
-    }
-    install_packages({file: package for file, package in needed.items() if shutil.which(file, path=DAEMONS) is None}, allowed)
+    needed = {"slurmctld": "slurm-wlm", "slurmdbd": "slurmdbd", "mariadbd": "mariadb-server", "munged": "munge"}
+    plugin = "accounting_storage_mysql.so"
+    if not list(Path("/usr/lib").glob(f"*/slurm*/{plugin}")):
+        needed[plugin] = "slurm-wlm-mysql-plugin"
+    install_packages(needed, allowed)
 
 
-EXTRAS = {"compose": _install_compose, "browser": _install_browser, "registry": _install_registry, "slurm": _install_slurm}
+EXTRAS = {
+    "compose": _install_compose,
+    "browser": _install_browser,
+    "registry": _install_registry,
+    "slurm": _install_slurm,
+}
 
 if __name__ == "__main__":
     run_app(lambda: sys.exit(main(sys.argv[1:])))

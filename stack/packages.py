@@ -16,6 +16,9 @@ from shadowtime.stack.commands import run
 from shadowtime.stack.server import ServerError
 
 VARIABLE = "SHADOWTIME_APT"
+SERVICES = {"mariadb-server": "mariadb"}
+"""Services that are not called as the package that brings them."""
+
 APT = ["--yes", "--quiet", "--no-install-recommends", "-o", "DPkg::Lock::Timeout=120"]
 
 
@@ -82,7 +85,7 @@ def install_packages(needed: Mapping[str, str], allowed: bool | None) -> None:
         run([*root, apt, "update", "--quiet"])
         run(install)
     for package in missing.values():
-        _stop_service(root, package)
+        _stop_service(root, SERVICES.get(package, package))
 
 
 def _agreed(names: str) -> bool:

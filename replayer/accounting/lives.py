@@ -16,6 +16,7 @@ from shadowtime.shared.bounds import MAX_PROCESSORS
 NOWHERE = "none assigned"
 """The nodes of a job that never started, of which some versions of Slurm print the end as its start."""
 
+
 class Lives(NamedTuple):
     """Rows by columns: instants in seconds of Unix, `UNKNOWN` where they are not."""
 

@@ -1,5 +1,7 @@
 """Lives of jobs as accounting has them."""
 
+from typing import Any
+
 import numpy as np
 
 from shadowtime.replayer.accounting.instants import Instants, zone_of
@@ -42,7 +44,7 @@ def sights_of(rows: Rows) -> list[Sight]:
     ]
 
 
-def _sight(row: list[int], words: dict[str, str], sizes: list[tuple[int, int]]) -> Sight:
+def _sight(row: list[int], words: dict[str, Any], sizes: list[tuple[int, int]]) -> Sight:
     job, task, submit, eligible, start, end, run_time, limit, size, status, nodes, memory, gpus = row
     over, started = end < MAX_TIME, start != UNKNOWN
     return Sight(

@@ -43,7 +43,9 @@ def follow(
     run: Annotated[
         str | None, typer.Option(metavar="NAME", help="Name of the run; a known one goes on. CLUSTER/live by default.")
     ] = None,
-    history: Annotated[str, typer.Option(metavar="SPAN", help="Of the past that is told first: 0, 90days.")] = "12months",
+    history: Annotated[
+        str, typer.Option(metavar="SPAN", help="Of the past that is told first: 0, 90days.")
+    ] = "12months",
     policy: Annotated[str, typer.Option(metavar="SPEC", help="Whose decisions are the advice.")] = "best",
     runtime: Annotated[str, typer.Option(metavar="SPEC", help="Run-time predictor, if the policy names none.")] = (
         "experts"

@@ -12,9 +12,9 @@ The rules, those of a stage's worker (`shared/streaming/stage_worker.py`):
 import logging
 from asyncio import sleep
 from collections.abc import Sequence
+from typing import TYPE_CHECKING
 
 import orjson
-from aiokafka import AIOKafkaProducer
 from aiokafka.errors import KafkaError
 
 from shadowtime.replayer.following.live_source import LiveSource
@@ -28,6 +28,9 @@ from shadowtime.shared.streaming.settings import Settings
 from shadowtime.shared.streaming.state_store import Transaction
 from shadowtime.shared.topics import JOBS
 from shadowtime.shared.wording import quoted, shortened
+
+if TYPE_CHECKING:
+    from aiokafka import AIOKafkaProducer
 
 log = logging.getLogger("shadowtime.follow")
 
@@ -148,7 +151,9 @@ class Follower:
         """Take on how the run was opened; raise `FollowError` if its settings are not ours."""
         given = self.opened.model_dump()
         names = ("cluster", "policy", "runtime", "adjustment", "wait_bound", "seed", "sample_every")
-        other = [f"{name} {value}, not {given[name]}" for name in names if (value := getattr(opened, name)) != given[name]]
+        other = [
+            f"{name} {value}, not {given[name]}" for name in names if (value := getattr(opened, name)) != given[name]
+        ]
         if other:
             raise FollowError(
                 f"run {quoted(self.run)} was opened with other settings ({', '.join(other)}); choose another --run"
@@ -189,7 +194,8 @@ class Follower:
 
     async def _deliver(self, outputs: Sequence[bytes]) -> None:
         """Publish what a transaction has put into the outbox, and note where it lies."""
-        assert self._producer is not None
+        if self._producer is None:
+            raise BusError("not connected to Kafka")
         under_way = [await self._producer.send(JOBS, output, self._key, self._partition) for output in outputs]
         for sent in under_way:
             self._offset = max(self._offset, (await sent).offset)
@@ -204,5 +210,3 @@ class Follower:
         producer, self._producer = self._producer, None
         if producer is not None:
             await producer.stop()
-
-

@@ -1,14 +1,16 @@
-"""One life of a job: what was told of it, and what is to be told of it by now. Pure; times on the cluster's own line."""
+"""One life of a job: what was told of it, and what is to be told by now. Pure; times on the cluster's own line."""
 
-from collections.abc import Iterator, Mapping
+from collections.abc import Iterator
 from dataclasses import dataclass, field, fields
 from typing import Any, Literal
 
+from shadowtime.replayer.accounting.machine_parts import MachineParts
 from shadowtime.replayer.following.sight import Key, Sight
 from shadowtime.shared.events import (
     Event,
     JobChanged,
     JobEnded,
+    JobExpected,
     JobResumed,
     JobStarted,
     JobSubmitted,
@@ -20,8 +22,11 @@ from shadowtime.shared.jobs_in_system import CHANGEABLE, new_request
 
 Told = Literal["nothing", "waiting", "held", "running", "suspended", "over", "left out"]
 
-Asked = Mapping[str, Any]
+Asked = dict[str, Any]
 """What a job asks for and whose it is: fields of `JobSubmitted` by name."""
+
+NEWS, SHARE = 60, 0.1
+"""A start is expected anew if it is so many seconds, and such a share of what is left until it, from what was told."""
 
 STAYS = ("pool", "partition_number", "priority", "blocked")
 """What is not told any more once a job runs."""
@@ -40,6 +45,7 @@ class Life:
     started: int | None = None
     over: int | None = None
     asked: dict[str, Any] = field(default_factory=dict)
+    expected: int | None = None
 
     @property
     def open(self) -> bool:
@@ -53,9 +59,12 @@ class Life:
 
     def take(self, event: Event) -> None:
         """Note that an event of this life was told."""
+        if isinstance(event, JobExpected):  # which may be told at the instant of what else is told of it
+            self.expected = event.start
+            return
         self.at = event.time
         if isinstance(event, JobSubmitted):
-            self.told, self.since = "waiting", event.since
+            self.told, self.since, self.expected = "waiting", event.since, None
             self.asked = {name: getattr(event, name) for name in (*CHANGEABLE, "blocked")}
         elif isinstance(event, JobChanged):
             self.asked |= new_request(event)
@@ -131,8 +140,8 @@ def owed(life: Life, sight: Sight, asked: Asked, earliest: int, present: int, no
     if sight.start is not None:
         if (time := max(sight.start, at, present)) > now:
             return
-        if different := {name: value for name, value in different.items() if name not in ("priority", "blocked")}:
-            yield JobChanged(time=time, job_number=number, **different)
+        if given := {name: value for name, value in different.items() if name not in ("priority", "blocked")}:
+            yield JobChanged(time=time, job_number=number, **given)
         start = max(sight.start, since)
         yield (
             started := JobStarted(
@@ -148,8 +157,17 @@ def owed(life: Life, sight: Sight, asked: Asked, earliest: int, present: int, no
     elif sight.end is not None and sight.state == "over":
         if (time := max(sight.end, at + 1, present)) <= now:
             yield JobWithdrawn(time=time, job_number=number, happened=_unless(max(sight.end, since), time))
-    elif different and noticed:
-        yield JobChanged(time=now, job_number=number, **different)
+    else:
+        if different and noticed:
+            yield JobChanged(time=now, job_number=number, **different)
+        last = life.expected if life.told == "waiting" else None
+        if now >= max(present, at) and sight.expected is not None and _is_news(sight.expected, last, now):
+            yield JobExpected(time=now, job_number=number, start=sight.expected)
+
+
+def _is_news(expected: int, told: int | None, now: int) -> bool:
+    """Return whether a start is expected at another time than was told."""
+    return told is None or abs(expected - told) > max(NEWS, SHARE * (told - now))
 
 
 def _owed_running(life: Life, sight: Sight, different: Asked, present: int, now: int) -> Iterator[Event]:
@@ -157,8 +175,7 @@ def _owed_running(life: Life, sight: Sight, different: Asked, present: int, now:
     number, at, started = life.number, life.at, life.started or 0
     over = sight.end if sight.state == "over" else None
     size, last = life.asked["requested_processors"], sight.resized[-1][1] if sight.resized else sight.processors
-    different = {name: value for name, value in different.items() if name not in STAYS}
-    different.pop("requested_processors", None)
+    changes = {name: value for name, value in different.items() if name not in (*STAYS, "requested_processors")}
     for changed, processors in sight.resized if size != last else ():
         if at < (time := max(changed, present)) <= now:
             yield JobChanged(
@@ -166,10 +183,10 @@ def _owed_running(life: Life, sight: Sight, different: Asked, present: int, now:
             )
             at, size = time, processors
     if size != last and not sight.resized:
-        different["requested_processors"] = last
+        changes["requested_processors"] = last
     time = now if over is None else max(over, at + 1, present)
-    if different and at < (changed := min(now, time)) >= present:
-        yield JobChanged(time=changed, job_number=number, **different)
+    if changes and at < (changed := min(now, time)) >= present:
+        yield JobChanged(time=changed, job_number=number, **changes)
     if over is not None and time <= now:
         end = max(over, started)
         run_time = end - started if sight.run_time is None else min(sight.run_time, end - started)
@@ -206,3 +223,15 @@ def _different(known: Asked, asked: Asked) -> dict[str, Any]:
 
 def _unless(instant: int, time: int) -> int | None:
     return None if instant == time else instant
+
+
+def as_told(life: Life, parts: MachineParts) -> Sight:
+    """Return a life as it was told, where nothing is seen of it."""
+    asked = life.asked
+    limit = asked["requested_time"]
+    partition = next((name for name, pool in parts.of_partition.items() if pool == asked["pool"]), "")
+    resources = {name: asked[name] for name in ("nodes", "memory", "gpus")}
+    size = asked["requested_processors"]
+    return Sight(
+        life.key, "running", eligible=life.since, limit=limit, processors=size, partition=partition, **resources
+    )

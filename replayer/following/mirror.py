@@ -20,13 +20,13 @@ from typing import Any
 from shadowtime.replayer.accounting.machine_parts import MachineParts
 from shadowtime.replayer.event_order import EVENT_ORDER
 from shadowtime.replayer.following.known_lives import KnownLives
-from shadowtime.replayer.following.life import Asked, Life, owed
+from shadowtime.replayer.following.life import Asked, Life, as_told, owed
 from shadowtime.replayer.following.name_table import NameTable
-from shadowtime.replayer.following.queue_order import Job, priorities
-from shadowtime.replayer.following.sight import Key, Node, Sight
+from shadowtime.replayer.following.queue_order import as_queued
+from shadowtime.replayer.following.rooms_seen import RoomsSeen
+from shadowtime.replayer.following.sight import Key, Sight
 from shadowtime.shared.events import CapacityChanged, Event, JobSubmitted, OfJob, SchedulingPoint, moment
 from shadowtime.shared.message import MAX_DURATION
-from shadowtime.shared.pools import Room
 
 KEEP = 7_200
 """Seconds for which a life that is over is remembered: what ended before is not news."""
@@ -62,9 +62,7 @@ class Mirror:
         self._missing: dict[Key, int] = {}
         self._after_unknown: dict[Key, int] = {}
         self.lives = KnownLives()
-        self._first = [Room(pool.processors, pool.memory, pool.gpus) for pool in parts.pools]
-        self._rooms = list(self._first)
-        self._wanted = self._rooms
+        self.rooms = RoomsSeen(parts)
         self._sights: dict[Key, Sight] = {}
         self._due: deque[tuple[int, list[Event]]] = deque()
 
@@ -82,20 +80,6 @@ class Mirror:
             if life.key not in seen and life.open:
                 self._missing.setdefault(life.key, at)
 
-    def see_nodes(self, nodes: Iterable[Node]) -> None:
-        """Take in what nodes there are now; those of no pool are left out."""
-        sums = [[0, 0, 0] for _ in self._first]
-        for node in nodes:
-            if (at := self.parts.of_node.get(node.name)) is None:
-                at = self.parts.pool_of("", ",".join(node.partitions))
-            if at is not None:
-                for place, value in enumerate((node.usable, node.memory, node.gpus)):
-                    sums[at][place] += value
-        self._wanted = [
-            Room(has[0], *(None if first is None else now for now, first in zip(has[1:], pool[1:], strict=True)))
-            for has, pool in zip(sums, self._first, strict=True)
-        ]
-
     @property
     def doubts(self) -> set[Key]:
         """The lives in doubt."""
@@ -112,7 +96,7 @@ class Mirror:
         present = self.now + 1
         self.until = until = max(until, present)
         found: list[tuple[int, int, int, Event]] = []
-        order = self._queue_order()
+        order = as_queued(self._sights, self.lives)
         for key, sight in list(self._sights.items()):
             life = self.lives.by_key[key]
             asked = self._asked(sight) | {"priority": order.get((key.submit, life.number))}
@@ -121,10 +105,7 @@ class Mirror:
                 life.told, life.over = "left out", sight.end  # it was never in the queue, or left it while it was held
                 del self._sights[key]
             found += [(event.time, _PLACE[type(event)], life.number, event) for event in events]
-        for pool, (now, wanted) in enumerate(zip(self._rooms, self._wanted, strict=True)):
-            if now != wanted:
-                changed = CapacityChanged(time=until, pool=pool, **wanted._asdict())
-                found.append((until, _PLACE[CapacityChanged], pool, changed))
+        found += [(until, _PLACE[CapacityChanged], each.pool or 0, each) for each in self.rooms.changes(until)]
         for time in {time for time, *_ in found} | ({until} if beat else set()):
             found.append((time, _PLACE[SchedulingPoint], 0, SchedulingPoint(time=time)))
         found.sort(key=lambda each: each[:3])
@@ -149,8 +130,7 @@ class Mirror:
         """Note that an event was told."""
         self.now = max(self.now, event.time)
         if isinstance(event, CapacityChanged):
-            self._rooms = list(self._rooms)
-            self._rooms[event.pool or 0] = Room(event.processors, event.memory, event.gpus)
+            self.rooms.told(event)
         elif isinstance(event, JobSubmitted | OfJob):
             life = self.lives.by_number.get(event.job_number)
             if isinstance(event, JobSubmitted):
@@ -209,25 +189,9 @@ class Mirror:
             return "without processors"
         if sight.start is not None and sight.end is not None and sight.end < sight.start:
             return "ended before it started"
-        wanted = sight.processors, sight.memory, sight.gpus
-        for value, now, first in zip(wanted, self._rooms[pool], self._first[pool], strict=True):
-            if value is not None and now is not None and value > max(now, first or 0):
-                return "larger than its pool"
+        if not self.rooms.fits(sight, pool):
+            return "larger than its pool"
         return None
-
-    def _queue_order(self) -> dict[Job, int]:
-        """Return the priorities by which waiting jobs stand as they do in the cluster's queue."""
-        waiting = [
-            (-sight.priority, (key.submit, self.lives.by_key[key].number))
-            for key, sight in self._sights.items()
-            if sight.priority is not None and sight.state == "waiting"
-        ]
-        told = {
-            job: priority
-            for _, job in waiting
-            if (priority := self.lives.by_number[job[1]].asked.get("priority")) is not None
-        }
-        return priorities([(job, -priority) for priority, job in sorted(waiting)], told)
 
     def _asked(self, sight: Sight) -> Asked:
         pool = self.parts.pool_of(sight.node_list, sight.partition)
@@ -257,7 +221,7 @@ class Mirror:
             if life.in_system:
                 after = [each.key.submit for each in self.lives.of_job(key) if each.key.submit > key.submit]
                 end = min(after, default=until)
-                seen = self._sights.get(key) or _as_told(life, self.parts)
+                seen = self._sights.get(key) or as_told(life, self.parts)
                 self._sights[key] = replace(
                     seen, state="over", start=life.started, end=end, run_time=None, outcome="killed"
                 )
@@ -272,7 +236,7 @@ class Mirror:
             "now": self.now,
             "until": self.until,
             "lives": [life.snapshot() for life in self.lives if life.told != "nothing"],
-            "rooms": [list(room) for room in self._rooms],
+            "rooms": self.rooms.snapshot(),
             "left_out": dict(self.left_out),
             "late": self.late,
             "guessed": self.guessed,
@@ -285,16 +249,4 @@ class Mirror:
         self.now, self.until = state["now"], state["until"]
         self.late, self.guessed = state["late"], state["guessed"]
         self.left_out = Counter(state["left_out"])
-        self._wanted = self._rooms = [Room(*room) for room in state["rooms"]]
-
-
-def _as_told(life: Life, parts: MachineParts) -> Sight:
-    """Return a life as it was told, where nothing is seen of it."""
-    asked = life.asked
-    limit = asked["requested_time"]
-    partition = next((name for name, pool in parts.of_partition.items() if pool == asked["pool"]), "")
-    resources = {name: asked[name] for name in ("nodes", "memory", "gpus")}
-    size = asked["requested_processors"]
-    return Sight(
-        life.key, "running", eligible=life.since, limit=limit, processors=size, partition=partition, **resources
-    )
+        self.rooms.restore(state["rooms"])

@@ -6,9 +6,25 @@ anew only if its place has changed, as a number between those of its new neighbo
 
 from bisect import bisect_right
 from collections.abc import Mapping, Sequence
+from itertools import pairwise
+
+from shadowtime.replayer.following.known_lives import KnownLives
+from shadowtime.replayer.following.sight import Key, Sight
 
 Job = tuple[int, int]
 """When a job was submitted, and its number: equals in priority go in this order."""
+
+
+def as_queued(sights: Mapping[Key, Sight], lives: KnownLives) -> dict[Job, int]:
+    """Return the priorities by which the jobs that wait stand as they do in the cluster's queue."""
+    waiting = [
+        (-sight.priority, (key.submit, lives.by_key[key].number))
+        for key, sight in sights.items()
+        if sight.priority is not None and sight.state == "waiting"
+    ]
+    known = ((job, lives.by_number[job[1]].asked.get("priority")) for _, job in waiting)
+    told = {job: priority for job, priority in known if priority is not None}
+    return priorities([(job, -priority) for priority, job in sorted(waiting)], told)
 
 
 def priorities(order: Sequence[tuple[Job, int]], told: Mapping[Job, int]) -> dict[Job, int]:
@@ -50,7 +66,7 @@ def priorities(order: Sequence[tuple[Job, int]], told: Mapping[Job, int]) -> dic
 
 def _between(own: Sequence[int], above: int | None, below: int | None) -> list[int] | None:
     """Return falling numbers between two, the own ones where they fit; None if there is no room."""
-    falling = all(before >= after for before, after in zip(own, own[1:], strict=False))
+    falling = all(before >= after for before, after in pairwise(own))
     fits = (above is None or own[0] < above) and (below is None or own[-1] > below)
     if falling and fits:
         return list(own)

@@ -35,12 +35,13 @@ async def follow_source(run: str, opened: ClusterOpened, source: LiveSource, set
                 pages = worker_pages(lambda: health_of(follower), registry_of(follower))
                 names = split_names(settings.web_names)
                 await stack.enter_async_context(listening(pages, settings.web_host, settings.web_port, names))
-            waiting, work = asyncio.create_task(ended.wait()), asyncio.create_task(follower.follow())
-            done, _ = await asyncio.wait([waiting, work], return_when=asyncio.FIRST_COMPLETED)
-            for task in (waiting, work):
-                task.cancel()
+            work = asyncio.create_task(follower.follow())
+            waiting = asyncio.create_task(ended.wait())
+            await asyncio.wait([waiting, work], return_when=asyncio.FIRST_COMPLETED)
+            waiting.cancel()
+            if work.done():
+                await work
+            work.cancel()
             await asyncio.gather(waiting, work, return_exceptions=True)
-            for task in done:
-                task.result()
     finally:
         await client.aclose()

@@ -1,6 +1,7 @@
 """What a cluster says of a job at one moment."""
 
-from dataclasses import dataclass
+from collections.abc import Iterable
+from dataclasses import dataclass, replace
 from typing import Literal, NamedTuple
 
 from shadowtime.shared.events import Outcome
@@ -21,7 +22,8 @@ class Sight:
     """A life of a job as it is seen, or as it was accounted; instants in seconds of Unix, None where unknown.
 
     `life` counts from 0 how often the job was requeued before, where that is told. `limit` is in seconds; `unlimited`
-    says that there is none. `memory` is in MiB, of all its nodes, as are `gpus`. `expected` is when the cluster expects it to start.
+    says that there is none. `memory` is in MiB, of all its nodes, as are `gpus`. `expected` is when the cluster expects
+    it to start.
     """
 
     key: Key
@@ -70,3 +72,23 @@ class Node(NamedTuple):
     def has(self) -> dict[str, int]:
         """What it has, as `parts_of_nodes` takes it."""
         return {"processors": self.processors, "nodes": 1, "memory": self.memory, "gpus": self.gpus}
+
+
+def shifted(sights: Iterable[Sight], zero: int) -> list[Sight]:
+    """Return sights with instants of a cluster's own time line, whose second 0 is `zero`."""
+
+    def own(instant: int | None) -> int | None:
+        return None if instant is None else instant - zero
+
+    return [
+        replace(
+            each,
+            key=each.key._replace(submit=each.key.submit - zero),
+            eligible=own(each.eligible),
+            start=own(each.start),
+            end=own(each.end),
+            expected=own(each.expected),
+            resized=tuple((instant - zero, processors) for instant, processors in each.resized),
+        )
+        for each in sights
+    ]

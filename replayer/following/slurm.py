@@ -12,9 +12,8 @@ import asyncio
 import getpass
 import logging
 import time
-from collections.abc import Iterable, Mapping, Sequence
-from dataclasses import replace
-from typing import Any
+from collections.abc import Mapping, Sequence
+from typing import Any, ClassVar
 
 from shadowtime.replayer.accounting import sacct
 from shadowtime.replayer.accounting.machine_parts import MachineParts, parts_of_nodes
@@ -26,7 +25,7 @@ from shadowtime.replayer.following.given import Given
 from shadowtime.replayer.following.live_source import Opening, SourceLoad
 from shadowtime.replayer.following.mirror import KEEP, Mirror
 from shadowtime.replayer.following.name_table import NameTable
-from shadowtime.replayer.following.sight import Node, Sight
+from shadowtime.replayer.following.sight import Node, Sight, shifted
 from shadowtime.shared.backoff import Backoff
 from shadowtime.shared.errors import FollowError, TraceError
 from shadowtime.shared.events import ClusterOpened, Event
@@ -64,7 +63,7 @@ class Slurm:
         How it is asked, and from when on.
     """
 
-    name = "slurm"
+    name: ClassVar[str] = "slurm"
 
     def __init__(self, given: Given) -> None:
         self.every = given.every
@@ -169,18 +168,18 @@ class Slurm:
         if self._seen is not None and self._seen.unaccounted:
             raise FollowError(f"accounting lacks {self._seen.unaccounted} messages of slurmctld still")
         last = min(zero + mirror.until + WINDOW, now)
-        mirror.take(_shifted(await self._accounted(zero + mirror.until - MARGIN, last), zero), last - zero)
+        mirror.take(shifted(await self._accounted(zero + mirror.until - MARGIN, last), zero), last - zero)
         mirror.release(min(last - 1, now - MARGIN) - zero, beat=False)
 
     async def _tell_picture(self) -> None:
         """Take in what there is now."""
         mirror, zero, now = self.mirror, self._zero, await self._clock()
-        mirror.see_nodes(await self._nodes())
+        mirror.rooms.see(await self._nodes())
         sights = slurm_text.sights_of(await self._commands.text(*slurm_text.SQUEUE), self._tiers)
-        mirror.take(_shifted(sights, zero), now - zero, whole=True)
+        mirror.take(shifted(sights, zero), now - zero, whole=True)
         if mirror.doubts:
             try:
-                mirror.take(_shifted(await self._accounted_of(mirror, zero), zero), now - zero)
+                mirror.take(shifted(await self._accounted_of(mirror, zero), zero), now - zero)
             except FollowError as error:
                 log.warning("accounting: %s", shortened(str(error)))
         mirror.release(now - 1 - zero)
@@ -244,23 +243,3 @@ def _date(second: int) -> str:
     '1970-01-01T00:00:00'
     """
     return time.strftime("%Y-%m-%dT%H:%M:%S", time.gmtime(second))
-
-
-def _shifted(sights: Iterable[Sight], zero: int) -> list[Sight]:
-    """Return sights with instants of a cluster's own time line, whose second 0 is `zero`."""
-
-    def own(instant: int | None) -> int | None:
-        return None if instant is None else instant - zero
-
-    return [
-        replace(
-            each,
-            key=each.key._replace(submit=each.key.submit - zero),
-            eligible=own(each.eligible),
-            start=own(each.start),
-            end=own(each.end),
-            expected=own(each.expected),
-            resized=tuple((instant - zero, processors) for instant, processors in each.resized),
-        )
-        for each in sights
-    ]

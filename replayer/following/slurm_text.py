@@ -79,7 +79,7 @@ def sights_of(text: str, tiers: Mapping[str, int]) -> list[Sight]:
 
 def _sight(values: dict[str, str]) -> Sight | None:
     """Return a job as squeue shows it; None while nothing is sure of it."""
-    job, array, task = values["JobID"], values["ArrayJobID"], values["ArrayTaskID"]
+    job, task = values["JobID"], values["ArrayTaskID"]
 
     def instant(name: str) -> int | None:
         if (text := values[name]) in UNTOLD:

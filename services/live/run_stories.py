@@ -44,7 +44,6 @@ SORTED = re.compile(r"[(:,]queue=(?!(fcfs|BF|yes|no)\b)")
 """In a SPEC of one of these: an order of the queue by which it is another."""
 
 
-
 class Stories(StageHandler):
     """One run: the story of each of its jobs, the picture of its machine, and what happened last."""
 

@@ -50,8 +50,8 @@ function _shtab_shadowtime_using
   test "$_shtab_shadowtime_cmdpath" = "$argv"
 end
 
-set -g _shtab_shadowtime_commands replay compare campaign reproduce check check-schedule convert generate search-templates list serve 'serve runtime_distribution' 'serve walltime_adjustment' 'serve wait_bound' 'serve scheduler' 'serve scoreboard' 'serve metrics' live ask watch rebuild topics settings asyncapi stack 'stack up' 'stack down' 'stack status' 'stack install' dashboards 'dashboards generate' 'dashboards push' doctor completion
-set -g _shtab_shadowtime_opts_with_value --adjustment --allow --baseline --capacity --cluster --columns --confidence --count --csv --decisions --filter --first --folder --generations --host --job --jobs --json --kafka-port --kind --latex --live-port --load --logs --mode --moldable --names --names-key --on --out --output --policy --pools --population --port --processors --quantile --queue --redis-port --report --requested-time --requests --restartable --results --run --runtime --schedule --seed --set --speed --speedup --time-zone --token --transport --url --user --victoria-metrics --victoria-metrics-port --wait-bound --waits --web-port --workers -o
+set -g _shtab_shadowtime_commands replay compare campaign reproduce check check-schedule convert generate search-templates list follow serve 'serve runtime_distribution' 'serve walltime_adjustment' 'serve wait_bound' 'serve scheduler' 'serve scoreboard' 'serve metrics' live ask watch rebuild topics settings asyncapi stack 'stack up' 'stack down' 'stack status' 'stack install' dashboards 'dashboards generate' 'dashboards push' doctor completion
+set -g _shtab_shadowtime_opts_with_value --adjustment --allow --baseline --capacity --cluster --columns --confidence --count --csv --decisions --every --filter --first --folder --generations --history --host --job --jobs --json --kafka-port --kind --latex --live-port --load --logs --mode --moldable --names --names-key --on --out --output --patience --policy --pools --population --port --processors --quantile --queue --redis-port --report --requested-time --requests --restartable --results --run --runtime --schedule --seed --set --speed --speedup --time-zone --timeout --token --transport --url --user --via --victoria-metrics --victoria-metrics-port --wait-bound --waits --web-port --workers -o
 
 complete -c shadowtime -e
 complete -c shadowtime -f
@@ -201,6 +201,21 @@ complete -c shadowtime -n '_shtab_shadowtime_using search-templates; and test $_
 complete -c shadowtime -n '_shtab_shadowtime_using; and test $_shtab_shadowtime_npos -eq 0' -a list -d 'list policies, predictors, … and their keys'
 complete -c shadowtime -n '_shtab_shadowtime_using list' -s h -l help -d 'show this help message and exit'
 complete -c shadowtime -n '_shtab_shadowtime_using list; and test $_shtab_shadowtime_npos -ge 0' -ka "policies predictors adjusters bounders sources" -d kind
+complete -c shadowtime -n '_shtab_shadowtime_using; and test $_shtab_shadowtime_npos -eq 0' -a follow -d 'follow a Slurm beside which it runs'
+complete -c shadowtime -n '_shtab_shadowtime_using follow' -s h -l help -d 'show this help message and exit'
+complete -c shadowtime -n '_shtab_shadowtime_using follow' -l cluster -x -d 'What the cluster is called here'
+complete -c shadowtime -n '_shtab_shadowtime_using follow' -l run -x -d 'Name of the run; a known one goes on'
+complete -c shadowtime -n '_shtab_shadowtime_using follow' -l history -x -d 'Of the past that is told first: 0, 90days'
+complete -c shadowtime -n '_shtab_shadowtime_using follow' -l policy -xka "all-reserve best conservative easy easy-sjbf fcfs guarded lwf probabilistic tuned wfp" -d 'Whose decisions are the advice'
+complete -c shadowtime -n '_shtab_shadowtime_using follow' -l runtime -xka "class-mean-sigma class-p90 downey-mean downey-median empirical empirical-request experts gibbons hmm last-two queue-maximum requested templates" -d 'Run-time predictor, if the policy names none'
+complete -c shadowtime -n '_shtab_shadowtime_using follow' -l adjustment -xka "auto none percentile" -d 'Walltime adjustment'
+complete -c shadowtime -n '_shtab_shadowtime_using follow' -l wait-bound -xka "all conformal ensemble nodes none plain rnprod rtime static" -d 'Bounds on waits'
+complete -c shadowtime -n '_shtab_shadowtime_using follow' -l seed -x -d 'Seed of every draw of chance'
+complete -c shadowtime -n '_shtab_shadowtime_using follow' -l every -x -d 'Between two looks at the cluster'
+complete -c shadowtime -n '_shtab_shadowtime_using follow' -l timeout -x -d 'Patience with one command'
+complete -c shadowtime -n '_shtab_shadowtime_using follow' -l patience -x -d 'How long the log waits for what accounting alone knows'
+complete -c shadowtime -n '_shtab_shadowtime_using follow' -l via -x -d 'What the cluster'"'"'s commands are run by, as '"'"'ssh login'"'"''
+complete -c shadowtime -n '_shtab_shadowtime_using follow' -l names-key -xka "(__fish_complete_path (commandline -ct))" -d 'A key: names are stored as hashes made with it'
 complete -c shadowtime -n '_shtab_shadowtime_using; and test $_shtab_shadowtime_npos -eq 0' -a serve -d 'run a worker: a stage, or the writer of metrics'
 complete -c shadowtime -n '_shtab_shadowtime_using serve' -s h -l help -d 'show this help message and exit'
 complete -c shadowtime -n '_shtab_shadowtime_using serve; and test $_shtab_shadowtime_npos -eq 0' -a runtime_distribution -d 'Run one worker: jobs to runtime-distributions'

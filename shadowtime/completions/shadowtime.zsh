@@ -20,6 +20,7 @@ _shtab_shadowtime_commands() {
     convert:'write the jobs of a log that a replay uses as a clean log'
     dashboards:'generate dashboards and push them into a Grafana'
     doctor:'say what is installed, which servers answer, and what to do'
+    follow:'follow a Slurm beside which it runs'
     generate:'write a log of a synthetic workload'
     list:'list policies, predictors, … and their keys'
     live:'serve the live page'
@@ -242,6 +243,27 @@ _shtab_shadowtime_doctor_options=(
 
 # guard to ensure default positional specs are added only once per session
 _shtab_shadowtime_doctor_defaults_added=0
+
+_shtab_shadowtime_follow_options=(
+  "(- : *)"{-h,--help}"[show this help message and exit]"
+  "--cluster[What the cluster is called here]:cluster:"
+  "--run[Name of the run\; a known one goes on]:run:"
+  "--history[Of the past that is told first\: 0, 90days]:history:"
+  "--policy[Whose decisions are the advice]:policy:(all-reserve best conservative easy easy-sjbf fcfs guarded lwf probabilistic tuned wfp)"
+  "--runtime[Run-time predictor, if the policy names none]:runtime:(class-mean-sigma class-p90 downey-mean downey-median empirical empirical-request experts gibbons hmm last-two queue-maximum requested templates)"
+  "--adjustment[Walltime adjustment]:adjustment:(auto none percentile)"
+  "--wait-bound[Bounds on waits]:wait_bound:(all conformal ensemble nodes none plain rnprod rtime static)"
+  "--seed[Seed of every draw of chance]:seed:"
+  "--every[Between two looks at the cluster]:every:"
+  "--timeout[Patience with one command]:timeout:"
+  "--patience[How long the log waits for what accounting alone knows]:patience:"
+  "--via[What the cluster\'s commands are run by, as \'ssh login\']:via:"
+  "--names-key[A key\: names are stored as hashes made with it]:names_key:_files"
+  "(*)::source:"
+)
+
+# guard to ensure default positional specs are added only once per session
+_shtab_shadowtime_follow_defaults_added=0
 
 _shtab_shadowtime_generate_options=(
   "(- : *)"{-h,--help}"[show this help message and exit]"
@@ -509,6 +531,7 @@ _shtab_shadowtime() {
         convert) _arguments -C -s $_shtab_shadowtime_convert_options ;;
         dashboards) _shtab_shadowtime_dashboards ;;
         doctor) _arguments -C -s $_shtab_shadowtime_doctor_options ;;
+        follow) _arguments -C -s $_shtab_shadowtime_follow_options ;;
         generate) _arguments -C -s $_shtab_shadowtime_generate_options ;;
         list) _arguments -C -s $_shtab_shadowtime_list_options ;;
         live) _arguments -C -s $_shtab_shadowtime_live_options ;;

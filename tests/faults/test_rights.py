@@ -32,6 +32,7 @@ from shadowtime.shared.topics import DEAD_LETTERS, FLOW
 from shadowtime.stack.roles import (
     ADMIN,
     ASK,
+    FOLLOW,
     HEALTH,
     KAFKA,
     LIVE,
@@ -60,6 +61,7 @@ ALL_BUT_ADMIN = [name for name in IN_KAFKA if name != ADMIN]
 WRITES = {
     ADMIN: set(TOPICS),
     REPLAYER: {"jobs"},
+    FOLLOW: {"jobs"},
     "runtime_distribution": {"runtime-distributions", "dead-letters"},
     "walltime_adjustment": {"walltime-adjustments", "dead-letters"},
     "wait_bound": {"wait-bounds", "dead-letters"},
@@ -72,6 +74,7 @@ WRITES = {
 READS = {
     ADMIN: set(TOPICS),
     REPLAYER: {"jobs", "decisions", "scores"},
+    FOLLOW: {"jobs"},
     **{stage: set(arrow) for stage, arrow in zip(STAGES, pairwise(FLOW), strict=True)},
     METRICS: {"scores", "decisions"},
     LIVE: set(TOPICS),
@@ -269,13 +272,13 @@ def test_finding_08_a_role_touches_its_own_keys_only(servers: Guarded, role: str
         return True
 
     with client(servers, role) as connected:
-        keys = {stage: f"shadowtime:{stage}:state:rights" for stage in (*STAGES, "preflight")}
+        keys = {stage: f"shadowtime:{stage}:state:rights" for stage in (*STAGES, FOLLOW, "preflight")}
         written = {stage for stage, key in keys.items() if may("HSET", key, "sequence", "1")}
         deleted = {stage for stage, key in keys.items() if may("DEL", key)}
         read = {stage for stage, key in keys.items() if may("HGETALL", key)}
         scripted = {stage for stage, key in keys.items() if may("EVAL", "return redis.call('DEL', KEYS[1])", "1", key)}
         hidden = {stage for stage, key in keys.items() if may("EVAL", f"return redis.call('DEL', '{key}')", "0")}
-    own = set(keys) if role == ADMIN else {role} & set(STAGES)
+    own = set(keys) if role == ADMIN else {role} & {*STAGES, FOLLOW}
     assert written == deleted == scripted == hidden == own
     assert read == (own | {"wait_bound"} if role == ASK else own)
 
@@ -431,4 +434,4 @@ def test_a_password_that_is_made_anew_counts_after_the_next_start(servers: Guard
 
 def test_every_role_is_tried() -> None:
     assert set(WRITES) == set(READS) == set(IN_KAFKA)
-    assert set(IN_REDIS) == {ADMIN, ASK, HEALTH, *STAGES}
+    assert set(IN_REDIS) == {ADMIN, ASK, FOLLOW, HEALTH, *STAGES}

@@ -19,7 +19,6 @@ from shadowtime.stack.ports import free_port
 
 COMMANDS = ("munged", "mariadbd", "mariadb-install-db", "slurmdbd", "slurmctld", "slurmd", "squeue", "sacct")
 PLUGIN = "accounting_storage_mysql.so"
-PLUGINS = Path("/usr/lib/x86_64-linux-gnu/slurm-wlm")
 USERS = ("games", "news", "mail", "backup", "man")
 SECONDS = 60.0
 PATH = f"{os.environ.get('PATH', '')}:/usr/sbin:/sbin"
@@ -93,7 +92,7 @@ def unavailable() -> str | None:
     if os.geteuid():
         return "a Slurm takes root"
     missing = [command for command in COMMANDS if shutil.which(command, path=PATH) is None]
-    if missing or not (PLUGINS / PLUGIN).exists():
+    if missing or not list(Path("/usr/lib").glob(f"*/slurm*/{PLUGIN}")):
         return f"{', '.join(missing) or PLUGIN} not found; shadowtime stack install slurm"
     return None
 
@@ -119,7 +118,9 @@ class SlurmCluster:
             self.start_slurmctld()
             for node in self.nodes:
                 self.start_node(node)
-            self._wait(lambda: not self.run("sinfo", "-h", "-t", "unknown,down,no_respond", "-o", "%n").strip(), "nodes")
+            self._wait(
+                lambda: not self.run("sinfo", "-h", "-t", "unknown,down,no_respond", "-o", "%n").strip(), "nodes"
+            )
         except BaseException:
             self.__exit__()
             raise
@@ -253,7 +254,9 @@ class SlurmCluster:
         client = ("mariadb", "--no-defaults", "-S", str(socket))
         self._wait(lambda: self._said(*client, "-e", "select 1"), "mariadb")
         hosts = ("localhost", "127.0.0.1")
-        made = [f"create user slurm@'{host}' identified by 'slurm'; grant all on *.* to slurm@'{host}';" for host in hosts]
+        made = [
+            f"create user slurm@'{host}' identified by 'slurm'; grant all on *.* to slurm@'{host}';" for host in hosts
+        ]
         self.run(*client, "-e", "create database slurm_acct_db; " + " ".join(made))
 
     def _account(self) -> None:
@@ -281,5 +284,3 @@ class SlurmCluster:
             if time.monotonic() > until:
                 raise RuntimeError(f"no {what} within {seconds:g} s; see {self.base / 'log'}")
             time.sleep(0.2)
-
-

@@ -34,7 +34,23 @@ def happen(cluster: SlurmCluster, trouble: Callable[[int], None] = lambda step: 
     submit(first, "range", "-N", "1-3", "-t", "2", wrap="sleep 4")
     cancelled = submit(fourth, "cancelled", "-n", "32", "-t", "5", wrap="sleep 5")
     changed = submit(fourth, "changed", "-n", "30", "-t", "2", wrap="sleep 4")
-    cluster.run("sbatch", "-D", "/tmp", "-o", "/dev/null", "-J", "het", "-n2", "-t2", "--wrap", "sleep 5", ":", "-n4", "-t2", user=third)
+    cluster.run(
+        "sbatch",
+        "-D",
+        "/tmp",
+        "-o",
+        "/dev/null",
+        "-J",
+        "het",
+        "-n2",
+        "-t2",
+        "--wrap",
+        "sleep 5",
+        ":",
+        "-n4",
+        "-t2",
+        user=third,
+    )
     for number in range(12):
         size, limit, seconds = 1 << number % 5, 1 + number % 4, 3 + 2 * number % 9
         submit(USERS[number % 5], f"plain{number % 3}", f"-n{size}", f"-t{limit}", wrap=f"sleep {seconds}")

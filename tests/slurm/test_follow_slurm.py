@@ -119,7 +119,9 @@ def test_the_log_tells_what_slurm_accounts(
         happen(cluster, trouble)
         log = follower.wait_until_told(int(time.time()))
     events = [envelope.event for envelope in log]
-    text = cluster.run("env", "SLURM_TIME_FORMAT=%s", "sacct", "-aPXD", "--noconvert", "-S", "now-1days", "-o", ",".join(FIELDS))
+    text = cluster.run(
+        "env", "SLURM_TIME_FORMAT=%s", "sacct", "-aPXD", "--noconvert", "-S", "now-1days", "-o", ",".join(FIELDS)
+    )
     accounted, told = lives_accounted(text), lives_told(events)
     assert {number: told.get(number) for number in accounted} == accounted
     assert len(accounted) >= 45

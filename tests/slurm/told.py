@@ -83,7 +83,7 @@ def lives_accounted(text: str) -> dict[int, Life]:
     over = [line for line in lines if not {"PENDING", "RUNNING", "Unknown"} & set(line.split("|")[:20])]
     lives = printed("\n".join([head, *over]) + "\n")
     return {
-        number: life._replace(resized=tuple(size for _, size in life.resized))
+        number: life._replace(resized=tuple(size for _, size in life.resized))  # type: ignore[misc]
         for number, life in lives.items()
         if life.start is not None or life.eligible <= life.end
     }

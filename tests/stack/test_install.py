@@ -153,7 +153,7 @@ def test_finding_17_a_terminal_is_asked_for_each_package_by_name(apt: Path, answ
         (
             "",
             ["brwoser"],
-            "shadowtime stack install knows --yes, compose, browser, registry, not 'brwoser'\n",
+            "shadowtime stack install knows --yes, compose, browser, registry, slurm, not 'brwoser'\n",
         ),
         ("maybe", [], "SHADOWTIME_APT is yes or no, not 'maybe'\n"),
     ],

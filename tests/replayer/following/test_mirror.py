@@ -76,7 +76,9 @@ def spans(events: Iterable[Event]) -> dict[int, tuple[int, int | None, int]]:
 
 
 def true_spans(lives: Iterable[Lived]) -> dict[int, tuple[int, int | None, int]]:
-    return {life.number: (life.eligible, life.start, life.end) for life in lives if life.start or life.eligible <= life.end}
+    return {
+        life.number: (life.eligible, life.start, life.end) for life in lives if life.start or life.eligible <= life.end
+    }
 
 
 def rejected(events: list[Event]) -> list[str]:
