@@ -134,25 +134,18 @@ def owed(life: Life, sight: Sight, asked: Asked, earliest: int, present: int, no
         yield _submitted(number, sight, asked, begun, time)
         told, at, since, known, noticed = "waiting", time, begun, asked, False
     if told != "waiting":
-        yield from _owed_running(life, sight, _different(known, asked), present, now)
+        yield from _owed_running(life, sight, _different(known, asked, sight.unlimited), present, now)
         return
-    different = _different(known, asked)
+    different = _different(known, asked, sight.unlimited)
     if sight.start is not None:
         if (time := max(sight.start, at, present)) > now:
             return
         if given := {name: value for name, value in different.items() if name not in ("priority", "blocked")}:
             yield JobChanged(time=time, job_number=number, **given)
         start = max(sight.start, since)
-        yield (
-            started := JobStarted(
-                time=time,
-                job_number=number,
-                processors=asked["requested_processors"],
-                limit=asked["requested_time"],
-                happened=_unless(start, time),
-            )
-        )
-        runs = Life(life.key, number, life.index, "running", since, time, moment(started), None, {**known, **asked})
+        size, limit = asked["requested_processors"], asked["requested_time"]
+        yield JobStarted(time=time, job_number=number, processors=size, limit=limit, happened=_unless(start, time))
+        runs = Life(life.key, number, life.index, "running", since, time, start, None, {**known, **asked})
         yield from _owed_running(runs, sight, {}, present, now)
     elif sight.end is not None and sight.state == "over":
         if (time := max(sight.end, at + 1, present)) <= now:
@@ -211,12 +204,12 @@ def _submitted(number: int, sight: Sight, asked: Asked, since: int, time: int) -
     )
 
 
-def _different(known: Asked, asked: Asked) -> dict[str, Any]:
+def _different(known: Asked, asked: Asked, unlimited: bool) -> dict[str, Any]:
     """Return what a job asks for now and did not before, as fields of `JobChanged`."""
     found = {name: value for name, value in asked.items() if value is not None and value != known.get(name)}
     if known.get("blocked") and not asked.get("blocked"):
         found["blocked"] = False
-    if asked.get("requested_time") is None and known.get("requested_time") is not None:
+    if unlimited and known.get("requested_time") is not None:
         found["unlimited"] = True
     return found
 

@@ -1,0 +1,55 @@
+"""Tests of the commands that are run: what fails, hangs or is not there is named, and nothing stays behind."""
+
+import asyncio
+import time
+
+import pytest
+
+from shadowtime.replayer.following.commands import Commands
+from shadowtime.shared.errors import FollowError
+
+
+def said(commands: Commands, *command: str) -> str:
+    return asyncio.run(commands.text(*command))
+
+
+def test_what_a_command_prints_does_not_depend_on_where_it_runs(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setenv("TZ", "Asia/Tokyo")
+    monkeypatch.setenv("LC_ALL", "de_DE.UTF-8")
+    assert said(Commands(), "sh", "-c", 'echo "$TZ $LC_ALL $SLURM_TIME_FORMAT"') == "UTC C %s\n"
+    assert said(Commands(("env", "A=via")), "sh", "-c", "echo $A") == "via\n"
+
+
+@pytest.mark.parametrize(
+    ("command", "told"),
+    [
+        (("sh", "-c", "echo slurm_load_jobs error: Unable to contact 1>&2; exit 1"), "slurm_load_jobs error: Unable"),
+        (("sh", "-c", "exit 3"), "sh: it ended with 3"),
+        (("no-such-command",), "No such file or directory"),
+    ],
+)
+def test_why_a_command_fails_is_said(command: tuple[str, ...], told: str) -> None:
+    with pytest.raises(FollowError) as raised:
+        said(Commands(), *command)
+    assert told in str(raised.value)
+    assert "\n" not in str(raised.value)
+
+
+def test_a_command_that_hangs_is_ended_with_all_that_it_has_started() -> None:
+    began = time.monotonic()
+    with pytest.raises(FollowError, match=r"sh did not answer in 0\.5 s"):
+        said(Commands(seconds=0.5), "sh", "-c", "sleep 60 & sleep 60; wait")
+    assert time.monotonic() - began < 20
+
+
+def test_a_command_that_is_no_longer_wanted_is_ended() -> None:
+    async def ask() -> None:
+        task = asyncio.create_task(Commands().text("sleep", "60"))
+        await asyncio.sleep(0.3)
+        task.cancel()
+        await task
+
+    began = time.monotonic()
+    with pytest.raises(asyncio.CancelledError):
+        asyncio.run(ask())
+    assert time.monotonic() - began < 20

@@ -1,0 +1,211 @@
+"""Tests of what the mirror makes of single sights: changes, holds, clocks that go back, what cannot be told."""
+
+from collections.abc import Sequence
+from dataclasses import replace
+
+from shadowtime.replayer.accounting.machine_parts import MachineParts
+from shadowtime.replayer.accounting.names import Names
+from shadowtime.replayer.following.mirror import Mirror
+from shadowtime.replayer.following.name_table import NameTable
+from shadowtime.replayer.following.sight import Key, Node, Sight
+from shadowtime.shared.events import (
+    CapacityChanged,
+    Event,
+    JobChanged,
+    JobEnded,
+    JobExpected,
+    JobResumed,
+    JobStarted,
+    JobSubmitted,
+    JobSuspended,
+    JobWithdrawn,
+    SchedulingPoint,
+)
+from shadowtime.shared.pools import Pool
+
+PARTS = MachineParts((Pool(name="batch", processors=16, memory=4000),), {"batch": 0}, {"n1": 0, "n2": 0})
+WAITS = Sight(Key(7, -1, 10), "waiting", eligible=10, limit=600, processors=4, partition="batch", user="eve")
+
+
+def mirror(patience: int = 600) -> Mirror:
+    return Mirror(PARTS, NameTable(Names()), 0, patience)
+
+
+def look(seen: Mirror, at: int, *sights: Sight, whole: bool = True) -> list[Event]:
+    """Return what is told after a picture, without scheduling points."""
+    seen.take(list(sights), at, whole=whole)
+    seen.release(at - 1)
+    told: list[Event] = []
+    while seen.next_time() is not None:
+        told += seen.next_instant()
+    return [event for event in told if not isinstance(event, SchedulingPoint)]
+
+
+def kinds(events: Sequence[Event]) -> list[tuple[type, int]]:
+    return [(type(event), event.time) for event in events]
+
+
+def test_a_picture_in_which_nothing_has_happened_is_a_scheduling_point() -> None:
+    seen = mirror()
+    look(seen, 20, WAITS)
+    seen.take([WAITS], 35, whole=True)
+    seen.release(34)
+    assert list(seen.next_instant()) == [SchedulingPoint(time=34)]
+
+
+def test_what_has_changed_is_told_at_the_picture_that_shows_it() -> None:
+    seen = mirror()
+    assert kinds(look(seen, 20, WAITS)) == [(JobSubmitted, 10)]
+    (changed,) = look(seen, 35, replace(WAITS, limit=1200, account="other", blocked=True))
+    assert changed == JobChanged(time=34, job_number=7, requested_time=1200, group_id=1, blocked=True)
+    (free,) = look(seen, 50, replace(WAITS, limit=None, unlimited=True, account="other"))
+    assert free == JobChanged(time=49, job_number=7, unlimited=True, blocked=False)
+
+
+def test_what_a_job_gets_at_its_start_is_told_before_it() -> None:
+    seen = mirror()
+    look(seen, 20, WAITS)
+    told = look(seen, 35, replace(WAITS, state="running", start=25, processors=6))
+    assert told == [
+        JobChanged(time=25, job_number=7, requested_processors=6),
+        JobStarted(time=25, job_number=7, processors=6, limit=600),
+    ]
+
+
+def test_held_and_released_between_two_pictures_or_over_several() -> None:
+    seen = mirror()
+    look(seen, 20, WAITS)
+    assert kinds(look(seen, 35, replace(WAITS, eligible=30))) == [(JobWithdrawn, 30), (JobSubmitted, 30)]
+    assert kinds(look(seen, 50, replace(WAITS, eligible=None))) == [(JobWithdrawn, 49)]
+    assert look(seen, 65, replace(WAITS, eligible=None)) == []
+    (again,) = look(seen, 80, replace(WAITS, eligible=70))
+    assert again == JobSubmitted(
+        time=70,
+        job_number=7,
+        submit_time=10,
+        requested_processors=4,
+        requested_time=600,
+        user_id=1,
+        queue_number=1,
+        partition_number=1,
+        pool=0,
+        moldable=False,
+    )
+
+
+def test_suspended_and_resumed() -> None:
+    seen, runs = mirror(), replace(WAITS, state="running", start=12)
+    look(seen, 20, runs)
+    assert look(seen, 35, replace(runs, state="suspended")) == [JobSuspended(time=34, job_number=7)]
+    assert look(seen, 50, runs) == [JobResumed(time=49, job_number=7)]
+    (ended,) = look(seen, 65, replace(runs, state="over", end=60, run_time=33))
+    assert ended == JobEnded(time=60, job_number=7, run_time=33)
+
+
+def test_sizes_that_accounting_tells_with_their_times() -> None:
+    seen, runs = mirror(), replace(WAITS, state="running", start=12, processors=8)
+    look(seen, 20, runs)
+    over = replace(runs, state="over", end=60, run_time=48, resized=((30, 6), (40, 2)))
+    told = look(seen, 65, over, whole=False)
+    assert told == [
+        JobChanged(time=30, job_number=7, requested_processors=6),
+        JobChanged(time=40, job_number=7, requested_processors=2),
+        JobEnded(time=60, job_number=7, run_time=48),
+    ]
+
+
+def test_what_comes_late_is_told_at_the_next_instant_with_its_time() -> None:
+    seen = mirror()
+    look(seen, 100)
+    submitted, started = look(seen, 115, replace(WAITS, state="running", start=90))
+    assert isinstance(submitted, JobSubmitted)
+    assert (submitted.time, submitted.eligible_time) == (100, 10)
+    assert started == JobStarted(time=100, job_number=7, processors=4, limit=600, happened=90)
+    assert seen.late == 2
+
+
+def test_a_clock_that_is_set_back_stops_nothing() -> None:
+    seen, runs = mirror(), replace(WAITS, state="running", start=12)
+    look(seen, 4_000, runs)
+    after = replace(runs, key=Key(8, -1, 380), eligible=380, start=390)
+    told = look(seen, 400, runs, after)
+    assert [event.time for event in told] == [4_000, 4_000]
+    assert told[-1] == JobStarted(time=4_000, job_number=8, processors=4, limit=600, happened=390)
+    (ended,) = look(seen, 415, runs, replace(after, state="over", end=400, run_time=10))
+    assert ended == JobEnded(time=4_001, job_number=8, run_time=10, happened=400)
+
+
+def test_what_cannot_be_told_is_left_out_and_counted() -> None:
+    seen = mirror()
+    bad = [
+        replace(WAITS, key=Key(1, -1, 10), partition="nowhere"),
+        replace(WAITS, key=Key(2, -1, 10), partition="nowhere", node_list="x9", state="running", start=11),
+        replace(WAITS, key=Key(3, -1, 10), processors=17),
+        replace(WAITS, key=Key(4, -1, 10), memory=4001),
+        replace(WAITS, key=Key(5, -1, 10), processors=0),
+        replace(WAITS, key=Key(6, -1, 10), state="over", start=15, end=12),
+    ]
+    assert kinds(look(seen, 20, *bad, WAITS)) == [(JobSubmitted, 10)]
+    assert look(seen, 35, *bad, WAITS) == []
+    assert dict(seen.left_out) == {
+        "on a node and in a partition of no pool": 2,
+        "larger than its pool": 2,
+        "without processors": 1,
+        "ended before it started": 1,
+    }
+
+
+def test_nodes_come_and_go() -> None:
+    seen = mirror()
+    node = Node("n1", ("batch",), 8, 2000, 0, 8)
+    seen.rooms.see([node, replace_node(node, "n2", 0), Node("x9", ("other",), 8, 2000, 0, 8)])
+    assert look(seen, 20) == [CapacityChanged(time=19, processors=8, pool=0, memory=4000)]
+    seen.rooms.see([node, replace_node(node, "n2", 8), replace_node(node, "new", 8)])
+    assert look(seen, 35) == [CapacityChanged(time=34, processors=24, pool=0, memory=6000)]
+
+
+def replace_node(node: Node, name: str, usable: int) -> Node:
+    return node._replace(name=name, usable=usable)
+
+
+def test_while_there_is_doubt_nothing_is_told_and_after_a_while_it_is_guessed() -> None:
+    seen, runs, other = (
+        mirror(patience=60),
+        replace(WAITS, state="running", start=12),
+        replace(WAITS, key=Key(9, -1, 15)),
+    )
+    look(seen, 20, runs)
+    assert look(seen, 35, replace(other, eligible=25)) == []
+    assert {key.job for key in seen.doubts} == {7}
+    told = look(seen, 110, replace(other, eligible=25))
+    assert kinds(told) == [(JobSubmitted, 25), (JobEnded, 109)]
+    assert (seen.guessed, told[-1].outcome) == (1, "killed")  # type: ignore[union-attr]
+
+
+def test_priorities_are_told_where_a_place_has_changed() -> None:
+    seen = mirror()
+    first, second, third = (replace(WAITS, key=Key(job, -1, 10), priority=1000 - job) for job in (1, 2, 3))
+    told = look(seen, 20, first, second, third)
+    assert [event.priority for event in told] == [999, 998, 997]  # type: ignore[union-attr]
+    older = [replace(each, priority=(each.priority or 0) + 50) for each in (first, second, third)]
+    assert look(seen, 35, *older) == []  # all have grown
+    older[2].priority = 5_000
+    assert look(seen, 50, *older) == [JobChanged(time=49, job_number=3, priority=5_000)]
+
+
+def test_what_the_cluster_expects_is_told_at_first_and_when_it_is_news() -> None:
+    seen = mirror()
+    told = look(seen, 20, replace(WAITS, expected=1_000))
+    assert kinds(told) == [(JobSubmitted, 10), (JobExpected, 19)]
+    assert look(seen, 35, replace(WAITS, expected=1_090)) == []
+    assert look(seen, 50, replace(WAITS, expected=1_200)) == [JobExpected(time=49, job_number=7, start=1_200)]
+
+
+def test_numbers_that_only_the_log_has_are_bound_to_their_names_again() -> None:
+    first, again = mirror(), mirror()
+    eve, bob = WAITS, replace(WAITS, key=Key(8, -1, 11), eligible=11, user="bob")
+    for event in look(first, 20, eve, bob):
+        again.told(event)
+    look(again, 35, eve, bob)
+    (new,) = look(again, 50, eve, bob, replace(bob, key=Key(9, -1, 40), eligible=40))
+    assert new.user_id == 2  # type: ignore[union-attr]
