@@ -34,7 +34,10 @@ STAYS = ("pool", "partition_number", "priority", "blocked")
 
 @dataclass(slots=True)
 class Life:
-    """What was told of a life: `since` when its wait began, `at` the time of the last event, `over` its end."""
+    """What was told of a life: `since` when its wait began, `at` the time of the last event, `over` its end.
+
+    `asked` has what it asks for where that is told.
+    """
 
     key: Key
     number: int
@@ -65,7 +68,8 @@ class Life:
         self.at = event.time
         if isinstance(event, JobSubmitted):
             self.told, self.since, self.expected = "waiting", event.since, None
-            self.asked = {name: getattr(event, name) for name in (*CHANGEABLE, "blocked")}
+            given = ((name, getattr(event, name)) for name in (*CHANGEABLE, "blocked"))
+            self.asked = {name: value for name, value in given if value is not None}
         elif isinstance(event, JobChanged):
             self.asked |= new_request(event)
         elif isinstance(event, JobWithdrawn):
@@ -221,9 +225,9 @@ def _unless(instant: int, time: int) -> int | None:
 def as_told(life: Life, parts: MachineParts) -> Sight:
     """Return a life as it was told, where nothing is seen of it."""
     asked = life.asked
-    limit = asked["requested_time"]
-    partition = next((name for name, pool in parts.of_partition.items() if pool == asked["pool"]), "")
-    resources = {name: asked[name] for name in ("nodes", "memory", "gpus")}
+    limit = asked.get("requested_time")
+    partition = next((name for name, pool in parts.of_partition.items() if pool == asked.get("pool")), "")
+    resources: dict[str, Any] = {name: asked.get(name) for name in ("nodes", "memory", "gpus")}
     size = asked["requested_processors"]
     return Sight(
         life.key, "running", eligible=life.since, limit=limit, processors=size, partition=partition, **resources
