@@ -14,7 +14,7 @@ from shadowtime.replayer.bounded_waits import BoundedWaits
 from shadowtime.replayer.embedded import EmbeddedReplay, Observer
 from shadowtime.replayer.machine import Machine
 from shadowtime.replayer.pace import Pace
-from shadowtime.replayer.source import DEFAULT_TRAITS, JobTraits, Source, faults_named
+from shadowtime.replayer.source import DEFAULT_TRAITS, Archived, JobTraits, faults_named
 from shadowtime.replayer.sources import SOURCES
 from shadowtime.replayer.stopwatch import Stopwatch
 from shadowtime.replayer.workload import YEAR_2000, Workload
@@ -71,10 +71,10 @@ class Plan(NamedTuple):
         obeys: bool = SOURCES[self.mode].obeys
         return obeys
 
-    def source(self) -> Source:
+    def source(self) -> Archived:
         """Return the events of the run, at their beginning."""
         with faults_named(kind := SOURCES[self.mode]):
-            source: Source = kind(self.workload, self.capacity, self.traits)
+            source: Archived = kind(self.workload, self.capacity, self.traits)
         return source
 
     def opened(self) -> ClusterOpened:

@@ -7,7 +7,7 @@ from typing import Any
 import orjson
 from pydantic import TypeAdapter, ValidationError
 
-from shadowtime.replayer.source import Source, faults_named
+from shadowtime.replayer.source import Archived, faults_named
 from shadowtime.services.pipeline import STAGES
 from shadowtime.shared.errors import ReplayError, SnapshotMismatch, first_of
 from shadowtime.shared.events import ClusterClosed, ClusterOpened, Decided, Envelope, Event, Rejected
@@ -38,7 +38,7 @@ class EmbeddedReplay:
     def __init__(
         self,
         opened: ClusterOpened,
-        source: Source,
+        source: Archived,
         observers: Sequence[Observer] = (),
         run: str = "embedded",
         stages: Sequence[Stage] = STAGES,

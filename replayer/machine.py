@@ -11,7 +11,7 @@ from typing import Any
 
 from shadowtime.replayer.logged_job import Job
 from shadowtime.replayer.room_left import RoomLeft
-from shadowtime.replayer.source import DEFAULT_TRAITS, OUTCOMES, JobTraits, Source, submission
+from shadowtime.replayer.source import DEFAULT_TRAITS, OUTCOMES, Archived, JobTraits, submission
 from shadowtime.replayer.workload import Workload
 from shadowtime.shared.bounds import MAX_TIME
 from shadowtime.shared.decisions import Start
@@ -56,7 +56,7 @@ class _Execution:
         return self.start_time + (self.run_time if self.limit is None else min(self.run_time, self.limit))
 
 
-class Machine(Source):
+class Machine(Archived):
     """A source that obeys: jobs arrive as logged and start when the scheduler says.
 
     Parameters

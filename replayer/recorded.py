@@ -9,7 +9,7 @@ from typing import Any
 import numpy as np
 
 from shadowtime.replayer.event_order import in_order
-from shadowtime.replayer.source import DEFAULT_TRAITS, OUTCOMES, JobTraits, Source, submission
+from shadowtime.replayer.source import DEFAULT_TRAITS, OUTCOMES, Archived, JobTraits, submission
 from shadowtime.replayer.workload import Workload
 from shadowtime.shared.arrays import IntegerTable
 from shadowtime.shared.bounds import MAX_TIME
@@ -32,7 +32,7 @@ UNKNOWN = np.int64(-1)
 """Of columns that a log does not have."""
 
 
-class Recorded(Source):
+class Recorded(Archived):
     """A source that tells submit, start and end as logged; decisions are advice.
 
     A start before its submission moves to it. Run times stay as logged, also beyond the request, so that running jobs

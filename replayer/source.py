@@ -1,4 +1,4 @@
-"""Where the events of a run come from: the seam between a trace and the pipeline."""
+"""Where the events of a run come from: the seam between a cluster, or a log of one, and the pipeline."""
 
 from collections.abc import Iterator, Sequence
 from contextlib import contextmanager
@@ -32,7 +32,29 @@ DEFAULT_TRAITS = JobTraits()
 
 
 class Source(Protocol):
-    """A log, told instant by instant, each in the order of `replayer/event_order.py`; sans-I/O.
+    """What happens on a cluster, told instant by instant, each in the order of `replayer/event_order.py`; sans-I/O."""
+
+    name: ClassVar[str]
+
+    def next_time(self) -> int | None:
+        """Return the time of the next instant in seconds; None if there is none, or not yet."""
+        ...
+
+    def next_instant(self) -> Sequence[Event]:
+        """Return the events of the next instant, its scheduling point among them, and move on."""
+        ...
+
+    def snapshot(self) -> Any:
+        """Return what was told, as plain values; what it is told of is not part of it."""
+        ...
+
+    def restore(self, state: Any) -> None:
+        """Take on the state that `snapshot` returned."""
+        ...
+
+
+class Archived(Source, Protocol):
+    """A log; what is to come of it lies there.
 
     Parameters
     ----------
@@ -44,21 +66,12 @@ class Source(Protocol):
         What may be done to its jobs.
     """
 
-    name: ClassVar[str]
     obeys: ClassVar[bool]
     """Whether it does what is decided; if not, decisions are advice, and jobs run as they did."""
 
     def __init__(
         self, workload: Workload, capacity: Sequence[CapacityChanged] = (), traits: JobTraits = DEFAULT_TRAITS
     ) -> None: ...
-
-    def next_time(self) -> int | None:
-        """Return the time of the next instant in seconds; None when the log is over."""
-        ...
-
-    def next_instant(self) -> Sequence[Event]:
-        """Return the events of the next instant, its scheduling point among them, and move on."""
-        ...
 
     def apply(self, decided: Decided) -> Sequence[Event]:
         """Do what was decided at the last instant, and return what that caused."""
@@ -68,17 +81,9 @@ class Source(Protocol):
         """Return whether any waiting job would fit on the free processors at the last instant told."""
         ...
 
-    def snapshot(self) -> Any:
-        """Return the whole state as plain values; the trace itself is not part of it."""
-        ...
-
-    def restore(self, state: Any) -> None:
-        """Take on the state that `snapshot` returned, over the same trace."""
-        ...
-
 
 @contextmanager
-def faults_named(source: Source | type[Source]) -> Iterator[None]:
+def faults_named(source: Archived | type[Archived]) -> Iterator[None]:
     """Let whatever a source raises name it: it may be a plug-in."""
     try:
         yield

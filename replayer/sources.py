@@ -2,7 +2,7 @@
 
 from shadowtime.replayer.machine import Machine
 from shadowtime.replayer.recorded import Recorded
-from shadowtime.replayer.source import Source
+from shadowtime.replayer.source import Archived
 from shadowtime.shared.plug_ins import Classes
 
-SOURCES: Classes[Source] = Classes("source", (Machine, Recorded), "sources", Source)
+SOURCES: Classes[Archived] = Classes("source", (Machine, Recorded), "sources", Archived)

@@ -14,7 +14,7 @@ from aiokafka.errors import KafkaError
 from shadowtime.replayer.embedded import Observer
 from shadowtime.replayer.kafka_run import KafkaRun
 from shadowtime.replayer.pace import Pace
-from shadowtime.replayer.source import Source, faults_named
+from shadowtime.replayer.source import Archived, faults_named
 from shadowtime.shared.errors import ReplayError
 from shadowtime.shared.events import ClusterClosed, ClusterOpened, Decided, Envelope, Event, Rejected, SchedulingPoint
 from shadowtime.shared.streaming import bus
@@ -40,7 +40,7 @@ class StreamedReplay:
     def __init__(
         self,
         opened: ClusterOpened,
-        source: Source,
+        source: Archived,
         observers: Sequence[Observer],
         run: str,
         settings: Settings,

@@ -111,7 +111,8 @@ class Follower:
             stored = self.sequence
             state = orjson.loads(saved.snapshot or b"{}")
             self._require_same(ClusterOpened.model_validate(state["opened"]))
-            self.source.restore(state["source"], await self._store.read_model(self.run))
+            self.source.restore(state["source"])
+            self.source.names.restore(await self._store.read_model(self.run))
         await self._connect()
         async for record in read_log(self._settings, JOBS, self._partition, self._offset + 1):
             if record.key == self._key and (envelope := Envelope.read(record.value)) is not None:
@@ -185,7 +186,7 @@ class Follower:
                 inputs=(),
                 outputs=outputs,
                 delivered=self._delivered,
-                read_model=self.source.fresh_names(),
+                read_model=self.source.names.take_fresh(),
             )
         )
         self.sequence += len(events)

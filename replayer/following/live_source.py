@@ -1,10 +1,11 @@
 """What a source is that cannot be pulled: it hears what happens, and tells an instant once all of it is known."""
 
-from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
-from typing import Any, ClassVar, NamedTuple, Protocol
+from typing import NamedTuple, Protocol
 
 from shadowtime.replayer.following.given import Given
+from shadowtime.replayer.following.name_table import NameTable
+from shadowtime.replayer.source import Source
 from shadowtime.shared.events import ClusterOpened, Event
 from shadowtime.shared.pools import Pool
 
@@ -40,15 +41,19 @@ class SourceLoad:
         self.seconds += seconds
 
 
-class LiveSource(Protocol):
+class LiveSource(Source, Protocol):
     """A cluster as it is now; what it tells is told once, however often it is interrupted.
 
-    `next_time`, `next_instant`, `snapshot` and `restore` are those of any `Source`: between two calls of `listen` it
-    is one. All but `meet`, `listen` and `close` are sans-I/O.
+    Between two calls of `listen` it is a source as any other, sans-I/O. Its snapshot is without names, of which only
+    the new ones are stored.
     """
 
-    name: ClassVar[str]
     load: SourceLoad
+
+    @property
+    def names(self) -> NameTable:
+        """The names of users, accounts and the like, and their numbers; once it was met, or restored."""
+        ...
 
     def __init__(self, given: Given) -> None: ...
 
@@ -75,26 +80,6 @@ class LiveSource(Protocol):
         """Let go of the cluster."""
         ...
 
-    def next_time(self) -> int | None:
-        """Return the time of the next instant of which all is known; None if there is none yet."""
-        ...
-
-    def next_instant(self) -> Sequence[Event]:
-        """Return the events of that instant, which count as told."""
-        ...
-
     def told(self, event: Event) -> None:
         """Note that an event of the log was told, by another process before this one."""
-        ...
-
-    def fresh_names(self) -> Mapping[str, bytes]:
-        """Return names with their numbers that were given since it was asked last."""
-        ...
-
-    def snapshot(self) -> Any:
-        """Return all that was told, as plain values, but for names."""
-        ...
-
-    def restore(self, state: Any, names: Mapping[str, bytes]) -> None:
-        """Take on a state that `snapshot` returned, and all names that there were."""
         ...

@@ -85,6 +85,11 @@ class Slurm:
             raise FollowError("slurm was not met yet")
         return self._mirror
 
+    @property
+    def names(self) -> NameTable:
+        """The names of users, accounts and the like, and their numbers."""
+        return self.mirror.names
+
     async def meet(self, opened: ClusterOpened | None = None) -> Opening:
         """Return what a new run opens with; of one that was opened only the log is left."""
         nodes = [node for node in await self._nodes() if node.partitions]
@@ -136,10 +141,6 @@ class Slurm:
         """Note that an event was told."""
         self.mirror.told(event)
 
-    def fresh_names(self) -> Mapping[str, bytes]:
-        """Return names with their numbers that were given since it was asked last."""
-        return self.mirror.names.take_fresh()
-
     def snapshot(self) -> Any:
         """Return what was told, and how it was met."""
         parts = self.mirror.parts
@@ -152,14 +153,12 @@ class Slurm:
             "mirror": self.mirror.snapshot(),
         }
 
-    def restore(self, state: Any, names: Mapping[str, bytes]) -> None:
+    def restore(self, state: Any) -> None:
         """Take on what `snapshot` returned."""
         self._zero = state["zero"]
         pools = tuple(Pool.model_validate(pool) for pool in state["pools"])
         parts = MachineParts(pools, state["of_partition"], state["of_node"])
-        table = NameTable(Names(self._given.key))
-        table.restore(names)
-        self._mirror = Mirror(parts, table, state["begin"], self._given.patience)
+        self._mirror = Mirror(parts, NameTable(Names(self._given.key)), state["begin"], self._given.patience)
         self._mirror.restore(state["mirror"])
 
     async def _tell_past(self) -> None:

@@ -9,7 +9,7 @@ from hypothesis import strategies as st
 
 from shadowtime.replayer.comparison import Plan
 from shadowtime.replayer.event_order import EVENT_ORDER
-from shadowtime.replayer.source import Source
+from shadowtime.replayer.source import Archived
 from shadowtime.replayer.sources import SOURCES
 from shadowtime.replayer.workload import Workload
 from shadowtime.services.catalogue import configure
@@ -46,7 +46,7 @@ class Sources:
         instants: list[Sequence[Event]] = []
         next_instant = SOURCES[spec].next_instant
 
-        def watched(source: Source) -> Sequence[Event]:
+        def watched(source: Archived) -> Sequence[Event]:
             instants.append(next_instant(source))
             return instants[-1]
 

@@ -8,7 +8,7 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from shadowtime.replayer.machine import Machine
-from shadowtime.replayer.source import Source
+from shadowtime.replayer.source import Archived
 from shadowtime.replayer.workload import Workload
 from shadowtime.services.scheduler.handler import Scheduler
 from shadowtime.services.scheduler.tuned import Tuned
@@ -241,7 +241,7 @@ class Cancelling(Machine):
         return [*mine, SchedulingPoint(time=time)]
 
 
-def played(source: Source, policy: str) -> tuple[list[Event], Tuned]:
+def played(source: Archived, policy: str) -> tuple[list[Event], Tuned]:
     chain = Chain(ClusterOpened(time=0, cluster="c", processors=8, policy=policy, runtime="last-two"))
     events = [answer.event for _, answer in chain.play(source)]
     scheduler = chain.stages["scheduler"].handler

@@ -6,7 +6,7 @@ from typing import Any
 import pytest
 
 from shadowtime.replayer.embedded import EmbeddedReplay
-from shadowtime.replayer.source import Source
+from shadowtime.replayer.source import Archived
 from shadowtime.shared.errors import ReplayError, SequenceGap
 from shadowtime.shared.events import (
     ClusterClosed,
@@ -22,7 +22,7 @@ from shadowtime.shared.events import (
 from tests.replayer.small_logs import generated, job, plan_of, workload_of
 
 
-class Told(Source):
+class Told(Archived):
     """A source that tells what it was given, one instant per list, whatever it is."""
 
     name = "told"
@@ -174,7 +174,7 @@ class Silent(Told):
     ],
     ids=lambda each: getattr(each, "name", ""),
 )
-def test_whatever_a_source_raises_is_one_line_that_names_it(source: Source, reason: str) -> None:
+def test_whatever_a_source_raises_is_one_line_that_names_it(source: Archived, reason: str) -> None:
     with pytest.raises(ReplayError, match=reason):
         EmbeddedReplay(OPENED, source).run_to_end()
 

@@ -14,7 +14,7 @@ from shadowtime.replayer.embedded import EmbeddedReplay
 from shadowtime.replayer.expected_starts import expected_table, words
 from shadowtime.replayer.recorded import Recorded
 from shadowtime.replayer.results import print_tables
-from shadowtime.replayer.source import Source
+from shadowtime.replayer.source import Archived
 from shadowtime.replayer.swf import BUNDLED, read_swf
 from shadowtime.replayer.workload import prepare
 from shadowtime.services.catalogue import canonical, configure
@@ -25,7 +25,7 @@ from tests.parity.eventful import Eventful
 SECTION = "gainst the site's own word"
 
 
-def result(kind: type[Source], runtime: str = "empirical", forecast: str = "yes", bound: str = "plain") -> Result:
+def result(kind: type[Archived], runtime: str = "empirical", forecast: str = "yes", bound: str = "plain") -> Result:
     """Return what comes of the bundled log as it ran, told by a source."""
     workload = prepare(read_swf(BUNDLED), limit=300)
     configuration = configure(f"easy:forecast={forecast}", runtime)

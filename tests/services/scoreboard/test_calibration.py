@@ -10,7 +10,7 @@ from pydantic import ValidationError
 from shadowtime.replayer.embedded import EmbeddedReplay
 from shadowtime.replayer.machine import Machine
 from shadowtime.replayer.recorded import Recorded
-from shadowtime.replayer.source import Source
+from shadowtime.replayer.source import Archived
 from shadowtime.replayer.swf import BUNDLED, read_swf
 from shadowtime.replayer.workload import Workload, prepare
 from shadowtime.services.catalogue import configure
@@ -73,7 +73,7 @@ def check(log: Log, envelope: Envelope) -> None:
     assert scores.exact.candidates + scores.open_candidates == sum(len(each.job_numbers) for _, _, each in log.attempts)
 
 
-def replay(jobs: Workload, source: Source, mode: str, tau: float = 0.3) -> None:
+def replay(jobs: Workload, source: Archived, mode: str, tau: float = 0.3) -> None:
     policy, runtime, adjustment = configure(f"probabilistic:tau={tau},runtime=empirical")
     opened = ClusterOpened(
         time=0,
