@@ -36,7 +36,8 @@ EVENT_ORDER = (
     JobStarted,
 )
 
-_PLACE: dict[type, int] = {kind: place for place, kind in enumerate(EVENT_ORDER)}
+PLACE: dict[type, int] = {kind: place for place, kind in enumerate(EVENT_ORDER)}
+"""The place of each kind of event in it."""
 
 
 def in_order(events: Iterable[Event]) -> list[Event]:
@@ -47,4 +48,4 @@ def in_order(events: Iterable[Event]) -> list[Event]:
     >>> [each.kind for each in in_order([SchedulingPoint(time=5), submitted, ended])]
     ['JobEnded', 'JobSubmitted', 'SchedulingPoint']
     """
-    return sorted(events, key=lambda event: _PLACE[type(event)])
+    return sorted(events, key=lambda event: PLACE[type(event)])

@@ -18,7 +18,7 @@ from dataclasses import replace
 from typing import Any
 
 from shadowtime.replayer.accounting.machine_parts import MachineParts
-from shadowtime.replayer.event_order import EVENT_ORDER
+from shadowtime.replayer.event_order import PLACE
 from shadowtime.replayer.following.known_lives import KnownLives
 from shadowtime.replayer.following.life import Asked, Life, as_told, owed
 from shadowtime.replayer.following.name_table import NameTable
@@ -30,8 +30,6 @@ from shadowtime.shared.message import MAX_DURATION
 
 KEEP = 7_200
 """Seconds for which a life that is over is remembered: what ended before is not news."""
-
-_PLACE: dict[type, int] = {kind: place for place, kind in enumerate(EVENT_ORDER)}
 
 
 class Mirror:
@@ -104,10 +102,10 @@ class Mirror:
             if not events and sight.state == "over" and not life.in_system and (sight.end or 0) <= until:
                 life.told, life.over = "left out", sight.end  # it was never in the queue, or left it while it was held
                 del self._sights[key]
-            found += [(event.time, _PLACE[type(event)], life.number, event) for event in events]
-        found += [(until, _PLACE[CapacityChanged], each.pool or 0, each) for each in self.rooms.changes(until)]
+            found += [(event.time, PLACE[type(event)], life.number, event) for event in events]
+        found += [(until, PLACE[CapacityChanged], each.pool or 0, each) for each in self.rooms.changes(until)]
         for time in {time for time, *_ in found} | ({until} if beat else set()):
-            found.append((time, _PLACE[SchedulingPoint], 0, SchedulingPoint(time=time)))
+            found.append((time, PLACE[SchedulingPoint], 0, SchedulingPoint(time=time)))
         found.sort(key=lambda each: each[:3])
         for time, _, _, event in found:
             if not self._due or self._due[-1][0] != time:
