@@ -46,7 +46,9 @@ def follow(
     history: Annotated[
         str, typer.Option(metavar="SPAN", help="Of the past that is told first: 0, 90days.")
     ] = "12months",
-    policy: Annotated[str, typer.Option(metavar="SPEC", help="Whose decisions are the advice.")] = "best",
+    policy: Annotated[
+        str, typer.Option(metavar="SPEC", help="Whose decisions are the advice.")
+    ] = "best:queue=priority",
     runtime: Annotated[str, typer.Option(metavar="SPEC", help="Run-time predictor, if the policy names none.")] = (
         "experts"
     ),
