@@ -219,6 +219,5 @@ ANSWERS: Final = f'up{{job="{SCRAPE_JOB}"}}'
 """VictoriaMetrics' own: 1 of a process that answered the last scrape, 0 of one that did not; by the label `worker`."""
 
 METRICS: Final = tuple(each for each in list(globals().values()) if isinstance(each, Metric))
-RESULTS: Final = tuple(
-    each for each in METRICS if not each.name.startswith(("shadowtime_worker", "shadowtime_metrics", "shadowtime_live"))
-)
+OF_PROCESSES: Final = ("shadowtime_worker", "shadowtime_metrics", "shadowtime_live", "shadowtime_follow")
+RESULTS: Final = tuple(each for each in METRICS if not each.name.startswith(OF_PROCESSES))

@@ -31,6 +31,11 @@ MEETS_THE_WORLD = (
     "services/worker_start.py",
     "replayer/kafka_run.py",
     "replayer/streamed.py",
+    "replayer/following/follower.py",
+    "replayer/following/run.py",
+    "replayer/following/pages.py",
+    "replayer/following/commands.py",
+    "replayer/following/slurm.py",
 )
 """Where time passes and others answer: `shared/streaming/`, the readers of the stream, the entry points."""
 CLOCKS_AND_CHANCE = {"time", "datetime", "random", "secrets", "uuid"}

@@ -49,6 +49,12 @@ class KnownLives:
         self.add(life)
         return life
 
+    def order(self, sight: Sight) -> tuple[int, int]:
+        """Let the lives of a job come in order; those before one that is known, the last of them first."""
+        submit = sight.key.submit
+        before = any(each.key.submit > submit for each in self.of_job(sight.key))
+        return (0, -submit) if before else (1, submit)
+
     def found_again(self, event: JobSubmitted) -> Life:
         """Add a life of which only its events are known; the next sight of it tells which job it is."""
         submit = event.since if event.submit_time is None else event.submit_time

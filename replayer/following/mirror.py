@@ -7,9 +7,8 @@ The rules that it keeps:
    order, a life of a job is told once. What was told is all of its state, so that whoever took in the events of the log
    (`told`) stands where the one stood who told them.
 3. What is found out late is told at the next instant, with its true time.
-4. A life that was told to be in the system and is not in a whole picture is in doubt, and so is one that waits anew
-   while the life before is not known. While there is doubt nothing is told, for what is not known may come before;
-   after `patience` it is guessed, and counted.
+4. A life that is not over and not in a whole picture is in doubt, and so is one that waits anew while the life before
+   is not known. Meanwhile nothing is told, as what is not known may come before; after `patience` it is guessed.
 """
 
 from collections import Counter, deque
@@ -69,19 +68,25 @@ class Mirror:
 
         O(lives seen), and of the whole picture O(lives in the system).
         """
-        sights = list(sights) if whole else sorted(sights, key=self._order)
+        sights = list(sights) if whole else sorted(sights, key=self.lives.order)
         for sight in sights:
             self._see(sight, at if whole else None)
-        seen, known = {sight.key for sight in sights}, self.lives.by_key
+        seen, known = {each.key for each in sights}, self.lives.by_key
         self._missing = {key: since for key, since in self._missing.items() if key in known}  # others were found again
+        seen |= {key for key, sight in self._sights.items() if sight.state == "over"}
         for life in self.lives if whole else ():
-            if life.key not in seen and life.open:
+            if life.open and life.key not in seen:
                 self._missing.setdefault(life.key, at)
 
     @property
     def doubts(self) -> set[Key]:
         """The lives in doubt."""
         return {*self._missing, *self._after_unknown}
+
+    def answered(self, keys: set[Key], at: int) -> None:
+        """Note that only these are known of what is missing: what else waited was cancelled, as tasks of an array."""
+        for key in [key for key in self._missing if key not in keys and self.lives.by_key[key].started is None]:
+            self._let_go(key, at)
 
     def release(self, until: int, *, beat: bool = True) -> None:
         """Let everything be told that is known up to an instant; with `beat` that has a scheduling point in any case.
@@ -142,12 +147,6 @@ class Mirror:
                 life.take(event)
                 if not life.open:
                     self._sights.pop(life.key, None)
-
-    def _order(self, sight: Sight) -> tuple[int, int]:
-        """Let the lives of a job come in order; those before one that is known, the last of them first."""
-        submit = sight.key.submit
-        before = any(each.key.submit > submit for each in self.lives.of_job(sight.key))
-        return (0, -submit) if before else (1, submit)
 
     def _see(self, sight: Sight, at: int | None) -> None:
         """Take in a sight, of a whole picture if there is a time."""
@@ -215,18 +214,19 @@ class Mirror:
         for key in [key for key, since in self._after_unknown.items() if until - since > self.patience]:
             del self._after_unknown[key]
         for key in [key for key, since in self._missing.items() if until - since > self.patience]:
-            life = self.lives.by_key[key]
-            if life.in_system:
-                after = [each.key.submit for each in self.lives.of_job(key) if each.key.submit > key.submit]
-                end = min(after, default=until)
-                seen = self._sights.get(key) or as_told(life, self.parts)
-                self._sights[key] = replace(
-                    seen, state="over", start=life.started, end=end, run_time=None, outcome="killed"
-                )
-                self.guessed += 1
-                del self._missing[key]
-            else:
-                self._drop(life)
+            after = [each.key.submit for each in self.lives.of_job(key) if each.key.submit > key.submit]
+            self.guessed += self.lives.by_key[key].in_system
+            self._let_go(key, min(after, default=until))
+
+    def _let_go(self, key: Key, end: int) -> None:
+        life = self.lives.by_key[key]
+        if life.in_system:
+            seen = self._sights.get(key) or as_told(life, self.parts)
+            over = replace(seen, state="over", end=end, run_time=None, outcome="killed")
+            self._sights[key] = replace(over, start=life.started)
+            del self._missing[key]
+        else:
+            self._drop(life)
 
     def snapshot(self) -> dict[str, Any]:
         """Return what was told, as plain values; what was seen will be seen again."""

@@ -178,9 +178,14 @@ class Slurm:
         mirror.take(shifted(sights, zero), now - zero, whole=True)
         if mirror.doubts:
             try:
-                mirror.take(shifted(await self._accounted_of(mirror, zero), zero), now - zero)
+                found = shifted(await self._accounted_of(mirror, zero), zero)
+                mirror.take(found, now - zero)
+                if self._seen is not None and not self._seen.unaccounted:
+                    mirror.answered({sight.key for sight in found}, now - 1 - zero)
             except FollowError as error:
                 log.warning("accounting: %s", shortened(str(error)))
+            if mirror.doubts:
+                log.warning("nothing is told until accounting knows of jobs %s", sorted(mirror.doubts)[:5])
         mirror.release(now - 1 - zero)
 
     async def _clock(self) -> int:

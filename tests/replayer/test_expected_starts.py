@@ -69,7 +69,7 @@ def test_rows_are_the_scores_of_each_queue_under_the_name_of_the_policy(told: li
 def test_the_table_has_the_site_the_forecast_and_the_bound_side_by_side(told: list[Result]) -> None:
     scores = (told[0].scores.expected_starts or ())[0]
     assert scores.paired is not None
-    assert scores.first.jobs == scores.paired.forecast.jobs > scores.bounded > 50
+    assert scores.first.jobs >= scores.paired.forecast.jobs > scores.bounded > 50  # there is none of blocked jobs
     text = rendered(told[:1])
     assert f"kth, a{SECTION} on when jobs start" in text
     lines = [line.split("  ")[0] for line in text.splitlines()]

@@ -60,6 +60,7 @@ def happen(cluster: SlurmCluster, trouble: Callable[[int], None] = lambda step: 
     cluster.run("scancel", str(cancelled), user=fourth)
     cluster.run("scancel", f"{array}_[7-9]", user=second)
     control("update", f"jobid={stretch}", "timelimit=3")
+    control("update", f"jobid={victim}", "timelimit=7")
     control("suspend", str(suspend))
     time.sleep(8)
     control("resume", str(suspend))

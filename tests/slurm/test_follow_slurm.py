@@ -41,7 +41,7 @@ class FollowerProcess:
         self._command = [
             *(sys.executable, "-m", "shadowtime", "follow", "slurm", "--cluster", "shadow", "--history", "1day"),
             *("--every", "5", "--policy", "easy", "--kafka-bootstrap", kafka.address, "--redis-url", redis.url),
-            *("--web-port", "0"),
+            *("--web-port", "0", "--patience", "90"),  # slurmdbd may have lost what happened while it was away
         ]
         self._environment = cluster.environment
         self._log = log
@@ -103,6 +103,8 @@ def test_the_log_tells_what_slurm_accounts(
     with following(cluster, kafka, redis_server, tmp_path / "log") as follower:
 
         def trouble(step: int) -> None:
+            if step == 2:
+                follower.wait_until_told(int(time.time()))
             if step == 3:
                 cluster.kill("slurmdbd", signal.SIGTERM)
             if step == 4:

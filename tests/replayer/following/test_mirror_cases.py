@@ -182,6 +182,17 @@ def test_while_there_is_doubt_nothing_is_told_and_after_a_while_it_is_guessed() 
     assert (seen.guessed, told[-1].outcome) == (1, "killed")  # type: ignore[union-attr]
 
 
+def test_what_waited_and_left_no_trace_was_cancelled() -> None:
+    seen, runs = mirror(), replace(WAITS, key=Key(8, -1, 11), eligible=11, state="running", start=12)
+    look(seen, 20, WAITS, runs)
+    assert look(seen, 35) == []
+    seen.answered({runs.key}, 34)
+    assert {key.job for key in seen.doubts} == {8}
+    told = look(seen, 50, replace(runs, state="over", end=40))
+    assert kinds(told) == [(JobWithdrawn, 34), (JobEnded, 40)]
+    assert seen.guessed == 0
+
+
 def test_priorities_are_told_where_a_place_has_changed() -> None:
     seen = mirror()
     first, second, third = (replace(WAITS, key=Key(job, -1, 10), priority=1000 - job) for job in (1, 2, 3))
