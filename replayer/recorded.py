@@ -9,7 +9,7 @@ from typing import Any
 import numpy as np
 
 from shadowtime.replayer.event_order import in_order
-from shadowtime.replayer.source import DEFAULT_TRAITS, OUTCOMES, Archived, JobTraits, submission
+from shadowtime.replayer.source import DEFAULT_TRAITS, OUTCOMES, Archived, JobTraits, submission, unless
 from shadowtime.replayer.workload import Workload
 from shadowtime.shared.arrays import IntegerTable
 from shadowtime.shared.bounds import MAX_TIME
@@ -124,13 +124,13 @@ class Recorded(Archived):
         if kind == _START:
             return JobStarted(time=time, job_number=job.job_number, processors=job.processors, limit=job.limit)
         if kind == _LEFT:
-            return JobWithdrawn(time=time, job_number=job.job_number, happened=_unless(job.left_time, time))
+            return JobWithdrawn(time=time, job_number=job.job_number, happened=unless(job.left_time, time))
         return JobEnded(
             time=time,
             job_number=job.job_number,
             run_time=job.run_time,
             outcome=OUTCOMES.get(job.status, "completed"),
-            happened=None if job.run_time else _unless(job.submit_time + (job.wait_time or 0), time),
+            happened=None if job.run_time else unless(job.submit_time + (job.wait_time or 0), time),
         )
 
     def snapshot(self) -> Any:
@@ -140,10 +140,6 @@ class Recorded(Archived):
     def restore(self, state: Any) -> None:
         """Go to where `snapshot` was taken."""
         self._told = state
-
-
-def _unless(happened: int | None, time: int) -> int | None:
-    return None if happened == time else happened
 
 
 def _of_jobs(workload: Workload) -> IntegerTable:

@@ -116,3 +116,8 @@ def submission(job: Job, traits: JobTraits = DEFAULT_TRAITS) -> JobSubmitted:
         gpus=job.gpus,
         whole_nodes=True if job.whole_nodes else None,
     )
+
+
+def unless(instant: int | None, time: int) -> int | None:
+    """Return when something happened; None if it is told at that time, or nobody knows."""
+    return None if instant == time else instant

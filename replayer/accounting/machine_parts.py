@@ -182,10 +182,19 @@ def _resources_of(node: Mapping[str, str]) -> dict[str, int]:
     >>> _resources_of({"CPUTot": "4", "RealMemory": "4000", "Gres": "gpu:2080ti:4(S:0-1),gpu:1g.5gb:7,craynetwork:1"})
     {'processors': 4, 'nodes': 1, 'memory': 4000, 'gpus': 11}
     """
-    devices = [each.split(":") for each in _SOCKETS.sub("", node.get("Gres", "")).split(",")]
     return {
         "processors": int(node.get("CPUEfctv") or node.get("CPUTot") or 0),
         "nodes": 1,
         "memory": int(node.get("RealMemory") or 0),
-        "gpus": sum(int(each[-1]) for each in devices if each[0] == "gpu" and each[-1].isdecimal()),
+        "gpus": gpus_of(node.get("Gres", "")),
     }
+
+
+def gpus_of(devices: str) -> int:
+    """Return how many GPUs generic resources tell of.
+
+    >>> gpus_of("gpu:2080ti:4(S:0-1),gpu:1g.5gb:7,craynetwork:1"), gpus_of("(null)")
+    (11, 0)
+    """
+    parts = [each.split(":") for each in _SOCKETS.sub("", devices).split(",")]
+    return sum(int(each[-1]) for each in parts if each[0] == "gpu" and each[-1].isdecimal())

@@ -61,7 +61,6 @@ class Follower:
         self.source = source
         self.sequence = -1
         """Of the last event that is stored."""
-        self.failures = 0
         self._store = store
         self._settings = settings
         self._key = run.encode()
@@ -89,7 +88,6 @@ class Follower:
                         backoff.reset()
                         await self.source.listen()
                 except (StoreError, BusError, KafkaError, OSError) as error:
-                    self.failures += 1
                     self._rivals = self._rivals + 1 if isinstance(error, Fenced) else 0
                     if self._rivals >= RIVALS:
                         raise FollowError(f"another follower tells run {quoted(self.run)}: end one") from None

@@ -6,6 +6,7 @@ from typing import Any, Literal
 
 from shadowtime.replayer.accounting.machine_parts import MachineParts
 from shadowtime.replayer.following.sight import Key, Sight
+from shadowtime.replayer.source import unless
 from shadowtime.shared.events import (
     Event,
     JobChanged,
@@ -148,12 +149,12 @@ def owed(life: Life, sight: Sight, asked: Asked, earliest: int, present: int, no
             yield JobChanged(time=time, job_number=number, **given)
         start = max(sight.start, since)
         size, limit = asked["requested_processors"], asked["requested_time"]
-        yield JobStarted(time=time, job_number=number, processors=size, limit=limit, happened=_unless(start, time))
+        yield JobStarted(time=time, job_number=number, processors=size, limit=limit, happened=unless(start, time))
         runs = Life(life.key, number, life.index, "running", since, time, start, None, {**known, **asked})
         yield from _owed_running(runs, sight, {}, present, now)
     elif sight.end is not None and sight.state == "over":
         if (time := max(sight.end, at + 1, present)) <= now:
-            yield JobWithdrawn(time=time, job_number=number, happened=_unless(max(sight.end, since), time))
+            yield JobWithdrawn(time=time, job_number=number, happened=unless(max(sight.end, since), time))
     else:
         if different and noticed:
             yield JobChanged(time=now, job_number=number, **different)
@@ -176,7 +177,7 @@ def _owed_running(life: Life, sight: Sight, different: Asked, present: int, now:
     for changed, processors in sight.resized if size != last else ():
         if at < (time := max(changed, present)) <= now:
             yield JobChanged(
-                time=time, job_number=number, requested_processors=processors, happened=_unless(changed, time)
+                time=time, job_number=number, requested_processors=processors, happened=unless(changed, time)
             )
             at, size = time, processors
     if size != last and not sight.resized:
@@ -188,7 +189,7 @@ def _owed_running(life: Life, sight: Sight, different: Asked, present: int, now:
         end = max(over, started)
         run_time = end - started if sight.run_time is None else min(sight.run_time, end - started)
         yield JobEnded(
-            time=time, job_number=number, run_time=run_time, outcome=sight.outcome, happened=_unless(end, time)
+            time=time, job_number=number, run_time=run_time, outcome=sight.outcome, happened=unless(end, time)
         )
     elif over is None and at < now >= present and (sight.state == "suspended") != (life.told == "suspended"):
         stopped = JobSuspended if sight.state == "suspended" else JobResumed
@@ -201,7 +202,7 @@ def _submitted(number: int, sight: Sight, asked: Asked, since: int, time: int) -
         time=time,
         job_number=number,
         submit_time=submit if submit < since else None,
-        eligible_time=_unless(since, time),
+        eligible_time=unless(since, time),
         moldable=False,
         whole_nodes=True if sight.whole_nodes else None,
         **asked,
@@ -216,10 +217,6 @@ def _different(known: Asked, asked: Asked, unlimited: bool) -> dict[str, Any]:
     if unlimited and known.get("requested_time") is not None:
         found["unlimited"] = True
     return found
-
-
-def _unless(instant: int, time: int) -> int | None:
-    return None if instant == time else instant
 
 
 def as_told(life: Life, parts: MachineParts) -> Sight:

@@ -1,11 +1,13 @@
 """What the pools of a cluster have, as it was told and as it is seen."""
 
 from collections.abc import Iterable, Iterator, Sequence
+from typing import Any
 
 from shadowtime.replayer.accounting.machine_parts import MachineParts
 from shadowtime.replayer.following.sight import Node, Sight
+from shadowtime.shared.errors import RuleBroken
 from shadowtime.shared.events import CapacityChanged
-from shadowtime.shared.pools import Room
+from shadowtime.shared.pools import Room, Rooms
 
 
 class RoomsSeen:
@@ -13,13 +15,12 @@ class RoomsSeen:
 
     def __init__(self, parts: MachineParts) -> None:
         self._parts = parts
-        self._first = [Room(pool.processors, pool.memory, pool.gpus) for pool in parts.pools]
-        self._told = list(self._first)
-        self._seen = list(self._first)
+        self._told = Rooms(sum(pool.processors for pool in parts.pools), parts.pools)
+        self._seen = list(self._told)
 
     def see(self, nodes: Iterable[Node]) -> None:
         """Take in what nodes there are now; those of no pool are left out. O(nodes)."""
-        sums = [[0, 0, 0] for _ in self._first]
+        sums = [[0, 0, 0] for _ in self._parts.pools]
         for node in nodes:
             if (at := self._parts.of_node.get(node.name)) is None:
                 at = self._parts.pool_of("", ",".join(node.partitions))
@@ -27,8 +28,8 @@ class RoomsSeen:
                 for place, value in enumerate((node.usable, node.memory, node.gpus)):
                     sums[at][place] += value
         self._seen = [
-            Room(has[0], *(None if first is None else now for now, first in zip(has[1:], pool[1:], strict=True)))
-            for has, pool in zip(sums, self._first, strict=True)
+            Room(processors, None if told.memory is None else memory, None if told.gpus is None else gpus)
+            for (processors, memory, gpus), told in zip(sums, self._told, strict=True)
         ]
 
     def changes(self, time: int) -> Iterator[CapacityChanged]:
@@ -39,21 +40,21 @@ class RoomsSeen:
 
     def told(self, event: CapacityChanged) -> None:
         """Note that a change was told."""
-        self._told[event.pool or 0] = Room(event.processors, event.memory, event.gpus)
+        self._told.change(event.pool or 0, Room(event.processors, event.memory, event.gpus))
 
     def fits(self, sight: Sight, pool: int) -> bool:
         """Return whether a pool ever had what a job asks for."""
-        wanted = sight.processors, sight.memory, sight.gpus
-        return all(
-            value is None or now is None or value <= max(now, first or 0)
-            for value, now, first in zip(wanted, self._told[pool], self._first[pool], strict=True)
-        )
+        try:
+            self._told.require("a job asks for", pool, (sight.processors, sight.memory, sight.gpus))
+        except RuleBroken:
+            return False
+        return True
 
     def snapshot(self) -> list[list[int | None]]:
         """Return what was told, as plain values."""
-        return [list(room) for room in self._told]
+        return self._told.snapshot()
 
-    def restore(self, state: Sequence[Sequence[int]]) -> None:
+    def restore(self, state: Sequence[Sequence[Any]]) -> None:
         """Take on what `snapshot` returned."""
-        self._told = [Room(*room) for room in state]
+        self._told.restore(state)
         self._seen = list(self._told)

@@ -4,6 +4,7 @@ from collections.abc import Iterator, Mapping, Sequence
 from typing import NamedTuple
 
 from shadowtime.replayer.accounting.instants import Instants, seconds_of, whole_number, zone_of
+from shadowtime.replayer.accounting.machine_parts import gpus_of
 from shadowtime.replayer.accounting.reading import UNKNOWN
 from shadowtime.replayer.accounting.sacct import STATES
 from shadowtime.replayer.accounting.sacct_values import resources_of
@@ -198,16 +199,6 @@ def _node(name: str, partitions: Sequence[str], values: Sequence[str]) -> Node:
     flags = {flag.strip("*~#!%@^-$").lower() for flag in state.split("+")}
     usable = total if not flags & UNUSABLE and not state.endswith("*") else held
     return Node(name, tuple(partitions), total, whole_number(memory) or 0, gpus_of(devices), usable)
-
-
-def gpus_of(devices: str) -> int:
-    """Return how many GPUs generic resources tell of.
-
-    >>> gpus_of("gpu:2080ti:4(S:0-1),gpu:1g.5gb:7,craynetwork:1"), gpus_of("(null)")
-    (11, 0)
-    """
-    parts = [each.partition("(")[0].split(":") for each in devices.split(",")]
-    return sum(int(each[-1]) for each in parts if each[0] == "gpu" and each[-1].isdecimal())
 
 
 class Load(NamedTuple):

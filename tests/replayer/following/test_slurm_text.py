@@ -2,8 +2,9 @@
 
 import pytest
 
+from shadowtime.replayer.accounting.machine_parts import gpus_of
 from shadowtime.replayer.following.sight import Key, Sight
-from shadowtime.replayer.following.slurm_text import FIELDS, gpus_of, load_of, nodes_of, sights_of, tiers_of
+from shadowtime.replayer.following.slurm_text import FIELDS, load_of, nodes_of, sights_of, tiers_of
 from shadowtime.shared.errors import FollowError
 
 WAITS = {
