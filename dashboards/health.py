@@ -139,6 +139,7 @@ def dashboard() -> Dashboard:
                     ("told late", names.FOLLOW_LATE),
                     ("ends guessed", names.FOLLOW_GUESSED),
                     ("jobs left out", names.FOLLOW_LEFT_OUT),
+                    ("lines refused", names.FOLLOW_REFUSED),
                 )
             ],
         ),

@@ -211,6 +211,7 @@ FOLLOW_SECONDS = _follow("asking_seconds_total", "seconds", "What asking it took
 FOLLOW_LATE = _follow("late_total", "1", "Events that were told after their instant.")
 FOLLOW_GUESSED = _follow("guessed_total", "1", "Ends of jobs that nobody told, and that were guessed.")
 FOLLOW_LEFT_OUT = _follow("left_out_total", "1", "Jobs that are not told: in no pool, or larger than it.")
+FOLLOW_REFUSED = _follow("refused_total", "1", "Lines that could not be read; the process says which.")
 FOLLOW_BEHIND = _follow("behind_seconds", "seconds", "How far what was told is behind the cluster.")
 FOLLOW_SHARE = _follow("share", "share", "Of the time of the cluster's scheduler, what was spent on being followed.")
 

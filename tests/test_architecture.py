@@ -35,7 +35,11 @@ MEETS_THE_WORLD = (
     "replayer/following/run.py",
     "replayer/following/pages.py",
     "replayer/following/commands.py",
+    "replayer/following/line_inbox.py",
     "replayer/following/slurm.py",
+    "replayer/following/slurm_commands.py",
+    "replayer/following/tailed.py",
+    "replayer/following/waker.py",
 )
 """Where time passes and others answer: `shared/streaming/`, the readers of the stream, the entry points."""
 CLOCKS_AND_CHANCE = {"time", "datetime", "random", "secrets", "uuid"}

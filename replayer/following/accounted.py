@@ -1,5 +1,6 @@
 """Lives of jobs as accounting has them."""
 
+from collections.abc import Iterable, Mapping
 from typing import Any
 
 import numpy as np
@@ -33,36 +34,46 @@ def sights_of(rows: Rows) -> list[Sight]:
     tasks = np.where(rows.column("life_step") == LIFE * TASKS, numbers // LIFE - 1, -1)
     jobs = np.where(tasks >= 0, numbers % LIFE, numbers)
     words = [[list(rows.words(name).values)[code] for code in rows.words(name).codes.tolist()] for name in TEXTS]
-    columns = [
-        *(jobs, tasks, lives.submit, lives.eligible, lives.start, lives.end, lives.run_time, limit, size, status),
-        *(rows.column(name) for name in ("nodes", "memory", "gpus")),
-    ]
-    table = np.stack(columns, axis=1).tolist()
+    told = {name: rows.column(name).tolist() for name in ("nodes", "memory", "gpus", "whole_nodes")}
+    instants = {"eligible": lives.eligible, "start": lives.start, "end": lives.end, "run_time": lives.run_time}
+    told |= {name: column.tolist() for name, column in instants.items()}
+    told |= {"limit": limit.tolist(), "processors": size.tolist(), "status": status.tolist()}
+    keys = np.stack([jobs, tasks, lives.submit], axis=1).tolist()
     return [
-        _sight(table[row], dict(zip(TEXTS, (column[row] for column in words), strict=True)), sizes.get(row, []))
+        sight_of(
+            Key(*keys[row]),
+            {name: column[row] for name, column in told.items()},
+            dict(zip(TEXTS, (column[row] for column in words), strict=True)),
+            sizes.get(row, ()),
+        )
         for row in np.flatnonzero(usable).tolist()
     ]
 
 
-def _sight(row: list[int], words: dict[str, Any], sizes: list[tuple[int, int]]) -> Sight:
-    job, task, submit, eligible, start, end, run_time, limit, size, status, nodes, memory, gpus = row
+def sight_of(
+    key: Key, told: Mapping[str, int], words: Mapping[str, str], resized: Iterable[tuple[int, int]] = ()
+) -> Sight:
+    """Return what accounting tells of a life: `told` by the names of `NUMBERS`, an end of `MAX_TIME` for none yet."""
+    start, end = told["start"], told["end"]
     over, started = end < MAX_TIME, start != UNKNOWN
+    named: dict[str, Any] = dict(words)
     return Sight(
-        Key(job, task, submit),
+        key,
         "over" if over else "running" if started else "waiting",
-        eligible=eligible if eligible > 0 else None,
+        eligible=told["eligible"] if told["eligible"] > 0 else None,
         start=_known(start),
         end=end if over else None,
-        outcome=OUTCOMES.get(status, "completed"),
-        run_time=run_time if over and started else None,
-        limit=_known(limit),
-        unlimited=limit == MAX_DURATION,
-        processors=size,
-        nodes=_known(nodes),
-        memory=_known(memory),
-        gpus=_known(gpus),
-        resized=tuple(sizes),
-        **words,
+        outcome=OUTCOMES.get(told["status"], "completed"),
+        run_time=_known(told["run_time"]) if over and started else None,
+        limit=_known(told["limit"]),
+        unlimited=told["limit"] == MAX_DURATION,
+        processors=told["processors"],
+        nodes=_known(told["nodes"]),
+        memory=_known(told["memory"]),
+        gpus=_known(told["gpus"]),
+        whole_nodes=told["whole_nodes"] > 0,
+        resized=tuple(resized),
+        **named,
     )
 
 

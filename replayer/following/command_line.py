@@ -35,10 +35,21 @@ def seconds_of_history(text: str) -> int:
     return int(match[1]) * DAYS[match[2]] * 86_400
 
 
+def token_of(path: Path) -> str:
+    """Return the token that a file holds."""
+    from shadowtime.shared.streaming.http_access import bearer_token
+    from shadowtime.shared.streaming.role_settings import read_secret
+
+    try:
+        return bearer_token(read_secret(path))
+    except ValueError as error:
+        raise SettingsError(f"--token-file {path}: {error}") from None
+
+
 @app.command(context_settings=TAKES_SETTINGS, epilog=SEE_SETTINGS)
 def follow(
     context: typer.Context,
-    source: Annotated[str, typer.Argument(metavar="SOURCE", help="What is followed: slurm.")],
+    source: Annotated[str, typer.Argument(metavar="SOURCE", help="What is followed: slurm, pbs, lines.")],
     cluster: Annotated[str, typer.Option(metavar="NAME", help="What the cluster is called here.")],
     run: Annotated[
         str | None, typer.Option(metavar="NAME", help="Name of the run; a known one goes on. CLUSTER/live by default.")
@@ -56,13 +67,29 @@ def follow(
     wait_bound: Annotated[str, typer.Option(metavar="SPEC", help="Bounds on waits.")] = "all",
     seed: Annotated[int, typer.Option(metavar="N", help="Seed of every draw of chance.")] = 0,
     every: Annotated[float, typer.Option(metavar="SECONDS", min=5, help="Between two looks at the cluster.")] = 15.0,
-    timeout: Annotated[float, typer.Option(metavar="SECONDS", min=1, help="Patience with one command.")] = 60.0,
+    place: Annotated[
+        Path | None, typer.Option("--from", metavar="PATH", help="pbs, lines: the file or folder that is written to.")
+    ] = None,
+    pools: Annotated[
+        Path | None, typer.Option(metavar="FILE", help="pbs, lines: what the machine is, as replay takes it.")
+    ] = None,
+    time_zone: Annotated[
+        str | None, typer.Option(metavar="ZONE", help="pbs: of its server, such as Europe/Berlin.")
+    ] = None,
+    token_file: Annotated[
+        Path | None, typer.Option(metavar="FILE", help="lines: take them over HTTP, too, from who has this token.")
+    ] = None,
+    timeout: Annotated[float, typer.Option(metavar="SECONDS", min=1, help="slurm: patience with one command.")] = 60.0,
     patience: Annotated[
-        int, typer.Option(metavar="SECONDS", min=0, help="How long the log waits for what accounting alone knows.")
+        int,
+        typer.Option(metavar="SECONDS", min=0, help="slurm: how long to wait for what accounting alone knows."),
     ] = 600,
     via: Annotated[
-        str, typer.Option(metavar="COMMAND", help="What the cluster's commands are run by, as 'ssh login'.")
+        str, typer.Option(metavar="COMMAND", help="slurm: what its commands are run by, as 'ssh login'.")
     ] = "",
+    jobcomp: Annotated[
+        str | None, typer.Option(metavar="HOST:PORT/TOPIC", help="slurm: look at once when jobcomp/kafka writes there.")
+    ] = None,
     names_key: Annotated[
         Path | None, typer.Option(metavar="FILE", help="A key: names are stored as hashes made with it.")
     ] = None,
@@ -89,14 +116,21 @@ def follow(
     require_seed(seed)
     settings = read_settings(context.args, "follow")
     start_logging(settings.log_format, "follow")
+    source_of = FOLLOWED[source]
     given = Given(
         history=seconds_of_history(history),
         every=every,
         timeout=timeout,
         patience=patience,
         via=tuple(shlex.split(via)),
+        jobcomp=jobcomp,
+        place=place,
+        pools=pools,
+        time_zone=time_zone,
+        token=None if token_file is None else token_of(token_file),
         key=None if names_key is None else read_key(names_key),
     )
+    given.require_only(source, source_of.takes)
     configuration = configure(policy, runtime, adjustment)
     opened = ClusterOpened(
         time=0,
@@ -111,7 +145,7 @@ def follow(
         sample_every=settings.sample_seconds or None,
         name="live",
     )
-    asyncio.run(follow_source(run or run_name(cluster, "live"), opened, FOLLOWED[source](given), settings))
+    asyncio.run(follow_source(run or run_name(cluster, "live"), opened, source_of(given), settings))
 
 
 def main() -> None:

@@ -1,6 +1,10 @@
 """What a user says of the cluster to follow."""
 
-from dataclasses import dataclass
+from collections.abc import Collection
+from dataclasses import dataclass, fields
+from pathlib import Path
+
+from shadowtime.shared.errors import SettingsError
 
 
 @dataclass(frozen=True)
@@ -19,6 +23,16 @@ class Given:
         Seconds for which the log waits for what is not known.
     via
         A command before every other, as in ssh login.
+    jobcomp
+        Where messages come that wake us, HOST:PORT/TOPIC.
+    place
+        The file, or the folder of files, to which the cluster writes.
+    pools
+        A file that tells what the machine is, as `replay --pools` takes it.
+    time_zone
+        Of dates that tell of none.
+    token
+        With one, lines are taken over HTTP from whoever has it.
     key
         With one, names of users, accounts, … are hidden: they are stored as keyed hashes.
     """
@@ -28,4 +42,46 @@ class Given:
     timeout: float = 60.0
     patience: int = 600
     via: tuple[str, ...] = ()
+    jobcomp: str | None = None
+    place: Path | None = None
+    pools: Path | None = None
+    time_zone: str | None = None
+    token: str | None = None
     key: bytes | None = None
+
+    def required(self, name: str) -> Path:
+        """Return a path that has to be given.
+
+        Raises
+        ------
+        SettingsError
+            If it is not.
+        """
+        path: Path | None = getattr(self, name)
+        if path is None:
+            raise SettingsError(f"{OPTIONS[name]} is missing; it says {SAYS[name]}")
+        return path
+
+    def require_only(self, source: str, takes: Collection[str]) -> None:
+        """Raise `SettingsError` if something is given that means nothing to a source."""
+        for field in fields(self):
+            if field.name in OPTIONS and field.name not in takes and getattr(self, field.name) != field.default:
+                raise SettingsError(f"{OPTIONS[field.name]} means nothing to {source}")
+
+
+OPTIONS = {
+    "timeout": "--timeout",
+    "patience": "--patience",
+    "via": "--via",
+    "jobcomp": "--jobcomp",
+    "place": "--from",
+    "pools": "--pools",
+    "time_zone": "--time-zone",
+    "token": "--token-file",
+}
+"""What of it means something to some sources only, and the options of the command line."""
+
+SAYS = {
+    "place": "which file, or folder of files, the cluster writes to",
+    "pools": 'what the machine is: a file with [[pool]], name = "batch", processors = 64, partitions = ["batch"]',
+}

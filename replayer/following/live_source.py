@@ -1,13 +1,15 @@
 """What a source is that cannot be pulled: it hears what happens, and tells an instant once all of it is known."""
 
+from collections.abc import Sequence
 from dataclasses import dataclass
-from typing import NamedTuple, Protocol
+from typing import ClassVar, NamedTuple, Protocol
 
 from shadowtime.replayer.following.given import Given
 from shadowtime.replayer.following.name_table import NameTable
 from shadowtime.replayer.source import Source
 from shadowtime.shared.events import ClusterOpened, Event
 from shadowtime.shared.pools import Pool
+from shadowtime.shared.streaming.web import Route
 
 
 class Opening(NamedTuple):
@@ -34,6 +36,7 @@ class SourceLoad:
     late: int = 0
     guessed: int = 0
     left_out: int = 0
+    refused: int = 0
 
     def asked(self, seconds: float) -> None:
         """Note what one answer took."""
@@ -49,6 +52,8 @@ class LiveSource(Source, Protocol):
     """
 
     load: SourceLoad
+    takes: ClassVar[frozenset[str]]
+    """Which fields of `Given` mean anything to it, beside those that mean something to all."""
 
     @property
     def names(self) -> NameTable:
@@ -74,6 +79,10 @@ class LiveSource(Source, Protocol):
 
     async def listen(self) -> None:
         """Wait for what is new, and take it in; what cannot be had is waited for."""
+        ...
+
+    def routes(self) -> Sequence[Route]:
+        """Return what it answers over HTTP, beside the pages that every worker has; each may be sent a body."""
         ...
 
     async def close(self) -> None:

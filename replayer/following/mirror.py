@@ -25,7 +25,7 @@ from shadowtime.replayer.following.queue_order import as_queued
 from shadowtime.replayer.following.rooms_seen import RoomsSeen
 from shadowtime.replayer.following.sight import Key, Sight
 from shadowtime.shared.events import CapacityChanged, Event, JobSubmitted, OfJob, SchedulingPoint, moment
-from shadowtime.shared.message import MAX_DURATION
+from shadowtime.shared.message import MAX_DURATION, MAX_INTEGER
 
 KEEP = 7_200
 """Seconds for which a life that is over is remembered: what ended before is not news."""
@@ -170,25 +170,13 @@ class Mirror:
 
     def _judge(self, life: Life, sight: Sight, at: int | None) -> None:
         """Leave out a life that cannot be told, and doubt one that waits anew while the one before is not known."""
-        if (reason := self._unusable(sight)) is not None:
+        reason = "without a number of its own" if life.number > MAX_INTEGER else self.rooms.unusable(sight)
+        if reason is not None:
             self.left_out[reason] += 1
             life.told, life.over = "left out", self.now
         of_job, recent = self.lives.of_job(life.key), life.key.submit > max(self.begin, self.now - KEEP)
         if at is not None and life.index and recent and all(each.index != life.index - 1 for each in of_job):
             self._after_unknown[life.key] = at
-
-    def _unusable(self, sight: Sight) -> str | None:
-        """Return why a life cannot be told; None if it can."""
-        pool = self.parts.pool_of(sight.node_list, sight.partition)
-        if pool is None:
-            return "on a node and in a partition of no pool"
-        if sight.processors <= 0:
-            return "without processors"
-        if sight.start is not None and sight.end is not None and sight.end < sight.start:
-            return "ended before it started"
-        if not self.rooms.fits(sight, pool):
-            return "larger than its pool"
-        return None
 
     def _asked(self, sight: Sight) -> Asked:
         pool = self.parts.pool_of(sight.node_list, sight.partition)
@@ -228,17 +216,21 @@ class Mirror:
         else:
             self._drop(life)
 
-    def snapshot(self) -> dict[str, Any]:
-        """Return what was told, as plain values; what was seen will be seen again."""
-        return {
+    def snapshot(self, *, seen: bool = False) -> dict[str, Any]:
+        """Return what was told, as plain values; also what was `seen` and not told, if it will not be seen again."""
+        state = {
             "now": self.now,
             "until": self.until,
-            "lives": [life.snapshot() for life in self.lives if life.told != "nothing"],
+            "lives": [life.snapshot() for life in self.lives if life.told != "nothing" or (seen and life.open)],
             "rooms": self.rooms.snapshot(),
             "left_out": dict(self.left_out),
             "late": self.late,
             "guessed": self.guessed,
         }
+        if seen:
+            state["seen"] = [sight.plain() for sight in self._sights.values()]
+            state["rooms_seen"] = self.rooms.snapshot(seen=True)
+        return state
 
     def restore(self, state: Mapping[str, Any]) -> None:
         """Take on what `snapshot` returned."""
@@ -247,4 +239,5 @@ class Mirror:
         self.now, self.until = state["now"], state["until"]
         self.late, self.guessed = state["late"], state["guessed"]
         self.left_out = Counter(state["left_out"])
-        self.rooms.restore(state["rooms"])
+        self.rooms.restore(state["rooms"], state.get("rooms_seen"))
+        self._sights = {sight.key: sight for sight in map(Sight.of_plain, state.get("seen", ()))}

@@ -31,6 +31,7 @@ class Figures(Collector):
             names.FOLLOW_LATE: load.late,
             names.FOLLOW_GUESSED: load.guessed,
             names.FOLLOW_LEFT_OUT: load.left_out,
+            names.FOLLOW_REFUSED: load.refused,
             names.FOLLOW_BEHIND: load.behind,
             names.FOLLOW_SHARE: load.share,
         }

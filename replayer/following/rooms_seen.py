@@ -5,9 +5,11 @@ from typing import Any
 
 from shadowtime.replayer.accounting.machine_parts import MachineParts
 from shadowtime.replayer.following.sight import Node, Sight
+from shadowtime.shared.bounds import MAX_AMOUNT
 from shadowtime.shared.errors import RuleBroken
 from shadowtime.shared.events import CapacityChanged
 from shadowtime.shared.pools import Room, Rooms
+from shadowtime.shared.wording import quoted, shortened
 
 
 class RoomsSeen:
@@ -32,6 +34,14 @@ class RoomsSeen:
             for (processors, memory, gpus), told in zip(sums, self._told, strict=True)
         ]
 
+    def see_pool(self, name: str, room: Room) -> None:
+        """Take in what a pool has now; raise `ValueError` if there is none of that name."""
+        at = next((at for at, pool in enumerate(self._parts.pools) if pool.name == name), None)
+        if at is None:
+            known = ", ".join(pool.name for pool in self._parts.pools)
+            raise ValueError(f"no pool {quoted(name)}; the machine has {shortened(known)}")
+        self._seen[at] = room
+
     def changes(self, time: int) -> Iterator[CapacityChanged]:
         """Yield what is to be told of pools."""
         for pool, (told, seen) in enumerate(zip(self._told, self._seen, strict=True)):
@@ -42,19 +52,28 @@ class RoomsSeen:
         """Note that a change was told."""
         self._told.change(event.pool or 0, Room(event.processors, event.memory, event.gpus))
 
-    def fits(self, sight: Sight, pool: int) -> bool:
-        """Return whether a pool ever had what a job asks for."""
+    def unusable(self, sight: Sight) -> str | None:
+        """Return why a life cannot be told; None if it can."""
+        pool = self._parts.pool_of(sight.node_list, sight.partition)
+        if pool is None:
+            return "on a node and in a partition of no pool"
+        if sight.processors <= 0:
+            return "without processors"
+        if sight.start is not None and sight.end is not None and sight.end < sight.start:
+            return "ended before it started"
         try:
             self._told.require("a job asks for", pool, (sight.processors, sight.memory, sight.gpus))
         except RuleBroken:
-            return False
-        return True
+            return "larger than its pool"
+        if max(sight.nodes or 0, sight.memory or 0, sight.gpus or 0) > MAX_AMOUNT:
+            return "larger than any machine"
+        return None
 
-    def snapshot(self) -> list[list[int | None]]:
-        """Return what was told, as plain values."""
-        return self._told.snapshot()
+    def snapshot(self, *, seen: bool = False) -> list[list[int | None]]:
+        """Return what was told, or what is seen, as plain values."""
+        return [list(room) for room in self._seen] if seen else self._told.snapshot()
 
-    def restore(self, state: Sequence[Sequence[Any]]) -> None:
-        """Take on what `snapshot` returned."""
+    def restore(self, state: Sequence[Sequence[Any]], seen: Sequence[Sequence[Any]] | None = None) -> None:
+        """Take on what `snapshot` returned; what is seen is what was told, unless it was stored."""
         self._told.restore(state)
-        self._seen = list(self._told)
+        self._seen = list(self._told) if seen is None else [Room(*room) for room in seen]

@@ -33,8 +33,14 @@ async def follow_source(run: str, opened: ClusterOpened, source: LiveSource, set
             ended = shutdown_event()
             if settings.web_port:
                 pages = worker_pages(lambda: health_of(follower), registry_of(follower))
-                names = split_names(settings.web_names)
-                await stack.enter_async_context(listening(pages, settings.web_host, settings.web_port, names))
+                routes = source.routes()
+                pages.add_routes(routes)
+                await stack.enter_async_context(
+                    listening(
+                        *(pages, settings.web_host, settings.web_port, split_names(settings.web_names)),
+                        bodies={route.path for route in routes},
+                    )
+                )
             work = asyncio.create_task(follower.follow())
             waiting = asyncio.create_task(ended.wait())
             await asyncio.wait([waiting, work], return_when=asyncio.FIRST_COMPLETED)

@@ -1,8 +1,8 @@
 """What a cluster says of a job at one moment."""
 
 from collections.abc import Iterable
-from dataclasses import dataclass, replace
-from typing import Literal, NamedTuple
+from dataclasses import dataclass, fields, replace
+from typing import Any, Literal, NamedTuple
 
 from shadowtime.shared.events import Outcome
 
@@ -53,6 +53,17 @@ class Sight:
     blocked: bool = False
     resized: tuple[tuple[int, int], ...] = ()
     """When it got how many processors, after its start."""
+
+    def plain(self) -> list[Any]:
+        """Return it as plain values."""
+        return [list(self.key), *(getattr(self, each.name) for each in fields(self)[1:])]
+
+    @classmethod
+    def of_plain(cls, values: list[Any]) -> "Sight":
+        """Return what `plain` was taken of."""
+        sight = cls(Key(*values[0]), *values[1:])
+        sight.resized = tuple((instant, processors) for instant, processors in sight.resized)
+        return sight
 
 
 class Node(NamedTuple):

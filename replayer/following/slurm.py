@@ -9,27 +9,26 @@ The rules that it keeps:
 """
 
 import asyncio
-import getpass
 import logging
 import time
-from collections.abc import Mapping, Sequence
+from collections.abc import Sequence
 from typing import Any, ClassVar
 
-from shadowtime.replayer.accounting import sacct
 from shadowtime.replayer.accounting.machine_parts import MachineParts, parts_of_nodes
 from shadowtime.replayer.accounting.names import Names
-from shadowtime.replayer.accounting.reading import Reading
-from shadowtime.replayer.following import accounted, slurm_text
-from shadowtime.replayer.following.commands import Commands
 from shadowtime.replayer.following.given import Given
 from shadowtime.replayer.following.live_source import Opening, SourceLoad
 from shadowtime.replayer.following.mirror import KEEP, Mirror
 from shadowtime.replayer.following.name_table import NameTable
-from shadowtime.replayer.following.sight import Node, Sight, shifted
+from shadowtime.replayer.following.sight import Sight, shifted
+from shadowtime.replayer.following.slurm_commands import Asked, ByCommands
+from shadowtime.replayer.following.slurm_text import Load
+from shadowtime.replayer.following.waker import Waker
 from shadowtime.shared.backoff import Backoff
-from shadowtime.shared.errors import FollowError, TraceError
+from shadowtime.shared.errors import FollowError
 from shadowtime.shared.events import ClusterOpened, Event
 from shadowtime.shared.pools import Pool
+from shadowtime.shared.streaming.web import Route
 from shadowtime.shared.wording import shortened
 
 log = logging.getLogger("shadowtime.follow")
@@ -49,6 +48,9 @@ WITHOUT_CLOCK = 5
 MOST = 0.02
 """The share of slurmctld's time that may be spent on us; above it, pictures are taken less often."""
 
+LEAST = 5.0
+"""Seconds between two pictures, also when something wakes us."""
+
 LONGEST_PAUSE = 300.0
 
 DAY = 86_400
@@ -64,18 +66,18 @@ class Slurm:
     """
 
     name: ClassVar[str] = "slurm"
+    takes: ClassVar[frozenset[str]] = frozenset({"timeout", "patience", "via", "jobcomp"})
 
     def __init__(self, given: Given) -> None:
         self.every = given.every
         self.load = SourceLoad()
         self._given = given
-        self._commands = Commands(given.via, given.timeout)
+        self._asked: Asked = ByCommands(given)
         self._backoff = Backoff(given.every, LONGEST_PAUSE)
-        self._seen: slurm_text.Load | None = None
-        self._user = getpass.getuser()
-        self._next = 0.0
+        self._seen: Load | None = None
+        self._waker = None if given.jobcomp is None else Waker(given.jobcomp)
+        self._next = self._soonest = 0.0
         self._zero = 0
-        self._tiers: Mapping[str, int] = {}
         self._mirror: Mirror | None = None
 
     @property
@@ -92,7 +94,7 @@ class Slurm:
 
     async def meet(self, opened: ClusterOpened | None = None) -> Opening:
         """Return what a new run opens with; of one that was opened only the log is left."""
-        nodes = [node for node in await self._nodes() if node.partitions]
+        nodes = [node for node in (await self._asked.machine()).nodes if node.partitions]
         parts = parts_of_nodes((node.name, node.partitions, node.has) for node in nodes)
         if opened is None:
             begin = await self._clock() - self._given.history
@@ -107,27 +109,39 @@ class Slurm:
 
     async def listen(self) -> None:
         """Ask accounting for the next of the past, as long as there is one; else wait until the next picture is due."""
-        await asyncio.sleep(max(0.0, self._next - time.monotonic()))
+        await asyncio.sleep(max(0.0, self._soonest - time.monotonic()))
+        if self._waker is not None:
+            await self._waker.wait(self._next - time.monotonic())
         began = time.monotonic()
         try:
             if time.time() - (self._zero + self.mirror.until) > AWAY + MARGIN:
                 await self._tell_past()
             else:
                 self._next = began + self.every
+                self._soonest = (
+                    self._next if self._waker is None else began + max(LEAST, self.every - self._given.every)
+                )
                 await self._tell_picture()
             self._backoff.reset()
         except FollowError as error:
             self.load.failures += 1
             pause = self._backoff.pause()
-            self._next = time.monotonic() + pause
+            self._next = self._soonest = time.monotonic() + pause
             log.warning("%s; asking again in %.0f s", shortened(str(error)), pause)
         self.load.asked(time.monotonic() - began)
         self.load.late, self.load.guessed = self.mirror.late, self.mirror.guessed
         self.load.left_out = self.mirror.left_out.total()
         self.load.behind = time.time() - (self._zero + self.mirror.until)
 
+    def routes(self) -> Sequence[Route]:
+        """Return nothing: it only asks."""
+        return ()
+
     async def close(self) -> None:
-        """Do nothing: no command outlives its answer."""
+        """Let go of the cluster."""
+        await self._asked.close()
+        if self._waker is not None:
+            await self._waker.close()
 
     def next_time(self) -> int | None:
         """Return the time of the next instant of which all is known."""
@@ -167,18 +181,18 @@ class Slurm:
         if self._seen is not None and self._seen.unaccounted:
             raise FollowError(f"accounting lacks {self._seen.unaccounted} messages of slurmctld still")
         last = min(zero + mirror.until + WINDOW, now)
-        mirror.take(shifted(await self._accounted(zero + mirror.until - MARGIN, last), zero), last - zero)
+        mirror.take(shifted(await self._asked.accounted(zero + mirror.until - MARGIN, last), zero), last - zero)
         mirror.release(min(last - 1, now - MARGIN) - zero, beat=False)
 
     async def _tell_picture(self) -> None:
         """Take in what there is now."""
         mirror, zero, now = self.mirror, self._zero, await self._clock()
-        mirror.rooms.see(await self._nodes())
-        sights = slurm_text.sights_of(await self._commands.text(*slurm_text.SQUEUE), self._tiers)
-        mirror.take(shifted(sights, zero), now - zero, whole=True)
+        nodes, tiers = await self._asked.machine()
+        mirror.rooms.see(nodes)
+        mirror.take(shifted(await self._asked.jobs(tiers), zero), now - zero, whole=True)
         if mirror.doubts:
             try:
-                found = shifted(await self._accounted_of(mirror, zero), zero)
+                found = shifted(await self._accounted_of_doubts(), zero)
                 mirror.take(found, now - zero)
                 if self._seen is not None and not self._seen.unaccounted:
                     mirror.answered({sight.key for sight in found}, now - 1 - zero)
@@ -190,12 +204,7 @@ class Slurm:
 
     async def _clock(self) -> int:
         """Return what time slurmctld says that it is; what it says beside that of its load is noted."""
-        try:
-            load = slurm_text.load_of(await self._commands.text(*slurm_text.SDIAG), self._user)
-        except FollowError as error:
-            if "denied" not in str(error).lower():
-                raise
-            load = None
+        load = await self._asked.load()
         if load is None:
             return int(time.time()) - WITHOUT_CLOCK
         before, self._seen = self._seen, load
@@ -213,37 +222,10 @@ class Slurm:
                 )
         return load.time
 
-    async def _nodes(self) -> Sequence[Node]:
-        text = await self._commands.text(*slurm_text.SINFO)
-        self._tiers = slurm_text.tiers_of(text)
-        return slurm_text.nodes_of(text)
-
-    async def _accounted(self, first: int, last: int) -> list[Sight]:
-        """Return what accounting has between two seconds of Unix."""
-        return await self._sacct("-a", "-S", _date(first), "-E", _date(last))
-
-    async def _accounted_of(self, mirror: Mirror, zero: int) -> list[Sight]:
+    async def _accounted_of_doubts(self) -> list[Sight]:
         """Return what accounting has of the jobs in doubt."""
-        jobs = sorted({key.job for key in mirror.doubts})
+        mirror = self.mirror
         first = min(life.key.submit for key in mirror.doubts for life in mirror.lives.of_job(key))
-        return await self._sacct("-j", ",".join(map(str, jobs)), "-S", _date(zero + min(first, mirror.now - KEEP)))
-
-    async def _sacct(self, *which: str) -> list[Sight]:
-        command = ("sacct", "-PXD", "--noconvert", *which, "-o", ",".join(sacct.FIELDS))
-        async with self._commands.file(*command, seconds=20 * self._given.timeout) as path:
-            try:
-                rows = await asyncio.to_thread(sacct.read, path, Reading())
-            except TraceError as error:
-                raise FollowError(str(error).replace(str(path), "sacct")) from None
-            if "line cut off" in rows.left_out:
-                raise FollowError("sacct: its output is cut off")
-            return await asyncio.to_thread(accounted.sights_of, rows) if len(rows) else []
-
-
-def _date(second: int) -> str:
-    """Return a second of Unix as Slurm takes it, in UTC.
-
-    >>> _date(0)
-    '1970-01-01T00:00:00'
-    """
-    return time.strftime("%Y-%m-%dT%H:%M:%S", time.gmtime(second))
+        return await self._asked.accounted(
+            self._zero + min(first, mirror.now - KEEP), jobs=sorted({key.job for key in mirror.doubts})
+        )

@@ -3,7 +3,7 @@
 import asyncio
 import signal
 import socket
-from collections.abc import AsyncIterator, Awaitable, Callable, Iterable
+from collections.abc import AsyncIterator, Awaitable, Callable, Collection, Iterable
 from contextlib import AsyncExitStack, asynccontextmanager, nullcontext
 from typing import Any
 
@@ -26,6 +26,7 @@ MAX_LINE_LENGTH = 8_190
 
 MAX_HEADERS = 64
 
+Route = web.RouteDef
 Handler = Callable[[web.Request], Awaitable[web.StreamResponse]]
 
 
@@ -50,14 +51,20 @@ def shutdown_event() -> asyncio.Event:
 
 @asynccontextmanager
 async def listening(
-    application: web.Application, host: str, port: int, names: Iterable[str] = (), *, cancelling: bool = False
+    application: web.Application,
+    host: str,
+    port: int,
+    names: Iterable[str] = (),
+    *,
+    cancelling: bool = False,
+    bodies: Collection[str] = (),
 ) -> AsyncIterator[Listening]:
     """Serve an application; yield what knows its addresses.
 
     Parameters
     ----------
     application
-        What answers; none of its pages takes a body.
+        What answers.
     host, port
         Where it listens; port 0 for a free one.
     names
@@ -65,6 +72,8 @@ async def listening(
         connection was made to.
     cancelling
         Whether what answers a visitor ends at once when he leaves.
+    bodies
+        Paths to which a body may be sent; no other page takes one.
 
     Raises
     ------
@@ -93,7 +102,7 @@ async def listening(
 
     connections = Connections(make)
     application.middlewares.insert(0, _noted(connections))
-    application.middlewares.append(_guarded(allowed))
+    application.middlewares.append(_guarded(allowed, bodies))
     async with AsyncExitStack() as stack:
         await runner.setup()
         stack.callback(connections.end)
@@ -161,8 +170,8 @@ def _noted(connections: Connections) -> Any:
     return note
 
 
-def _guarded(allowed: AllowedNames) -> Any:
-    """Return what refuses names that are not allowed, and bodies; within everything else, so that it can be dressed."""
+def _guarded(allowed: AllowedNames, bodies: Collection[str]) -> Any:
+    """Return what refuses names that are not allowed, and bodies that none takes; within all else, to be dressed."""
 
     @web.middleware
     async def guard(request: web.Request, handler: Handler) -> web.StreamResponse:
@@ -174,9 +183,9 @@ def _guarded(allowed: AllowedNames) -> Any:
         arrived_at = str((request.get_extra_info("sockname") or ("",))[0])
         if not (allowed.include(host, arrived_at) and allowed.include(target, arrived_at)):
             raise web.HTTPMisdirectedRequest(reason="no name of this server: see --allow, or the setting web_names")
-        if request.body_exists:
+        if request.body_exists and request.path not in bodies:
             request.protocol.close()
-            raise web.HTTPRequestEntityTooLarge(0, request.content_length or 0, reason="no page here takes a body")
+            raise web.HTTPRequestEntityTooLarge(0, request.content_length or 0, reason="this page takes no body")
         return await handler(request)
 
     return guard

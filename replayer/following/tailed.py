@@ -1,0 +1,203 @@
+"""A cluster that writes what happens to a file, line by line; what they say is up to each kind of file.
+
+The rules that it keeps:
+
+1. A line is taken in once. How far was read, and what was seen and is not told yet, are stored with what was told.
+2. A second is told a while after it is over, so that whatever is written of it within that while is in its place.
+3. A line that cannot be read is named in the log and counted; it stops nobody.
+"""
+
+import asyncio
+import logging
+import re
+import time
+from collections.abc import Sequence
+from typing import Any, ClassVar, NamedTuple
+
+from shadowtime.replayer.accounting.machine_parts import MachineParts, read_parts
+from shadowtime.replayer.accounting.names import Names
+from shadowtime.replayer.following.given import Given
+from shadowtime.replayer.following.live_source import Opening, SourceLoad
+from shadowtime.replayer.following.mirror import Mirror
+from shadowtime.replayer.following.name_table import NameTable
+from shadowtime.replayer.following.sight import Sight, shifted
+from shadowtime.replayer.following.tail import Line, Tail
+from shadowtime.shared.bounds import MAX_LINE_LENGTH
+from shadowtime.shared.errors import FollowError, TraceError
+from shadowtime.shared.events import ClusterOpened, Event
+from shadowtime.shared.logs import FewAMinute
+from shadowtime.shared.pools import Pool, Room
+from shadowtime.shared.streaming.web import Route
+from shadowtime.shared.wording import shortened
+
+log = logging.getLogger("shadowtime.follow.lines")
+log.addFilter(FewAMinute())
+
+DAY = 86_400
+
+BEFORE = 14 * DAY
+"""Seconds before the past that is told in which files are looked at: jobs that run then are told of there."""
+
+
+class Told(NamedTuple):
+    """What a line tells: sights of jobs, or a pool that has other room; and the last second of Unix that is in it.
+
+    `known` says that whatever was before that second is told.
+    """
+
+    sights: Sequence[Sight] = ()
+    pool: str | None = None
+    room: Room | None = None
+    time: int | None = None
+    known: bool = False
+
+
+class Tailed:
+    """One cluster.
+
+    Parameters
+    ----------
+    given
+        Where its lines are written, and what its machine is.
+    """
+
+    name: ClassVar[str]
+    takes: ClassVar[frozenset[str]] = frozenset({"place", "pools"})
+    files: ClassVar[re.Pattern[str]]
+    """What the files of a folder are called, in the order of their names."""
+
+    def __init__(self, given: Given) -> None:
+        self.load = SourceLoad()
+        self.place, self._pools = given.required("place"), given.required("pools")
+        self._given = given
+        self._tail = Tail(self.place, self.files)
+        self._zero = 0
+        self._mirror: Mirror | None = None
+        self._last: int | None = None
+        self._known = False
+
+    def read(self, text: str) -> Told:
+        """Return what a line tells.
+
+        Raises
+        ------
+        ValueError
+            If it cannot be read; says why.
+        """
+        raise NotImplementedError
+
+    @property
+    def mirror(self) -> Mirror:
+        """What is known of it; only once it was met, or restored."""
+        if self._mirror is None:
+            raise FollowError(f"{self.name} was not met yet")
+        return self._mirror
+
+    @property
+    def names(self) -> NameTable:
+        """The names of users, accounts and the like, and their numbers."""
+        return self.mirror.names
+
+    async def meet(self, opened: ClusterOpened | None = None) -> Opening:
+        """Return what a new run opens with; of one that was opened only the log is left."""
+        try:
+            parts = read_parts(self._pools)
+        except TraceError as error:
+            raise FollowError(str(error)) from None
+        if opened is None:
+            begin = int(time.time()) - self._given.history
+            self._zero = begin - begin % DAY
+            begin -= self._zero
+        elif opened.pools == parts.pools:
+            self._zero, begin = opened.unix_start, opened.time
+        else:
+            raise FollowError(f"{self._pools} has other pools than the log; follow it as a new run: --run NAME")
+        self._mirror = self._mirrored(parts, begin)
+        self._tail = Tail(self.place, self.files, self._zero + begin - BEFORE)
+        return Opening(sum(pool.processors for pool in parts.pools), parts.pools, self._zero, begin)
+
+    async def listen(self) -> None:
+        """Take in the next lines; if there are none, let what is old enough be told, and wait."""
+        began, mirror = time.monotonic(), self.mirror
+        try:
+            lines = await asyncio.to_thread(self._tail.read)
+        except FollowError as error:
+            self.load.failures += 1
+            log.warning("%s", shortened(str(error)))
+            lines = []
+        sights: list[Sight] = []
+        for line in lines:
+            sights += self._taken(line)
+        mirror.take(shifted(sights, self._zero), mirror.now)
+        lag = 0 if self._known else int(self._given.every)
+        now = int(time.time())
+        known = min(now, self._last or now) if lines or self._known else now
+        if (until := known - 1 - lag - self._zero) > mirror.until:
+            mirror.release(until, beat=not lines)
+        self.load.asked(time.monotonic() - began)
+        self.load.late, self.load.left_out = mirror.late, mirror.left_out.total()
+        self.load.behind = time.time() - (self._zero + mirror.until)
+        if not lines:
+            await asyncio.sleep(self._given.every)
+
+    def _taken(self, line: Line) -> Sequence[Sight]:
+        """Return the jobs that a line tells of."""
+        try:
+            if line.text is None:
+                raise ValueError(f"longer than {MAX_LINE_LENGTH:,} bytes")
+            told = self.read(line.text.decode(errors="replace"))
+            if told.pool is not None and told.room is not None:
+                self.mirror.rooms.see_pool(told.pool, told.room)
+        except ValueError as error:
+            self.load.refused += 1
+            log.warning("%s: refused: %s", line.where, shortened(str(error)))
+            return ()
+        if told.time is not None and (told.known or not self._known):
+            self._last = max(self._last or 0, told.time)
+            self._known = self._known or told.known
+        return told.sights
+
+    async def close(self) -> None:
+        """Let go of the file."""
+        self._tail.close()
+
+    def routes(self) -> Sequence[Route]:
+        """Return nothing: it only reads."""
+        return ()
+
+    def next_time(self) -> int | None:
+        """Return the time of the next instant of which all is known."""
+        return self.mirror.next_time()
+
+    def next_instant(self) -> Sequence[Event]:
+        """Return its events."""
+        return self.mirror.next_instant()
+
+    def told(self, event: Event) -> None:
+        """Note that an event was told."""
+        self.mirror.told(event)
+
+    def snapshot(self) -> Any:
+        """Return what was told and what was seen, and how far was read."""
+        parts = self.mirror.parts
+        return {
+            "zero": self._zero,
+            "begin": self.mirror.begin,
+            "parts": [[pool.model_dump() for pool in parts.pools], parts.of_partition, parts.of_node],
+            "mirror": self.mirror.snapshot(seen=True),
+            "tail": self._tail.snapshot(),
+            "last": self._last,
+            "known": self._known,
+        }
+
+    def restore(self, state: Any) -> None:
+        """Take on what `snapshot` returned."""
+        pools, of_partition, of_node = state["parts"]
+        parts = MachineParts(tuple(Pool.model_validate(pool) for pool in pools), of_partition, of_node)
+        self._zero, self._last, self._known = state["zero"], state["last"], state["known"]
+        self._mirror = self._mirrored(parts, state["begin"])
+        self._mirror.restore(state["mirror"])
+        self._tail.restore(state["tail"])
+
+    def _mirrored(self, parts: MachineParts, begin: int) -> Mirror:
+        return Mirror(parts, NameTable(Names(self._given.key)), begin, self._given.patience)
