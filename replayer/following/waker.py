@@ -57,11 +57,10 @@ class Waker:
     async def _listen(self) -> None:
         backoff = Backoff(1.0, 60.0)
         while True:
-            consumer = bus.reader(self._settings)
+            consumer = bus.reader(self._settings, begin="latest")
             try:
                 consumer.subscribe(self._topics)
                 await consumer.start()
-                await consumer.seek_to_end()
                 backoff.reset()
                 while True:
                     if await consumer.getmany(timeout_ms=60_000, max_records=1_000):

@@ -3,7 +3,7 @@
 import asyncio
 import ssl
 from collections.abc import Awaitable, Callable, Mapping
-from typing import Any
+from typing import Any, Literal
 from zlib import crc32
 
 from aiokafka import AIOKafkaConsumer, AIOKafkaProducer, TopicPartition
@@ -94,12 +94,12 @@ def producer(settings: Settings) -> AIOKafkaProducer:
     )
 
 
-def reader(settings: Settings) -> AIOKafkaConsumer:
-    """Return a consumer outside any group, for partitions assigned by hand; not yet started."""
+def reader(settings: Settings, *, begin: Literal["earliest", "latest"] = "earliest") -> AIOKafkaConsumer:
+    """Return a consumer outside any group, not yet started; `begin` is where it reads a partition first."""
     return AIOKafkaConsumer(
         **connection(settings),
         enable_auto_commit=False,
-        auto_offset_reset="earliest",
+        auto_offset_reset=begin,
         max_partition_fetch_bytes=4 * settings.max_message_bytes,
         fetch_max_wait_ms=100,
     )

@@ -5,6 +5,7 @@ import time
 
 import pytest
 from aiokafka import AIOKafkaProducer
+from aiokafka.admin import AIOKafkaAdminClient, NewTopic
 
 from shadowtime.replayer.following.waker import Waker
 from shadowtime.shared.errors import SettingsError
@@ -13,6 +14,10 @@ from shadowtime.stack.servers import Kafka
 
 def test_a_message_ends_the_wait(kafka: Kafka) -> None:
     async def run() -> tuple[float, float]:
+        admin = AIOKafkaAdminClient(bootstrap_servers=kafka.address)
+        await admin.start()
+        await admin.create_topics([NewTopic("slurm-end", 3, 1)])
+        await admin.close()
         producer = AIOKafkaProducer(bootstrap_servers=kafka.address)
         await producer.start()
         await producer.send_and_wait("slurm-end", b"of before")
