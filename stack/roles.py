@@ -154,6 +154,11 @@ LOOKING = "+@hash +@list +@set +exists +type +ttl +pttl +scan +multi +exec +disc
 """What a reader sends, with a right to read its keys only; `SCAN` shows names, of other keys too."""
 
 
+NOBODY = "user default off ~* &* +@all"
+"""Who has no name gets in nowhere. Yet it is he who may do everything: as him Redis reads its own append-only file, and
+of a transaction that he may not do it would keep nothing (https://github.com/redis/redis/issues/14541)."""
+
+
 def redis_user(role: Role, digest: str) -> str:
     """Return the line of Redis' `aclfile` for a role; `digest` is the SHA-256 of its password, in hexadecimal.
 
@@ -173,4 +178,4 @@ def redis_user(role: Role, digest: str) -> str:
 def redis_acl(all_roles: Sequence[Role], digests: dict[str, str]) -> str:
     """Return Redis' `aclfile`: nobody without a name, and one user for each role, by the digests of their secrets."""
     users = [redis_user(role, digests[role.secret(REDIS)]) for role in all_roles if REDIS in role.servers]
-    return "\n".join(["user default off", *users]) + "\n"
+    return "\n".join([NOBODY, *users]) + "\n"

@@ -52,7 +52,7 @@ def test_redis_is_told_no_password(tmp_path: Path) -> None:
     for password in made.passwords(REDIS).values():
         assert password not in told
         assert hashlib.sha256(password.encode()).hexdigest() in told
-    assert told.startswith("user default off\n")
+    assert told.startswith("user default off ")
 
 
 def test_certificates_are_for_this_host_and_nobody_can_sign_more(tmp_path: Path) -> None:

@@ -4,7 +4,11 @@ import socket
 from pathlib import Path
 
 import pytest
+from redis import Redis as Client
 
+from shadowtime.shared.topics import FLOW
+from shadowtime.stack.access import Access
+from shadowtime.stack.roles import FOLLOW, REDIS, roles
 from shadowtime.stack.servers import Redis
 from tests.patience import PATIENCE
 from tests.real_servers import require
@@ -22,6 +26,27 @@ def test_a_value_survives_a_kill(tmp_path: Path) -> None:
         server.kill()
         server.start()
         assert ask(server, "GET position") == b"$2\r\n41\r\n"
+
+
+def test_transactions_of_roles_survive_a_kill_and_nobody_else_gets_in(tmp_path: Path) -> None:
+    """Redis runs what its append-only file has of transactions as the user who has no name."""
+    access = Access(tmp_path / "access", roles(FLOW))
+    access.prepare()
+    with Redis(tmp_path / "redis", appendfsync="always", access=access) as server:
+        for _ in range(2):
+            for command in ("GET shadowtime:follow:x", "AUTH default x", "AUTH x", "ACL WHOAMI", "MULTI"):
+                assert ask(server, command)[:1] == b"-"
+            password = access.secret_file(FOLLOW, REDIS).read_text().strip()
+            follower = Client(port=server.port, username=FOLLOW, password=password)
+            with follower.pipeline(transaction=True) as pipe:
+                pipe.hincrby("shadowtime:follow:x", "told", 1)
+                pipe.rpush("shadowtime:follow:y", "event")
+                pipe.execute()
+            told = follower.hget("shadowtime:follow:x", "told")
+            follower.close()
+            server.kill()
+            server.start()
+    assert told == b"2"
 
 
 def test_a_full_server_refuses_writes_and_evicts_nothing(tmp_path: Path) -> None:
