@@ -61,6 +61,12 @@ class Life:
         """Whether it was told to wait or run."""
         return self.told in ("waiting", "running", "suspended")
 
+    def runs_at(self, time: int | None) -> bool:
+        """Return whether it was told to run at a time; slurmdbd can have a part of a run as a run of its own."""
+        if time is None or self.started is None or self.over is None:
+            return False
+        return self.started <= time < self.over
+
     def take(self, event: Event) -> None:
         """Note that an event of this life was told."""
         if isinstance(event, JobExpected):  # which may be told at the instant of what else is told of it
@@ -174,22 +180,23 @@ def _owed_running(life: Life, sight: Sight, different: Asked, present: int, now:
     over = sight.end if sight.state == "over" else None
     size, last = life.asked["requested_processors"], sight.resized[-1][1] if sight.resized else sight.processors
     changes = {name: value for name, value in different.items() if name not in (*STAYS, "requested_processors")}
+    end = now if over is None else max(over, at + 1, present)
+    last_change = end if over is None else end - 1  # at its end it is no longer there
     for changed, processors in sight.resized if size != last else ():
-        if at < (time := max(changed, present)) <= now:
+        if at < (time := max(changed, present)) <= min(now, last_change):
             yield JobChanged(
                 time=time, job_number=number, requested_processors=processors, happened=unless(changed, time)
             )
             at, size = time, processors
     if size != last and not sight.resized:
         changes["requested_processors"] = last
-    time = now if over is None else max(over, at + 1, present)
-    if changes and at < (changed := min(now, time)) >= present:
+    if changes and at < (changed := min(now, last_change)) >= present:
         yield JobChanged(time=changed, job_number=number, **changes)
-    if over is not None and time <= now:
-        end = max(over, started)
-        run_time = end - started if sight.run_time is None else min(sight.run_time, end - started)
+    if over is not None and end <= now:
+        over = max(over, started)
+        run_time = over - started if sight.run_time is None else min(sight.run_time, over - started)
         yield JobEnded(
-            time=time, job_number=number, run_time=run_time, outcome=sight.outcome, happened=unless(end, time)
+            time=end, job_number=number, run_time=run_time, outcome=sight.outcome, happened=unless(over, end)
         )
     elif over is None and at < now >= present and (sight.state == "suspended") != (life.told == "suspended"):
         stopped = JobSuspended if sight.state == "suspended" else JobResumed

@@ -4,12 +4,15 @@ from collections.abc import Sequence
 from dataclasses import dataclass
 from typing import ClassVar, NamedTuple, Protocol
 
+from shadowtime.replayer.accounting.machine_parts import MachineParts
 from shadowtime.replayer.following.given import Given
 from shadowtime.replayer.following.name_table import NameTable
 from shadowtime.replayer.source import Source
+from shadowtime.shared.errors import FollowError
 from shadowtime.shared.events import ClusterOpened, Event
 from shadowtime.shared.pools import Pool
 from shadowtime.shared.streaming.web import Route
+from shadowtime.shared.wording import shortened
 
 
 class Opening(NamedTuple):
@@ -19,6 +22,23 @@ class Opening(NamedTuple):
     pools: tuple[Pool, ...]
     unix_start: int
     time: int
+
+
+def as_opened(parts: MachineParts, opened: ClusterOpened) -> MachineParts:
+    """Return a machine with the pools that its log was opened with; what they have now is told as a change.
+
+    Raises
+    ------
+    FollowError
+        If they are other pools.
+    """
+    names, known = ([pool.name for pool in pools] for pools in (parts.pools, opened.pools or ()))
+    if names != known:
+        raise FollowError(
+            f"the machine has the pools {shortened(', '.join(names))}, its log {shortened(', '.join(known))}; "
+            "follow it as a new run: --run NAME"
+        )
+    return parts._replace(pools=tuple(opened.pools or ()))
 
 
 @dataclass

@@ -27,6 +27,9 @@ from shadowtime.replayer.following.sight import Key, Sight
 from shadowtime.shared.events import CapacityChanged, Event, JobSubmitted, OfJob, SchedulingPoint, moment
 from shadowtime.shared.message import MAX_DURATION, MAX_INTEGER
 
+LAG = 60
+"""Seconds that accounting may need to take in what it was told."""
+
 KEEP = 7_200
 """Seconds for which a life that is over is remembered: what ended before is not news."""
 
@@ -84,16 +87,20 @@ class Mirror:
         return {*self._missing, *self._after_unknown}
 
     def answered(self, keys: set[Key], at: int) -> None:
-        """Note that only these are known of what is missing: what else waited was cancelled, as tasks of an array."""
+        """Note that only these are known of what is missing, and no more is to come.
+
+        What else waited was cancelled, as tasks of an array; what still runs, and is missing for a while, does not.
+        """
         for key in [key for key in self._missing if key not in keys and self.lives.by_key[key].started is None]:
             self._let_go(key, at)
+        self._guess(at, min(LAG, self.patience))
 
     def release(self, until: int, *, beat: bool = True) -> None:
         """Let everything be told that is known up to an instant; with `beat` that has a scheduling point in any case.
 
         O(lives that were seen and are not over).
         """
-        self._guess(until)
+        self._guess(until, self.patience)
         if self.doubts or self._due:
             return
         present = self.now + 1
@@ -170,11 +177,14 @@ class Mirror:
 
     def _judge(self, life: Life, sight: Sight, at: int | None) -> None:
         """Leave out a life that cannot be told, and doubt one that waits anew while the one before is not known."""
+        of_job = self.lives.of_job(life.key)
         reason = "without a number of its own" if life.number > MAX_INTEGER else self.rooms.unusable(sight)
+        if any(each.runs_at(sight.start) for each in of_job):
+            reason = "told as a part of a run that is known"
         if reason is not None:
             self.left_out[reason] += 1
             life.told, life.over = "left out", self.now
-        of_job, recent = self.lives.of_job(life.key), life.key.submit > max(self.begin, self.now - KEEP)
+        recent = life.key.submit > max(self.begin, self.now - KEEP)
         if at is not None and life.index and recent and all(each.index != life.index - 1 for each in of_job):
             self._after_unknown[life.key] = at
 
@@ -192,16 +202,11 @@ class Mirror:
             "blocked": sight.blocked or None,
         }
 
-    def _drop(self, life: Life) -> None:
-        self.lives.drop(life)
-        for known in (self._sights, self._missing, self._after_unknown):
-            known.pop(life.key, None)
-
-    def _guess(self, until: int) -> None:
+    def _guess(self, until: int, patience: int) -> None:
         """Let go of what has been in doubt for too long."""
-        for key in [key for key, since in self._after_unknown.items() if until - since > self.patience]:
+        for key in [key for key, since in self._after_unknown.items() if until - since > patience]:
             del self._after_unknown[key]
-        for key in [key for key, since in self._missing.items() if until - since > self.patience]:
+        for key in [key for key, since in self._missing.items() if until - since > patience]:
             after = [each.key.submit for each in self.lives.of_job(key) if each.key.submit > key.submit]
             self.guessed += self.lives.by_key[key].in_system
             self._let_go(key, min(after, default=until))
@@ -214,7 +219,9 @@ class Mirror:
             self._sights[key] = replace(over, start=life.started)
             del self._missing[key]
         else:
-            self._drop(life)
+            self.lives.drop(life)
+            for known in (self._sights, self._missing, self._after_unknown):
+                known.pop(key, None)
 
     def snapshot(self, *, seen: bool = False) -> dict[str, Any]:
         """Return what was told, as plain values; also what was `seen` and not told, if it will not be seen again."""

@@ -17,8 +17,8 @@ from typing import Any, ClassVar
 from shadowtime.replayer.accounting.machine_parts import MachineParts, parts_of_nodes
 from shadowtime.replayer.accounting.names import Names
 from shadowtime.replayer.following.given import Given
-from shadowtime.replayer.following.live_source import Opening, SourceLoad
-from shadowtime.replayer.following.mirror import KEEP, Mirror
+from shadowtime.replayer.following.live_source import Opening, SourceLoad, as_opened
+from shadowtime.replayer.following.mirror import KEEP, LAG, Mirror
 from shadowtime.replayer.following.name_table import NameTable
 from shadowtime.replayer.following.sight import Sight, shifted
 from shadowtime.replayer.following.slurm_commands import Asked, ByCommands
@@ -38,9 +38,6 @@ WINDOW = 7 * 86_400
 
 AWAY = 120
 """Seconds without a picture after which accounting is asked: slurmctld forgets jobs 300 s after their end."""
-
-MARGIN = 60
-"""Seconds by which accounting may lag behind."""
 
 WITHOUT_CLOCK = 5
 """Seconds by which the clock of slurmctld is taken to lag behind ours, where it does not tell it."""
@@ -94,16 +91,14 @@ class Slurm:
 
     async def meet(self, opened: ClusterOpened | None = None) -> Opening:
         """Return what a new run opens with; of one that was opened only the log is left."""
-        nodes = [node for node in (await self._asked.machine()).nodes if node.partitions]
-        parts = parts_of_nodes((node.name, node.partitions, node.has) for node in nodes)
+        nodes = sorted(node for node in (await self._asked.machine()).nodes if node.partitions)
+        parts = parts_of_nodes((node.name, sorted(node.partitions), node.has) for node in nodes)
         if opened is None:
             begin = await self._clock() - self._given.history
             self._zero = begin - begin % DAY
             begin -= self._zero
-        elif opened.pools == parts.pools:
-            self._zero, begin = opened.unix_start, opened.time
         else:
-            raise FollowError("the machine has other pools than its log; follow it as a new run: --run NAME")
+            self._zero, begin, parts = opened.unix_start, opened.time, as_opened(parts, opened)
         self._mirror = Mirror(parts, NameTable(Names(self._given.key)), begin, self._given.patience)
         return Opening(sum(pool.processors for pool in parts.pools), parts.pools, self._zero, begin)
 
@@ -114,7 +109,7 @@ class Slurm:
             await self._waker.wait(self._next - time.monotonic())
         began = time.monotonic()
         try:
-            if time.time() - (self._zero + self.mirror.until) > AWAY + MARGIN:
+            if time.time() - (self._zero + self.mirror.until) > AWAY + LAG:
                 await self._tell_past()
             else:
                 self._next = began + self.every
@@ -181,8 +176,8 @@ class Slurm:
         if self._seen is not None and self._seen.unaccounted:
             raise FollowError(f"accounting lacks {self._seen.unaccounted} messages of slurmctld still")
         last = min(zero + mirror.until + WINDOW, now)
-        mirror.take(shifted(await self._asked.accounted(zero + mirror.until - MARGIN, last), zero), last - zero)
-        mirror.release(min(last - 1, now - MARGIN) - zero, beat=False)
+        mirror.take(shifted(await self._asked.accounted(zero + mirror.until - LAG, last), zero), last - zero)
+        mirror.release(min(last - 1, now - LAG) - zero, beat=False)
 
     async def _tell_picture(self) -> None:
         """Take in what there is now."""

@@ -17,7 +17,7 @@ from typing import Any, ClassVar, NamedTuple
 from shadowtime.replayer.accounting.machine_parts import MachineParts, read_parts
 from shadowtime.replayer.accounting.names import Names
 from shadowtime.replayer.following.given import Given
-from shadowtime.replayer.following.live_source import Opening, SourceLoad
+from shadowtime.replayer.following.live_source import Opening, SourceLoad, as_opened
 from shadowtime.replayer.following.mirror import Mirror
 from shadowtime.replayer.following.name_table import NameTable
 from shadowtime.replayer.following.sight import Sight, shifted
@@ -108,10 +108,8 @@ class Tailed:
             begin = int(time.time()) - self._given.history
             self._zero = begin - begin % DAY
             begin -= self._zero
-        elif opened.pools == parts.pools:
-            self._zero, begin = opened.unix_start, opened.time
         else:
-            raise FollowError(f"{self._pools} has other pools than the log; follow it as a new run: --run NAME")
+            self._zero, begin, parts = opened.unix_start, opened.time, as_opened(parts, opened)
         self._mirror = self._mirrored(parts, begin)
         self._tail = Tail(self.place, self.files, self._zero + begin - BEFORE)
         return Opening(sum(pool.processors for pool in parts.pools), parts.pools, self._zero, begin)

@@ -220,3 +220,46 @@ def test_numbers_that_only_the_log_has_are_bound_to_their_names_again() -> None:
     look(again, 35, eve, bob)
     (new,) = look(again, 50, eve, bob, replace(bob, key=Key(9, -1, 40), eligible=40))
     assert new.user_id == 2  # type: ignore[union-attr]
+
+
+def test_what_has_changed_at_the_end_of_a_run_is_told_before_it() -> None:
+    seen = mirror()
+    runs = replace(WAITS, state="running", start=12)
+    look(seen, 20, runs)
+    over = replace(runs, state="over", end=60, run_time=48, processors=2, limit=900)
+    assert kinds(look(seen, 80, over)) == [(JobChanged, 59), (JobEnded, 60)]
+    seen = mirror()
+    look(seen, 20, runs)
+    assert kinds(look(seen, 80, replace(over, end=20, run_time=8))) == [(JobEnded, 20)]
+    seen = mirror()
+    look(seen, 20, runs)
+    assert kinds(look(seen, 80, replace(over, resized=((60, 2),)))) == [(JobChanged, 59), (JobEnded, 60)]
+
+
+def test_a_run_of_which_accounting_has_a_part_as_another_is_one() -> None:
+    """As slurmdbd does with a job that was resized while it was away."""
+    seen = mirror()
+    runs = replace(WAITS, state="running", start=12)
+    look(seen, 20, runs)
+    look(seen, 80, replace(runs, state="over", end=60, run_time=48))
+    part = replace(runs, key=Key(7, -1, 30), state="over", eligible=30, start=30, end=60, run_time=30)
+    assert look(seen, 90, part, whole=False) == []
+    assert seen.left_out.total() == 1
+
+
+def test_what_runs_for_ever_in_accounting_alone_holds_nobody_up() -> None:
+    """A runaway job, as sacctmgr calls it."""
+    seen = mirror()
+    runaway = replace(WAITS, state="running", start=12)
+    look(seen, 20, runaway, whole=False)
+    assert look(seen, 30, whole=True) == []
+    for at in (40, 80, 100):
+        seen.take([runaway], at)
+        seen.answered({runaway.key}, at - 1)
+        seen.take([], at, whole=True)
+        seen.release(at - 1)
+    told: list[Event] = []
+    while seen.next_time() is not None:
+        told += seen.next_instant()
+    assert JobEnded in {type(event) for event in told}
+    assert seen.guessed == 1
