@@ -4,7 +4,7 @@ from collections.abc import Iterator, Mapping, Sequence
 from itertools import pairwise
 from typing import Any, NamedTuple
 
-from shadowtime.replayer.columns import NOTHING, Column, Measure, Values, seconds, shares
+from shadowtime.replayer.columns import NOTHING, Column, Measure, Values, numbers, seconds, shares
 from shadowtime.replayer.comparison import Result
 from shadowtime.replayer.comparison_json import expected_rows
 from shadowtime.replayer.comparison_table import forecaster
@@ -20,6 +20,8 @@ class Word(NamedTuple):
     jobs: int
     scores: Mapping[str, float | None]
     held: float | None = None
+    mean_bound: float | None = None
+    brier: float | None = None
 
 
 def words(row: Mapping[str, Any]) -> Iterator[Word]:
@@ -28,7 +30,8 @@ def words(row: Mapping[str, Any]) -> Iterator[Word]:
     The site's words of the jobs that were forecast come again where these are fewer.
     """
     first, paired, bounded = row["first"], row["paired"], row["bounded"]
-    yield Word("site, first", first["jobs"], first)
+    within = row.get("within") or {}
+    yield Word("site, first", first["jobs"], first, brier=within.get("site_brier"))
     yield Word("site, last", first["jobs"], row["last"])
     if paired is not None:
         jobs = paired["forecast"]["jobs"]
@@ -37,7 +40,11 @@ def words(row: Mapping[str, Any]) -> Iterator[Word]:
             yield Word("site, last, of those forecast", jobs, paired["last"])
         yield Word("forecast", jobs, paired["forecast"])
     if bounded:
-        yield Word(f"bound, {100 * row['bound_quantile']:.4g} %", bounded, {}, row["bound_coverage"])
+        said = f"bound, {100 * row['bound_quantile']:.4g} %"
+        yield Word(said, bounded, {}, row["bound_coverage"], row.get("mean_bound"))
+    if within:
+        said = f"starts by then, {100 * within['mean_probability']:.3g} %"
+        yield Word(said, within["jobs"], {}, within["started_share"], brier=within["brier"])
 
 
 def expected_table(results: Sequence[Result], *, exact: bool = False) -> FittedTable:
@@ -62,7 +69,13 @@ def expected_table(results: Sequence[Result], *, exact: bool = False) -> FittedT
         measure("median", values("median_absolute_error")).meaning("median: of these errors"),
         signed("signed", values("mean_error")).meaning("signed: mean error, positive where it was told too late"),
         shares("too late", values("late_share")).meaning("too late: told so of so many"),
-        shares("held", [word.held for word in told]),
+        shares("held", [word.held for word in told]).meaning(
+            "held: share of bounds that held, of starts that came by then"
+        ),
+        measure("mean bound", [word.mean_bound for word in told]),
+        numbers("Brier", [word.brier for word in told], 3).meaning(
+            "Brier: mean squared error of probabilities of starting by some time; the site's word taken for certain"
+        ),
         measure("ahead", values("mean_ahead")).meaning("ahead: how long before the start it was told"),
     ]
     policies, queues = [policy for policy, _, _ in rows], [queue for _, queue, _ in rows]

@@ -12,7 +12,7 @@ class Log(NamedTuple):
     """What is known of a run: Unix time of second 0, whether decisions are carried out, which member decided last."""
 
     unix_start: int = 0
-    obeyed: bool = True
+    obeyed: bool | None = None
     member: str | None = None
 
     @classmethod

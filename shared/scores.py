@@ -157,11 +157,26 @@ class PairedStartScores(Frozen):
     forecast: ForetoldScores
 
 
+class StartProbabilityScores(Frozen):
+    """How our probabilities of starting within some time fared, said at submission, over those of `jobs` jobs.
+
+    Well calibrated, `started_share` is `mean_probability`; said with confidence, it is above. `brier` is the mean
+    squared error (0 to 1), `site_brier` that of the site's first word if it is taken for certain.
+    """
+
+    jobs: Count
+    mean_probability: Finite
+    started_share: Finite
+    brier: Finite
+    site_brier: Finite
+
+
 class ExpectedStartScores(Frozen):
     """What the site's own scheduler expected of the jobs of a queue, None for all, that started: first and last.
 
     `paired` is over those of them that were forecast too, None where none was. `bound_coverage` is over the `bounded`
-    ones, which had a bound on their wait, `bound_quantile` the mean share that their bounds were to cover.
+    ones, which had a bound on their wait, `bound_quantile` the mean share that their bounds were to cover, `mean_bound`
+    the bounds' mean in seconds.
     """
 
     queue: Whole | None = None
@@ -171,6 +186,8 @@ class ExpectedStartScores(Frozen):
     bounded: Count = 0
     bound_coverage: Finite | None = None
     bound_quantile: Finite | None = None
+    mean_bound: Finite | None = None
+    within: StartProbabilityScores | None = None
 
 
 class MemberChange(Frozen):

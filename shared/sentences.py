@@ -46,6 +46,11 @@ LEFT = {"cancelled": "was cancelled", "held": "is held"}
 """What became of jobs that left the queue, by reason."""
 
 
+STARTS = {True: "starts", False: "could start", None: "may start"}
+KILLED = {True: "is killed", False: "would be killed", None: "is to be killed"}
+"""What a decision says, by whether decisions are carried out; None if that is not known."""
+
+
 NAMED = {
     "user_id": "user",
     "group_id": "group",
@@ -135,9 +140,9 @@ def bounded(bound: WaitBound) -> str:
 
 def _decisions(decided: Decided, log: Log) -> Iterator[Sentence]:
     for kill in decided.kills:
-        yield Sentence("kill", kill.job_number, "is killed" if log.obeyed else "would be killed", (plain(kill.reason),))
+        yield Sentence("kill", kill.job_number, KILLED[log.obeyed], (plain(kill.reason),))
     for start in decided.starts:
-        what = f"({procs(start.processors)}) {'starts' if log.obeyed else 'would start'} now"
+        what = f"({procs(start.processors)}) {STARTS[log.obeyed]} now"
         yield Sentence("start", start.job_number, what, (because(start.reason, log, decided.time),))
     for cut in decided.cut_short or ():
         yield Sentence("cut short", None, left_undone(cut))

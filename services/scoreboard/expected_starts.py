@@ -1,15 +1,15 @@
 """When the site's own scheduler expected jobs to start, beside our own forecasts and bounds of the same jobs."""
 
+from collections.abc import Iterable
 from typing import Any, NamedTuple
 
 from shadowtime.services.scoreboard.coverage import Bound
 from shadowtime.services.scoreboard.foretold import ForetoldStarts
+from shadowtime.services.scoreboard.start_within import PARTS, Sums, Table, table_of
 from shadowtime.shared.bounds import MAX_EXPECTED_QUEUES
 from shadowtime.shared.events import JobExpected, moment
+from shadowtime.shared.predictions import WaitBound
 from shadowtime.shared.scores import ExpectedStartScores, PairedStartScores
-
-PARTS = 10**9
-"""Of a quantile: whole numbers are summed exactly, and the mean of quantiles that are alike is that quantile."""
 
 
 class Word(NamedTuple):
@@ -29,8 +29,12 @@ class Expectations:
         self.bounded = 0
         self.covered = 0
         self.quantiles = 0
+        self.bounds = 0
+        self.within = Sums()
 
-    def add(self, first: Word, last: Word, start: int, wait: int, forecast: int | None, bound: Bound | None) -> None:
+    def add(
+        self, first: Word, last: Word, start: int, wait: int, forecast: int | None, bound: Bound | None, table: Table
+    ) -> None:
         """Take in a job that started, with what was said of it: by the site, and by us at submission."""
         words = {"first": first, "last": last}
         for name, word in words.items():
@@ -45,6 +49,9 @@ class Expectations:
             self.bounded += 1
             self.covered += wait <= bound.seconds
             self.quantiles += round(bound.quantile * PARTS)
+            self.bounds += bound.seconds
+        if table:
+            self.within = self.within.plus(table, wait, first.start - (start - wait))
 
     def scores(self, queue: int | None) -> ExpectedStartScores:
         """Return what the sums give."""
@@ -56,6 +63,8 @@ class Expectations:
             bounded=self.bounded,
             bound_coverage=self.covered / self.bounded if self.bounded else None,
             bound_quantile=self.quantiles / (PARTS * self.bounded) if self.bounded else None,
+            mean_bound=self.bounds / self.bounded if self.bounded else None,
+            within=self.within.scores(),
         )
 
     def snapshot(self) -> dict[str, Any]:
@@ -63,7 +72,8 @@ class Expectations:
         return {
             "site": [each.snapshot() for each in self.site.values()],
             "paired": [[name, each.snapshot()] for name, each in self.paired.items()],
-            "bounds": [self.bounded, self.covered, self.quantiles],
+            "bounds": [self.bounded, self.covered, self.quantiles, self.bounds],
+            "within": self.within.snapshot(),
         }
 
     def restore(self, state: dict[str, Any]) -> None:
@@ -73,7 +83,8 @@ class Expectations:
         self.paired = {name: ForetoldStarts() for name, _ in state["paired"]}
         for name, sums in state["paired"]:
             self.paired[name].restore(sums)
-        self.bounded, self.covered, self.quantiles = state["bounds"]
+        self.bounded, self.covered, self.quantiles, self.bounds = state["bounds"]
+        self.within = Sums(*state["within"])
 
 
 class ExpectedStarts:
@@ -97,7 +108,14 @@ class ExpectedStarts:
     def __init__(self) -> None:
         self.waiting: dict[int, tuple[Word, Word]] = {}
         """First and last word."""
+        self.tables: dict[int, Table] = {}
+        """Within what time jobs start that wait, with some probabilities."""
         self.sums: dict[int | None, Expectations] = {}
+
+    def submit(self, job_number: int, bounds: Iterable[WaitBound]) -> None:
+        """Keep what is said of a job of which the site may say something too."""
+        if table := table_of(bounds):
+            self.tables[job_number] = table
 
     def expect(self, expected: JobExpected) -> None:
         """Keep what the site's own scheduler says of a waiting job."""
@@ -109,16 +127,17 @@ class ExpectedStarts:
         self, job_number: int, queue: int | None, start: int, wait: int, forecast: int | None, bound: Bound | None
     ) -> None:
         """Score what was expected of a job of `waiting`, now that it is known when it started."""
-        words = self.waiting.pop(job_number)
+        words, table = self.waiting.pop(job_number), self.tables.pop(job_number, ())
         for each in dict.fromkeys((None, queue)):
             if each not in self.sums and len(self.sums) <= MAX_EXPECTED_QUEUES:
                 self.sums[each] = Expectations()
             if each in self.sums:
-                self.sums[each].add(*words, start, wait, forecast, bound)
+                self.sums[each].add(*words, start, wait, forecast, bound, table)
 
     def withdraw(self, job_number: int) -> None:
-        """Forget what was expected of a job that leaves without starting."""
+        """Forget what was said of a job that leaves without starting, or of whose start the site said nothing."""
         self.waiting.pop(job_number, None)
+        self.tables.pop(job_number, None)
 
     def scores(self) -> tuple[ExpectedStartScores, ...] | None:
         """Return the scores of all jobs, then of the queues by number; None where none started as none expected."""
@@ -129,12 +148,14 @@ class ExpectedStarts:
         """Return words and sums as plain values."""
         return {
             "waiting": [[number, *first, *last] for number, (first, last) in self.waiting.items()],
+            "tables": [[number, [list(pair) for pair in table]] for number, table in self.tables.items()],
             "sums": [[queue, each.snapshot()] for queue, each in self.sums.items()],
         }
 
     def restore(self, state: dict[str, Any]) -> None:
         """Take on what `snapshot` returned."""
         self.waiting = {number: (Word(*word[:2]), Word(*word[2:])) for number, *word in state["waiting"]}
+        self.tables = {number: tuple((share, seconds) for share, seconds in table) for number, table in state["tables"]}
         self.sums = {queue: Expectations() for queue, _ in state["sums"]}
         for queue, sums in state["sums"]:
             self.sums[queue].restore(sums)

@@ -74,6 +74,8 @@ class Scoreboard(StageHandler):
             self.adjusted_times[job.job_number] = envelope.adjustment.adjusted_time
         self.tally.coverage.submit(job.job_number, envelope.wait_bounds)
         self.tally.forecasts.submit(job.job_number, envelope.forecast)
+        if self.opened.mode == "recorded":
+            self.tally.expected.submit(job.job_number, envelope.wait_bounds)
         if self.sampling is not None:
             self.sampling.submit(envelope, job)
         return envelope
@@ -103,6 +105,7 @@ class Scoreboard(StageHandler):
             self.sampling.queue_of(new.queue_number)
         if new.queue_number != old.queue_number:  # what was said was about another queue
             self.tally.coverage.withdraw(new.job_number, envelope.event.time - old.since)
+            self.tally.expected.tables.pop(new.job_number, None)
         return envelope
 
     def on_running_changed(self, envelope: Envelope, old: RunningJob, new: RunningJob) -> Envelope:
@@ -147,6 +150,7 @@ class Scoreboard(StageHandler):
         if number in tally.expected.waiting:
             forecast, bound = tally.forecasts.waiting.get(number), tally.coverage.named(number)
             tally.expected.reveal(number, job.queue_number, job.since + wait, wait, forecast, bound)
+        tally.expected.withdraw(number)
         tally.coverage.reveal(number, wait)
         tally.forecasts.reveal(number, wait)
         if self.sampling is not None:

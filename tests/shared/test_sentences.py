@@ -178,7 +178,7 @@ def test_decisions_that_nobody_carries_out_are_advice() -> None:
     told = [str(each) for each in sentences(Envelope(run="r", sequence=1, event=decided), Log.of(opened))]
     assert told == [
         "job 4 would be killed: room",
-        "job 3 (2 procs) would start now: nothing waits ahead of it, and it fits",
+        "job 3 (2 procs) could start now: nothing waits ahead of it, and it fits",
     ]
 
 

@@ -13,6 +13,7 @@ from shadowtime.shared.scores import (
     ReliabilityBin,
     RunTimeScores,
     Scores,
+    StartProbabilityScores,
     WaitBoundScores,
     WaitForecastScores,
 )
@@ -57,6 +58,13 @@ EXPECTED_STARTS = st.builds(
     bounded=COUNTS,
     bound_coverage=SHARES,
     bound_quantile=SHARES,
+    mean_bound=st.none() | NUMBERS,
+    within=st.none()
+    | st.builds(
+        StartProbabilityScores,
+        jobs=COUNTS,
+        **dict.fromkeys(("mean_probability", "started_share", "brier", "site_brier"), st.floats(0, 1)),
+    ),
 )
 WHICH = ("", "_started", "_not_started")
 SCORES = st.builds(

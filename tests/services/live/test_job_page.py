@@ -212,7 +212,7 @@ def test_advice_is_advice_and_told_once_for_each_job() -> None:
     state = overview(view)
     assert not state["obeyed"]
     (told,) = state["decisions"].values()
-    assert told[3] == "(4 procs) would start now"
+    assert told[3] == "(4 procs) could start now"
     assert state["queue"][1]["why"] == "could have started at 00:00, says the policy; the machine has not started it"
     page = job_page(view, 1)
     assert page is not None

@@ -341,7 +341,7 @@ def test_advice_names_the_head_and_the_probability_that_it_is_delayed() -> None:
     tell(submitted(4702, 8, 100, pool=1, priority=70), known=False)
     answer = tell(SchedulingPoint(time=0), known=False)
     assert [str(each) for each in sentences(answer, Log.of(run))] == [
-        "job 4711 (3 procs) would start now: backfilled, delays job 4702 with 25 %, budget left 75 %"
+        "job 4711 (3 procs) could start now: backfilled, delays job 4702 with 25 %, budget left 75 %"
     ]
 
 

@@ -27,7 +27,13 @@ from shadowtime.shared.events import (
     JobWithdrawn,
 )
 from shadowtime.shared.predictions import WaitBound, WaitForecast
-from shadowtime.shared.scores import ExpectedStartScores, ForetoldScores, PairedStartScores, Scores
+from shadowtime.shared.scores import (
+    ExpectedStartScores,
+    ForetoldScores,
+    PairedStartScores,
+    Scores,
+    StartProbabilityScores,
+)
 
 OPENED = ClusterOpened(time=0, cluster="c", processors=8, mode="recorded")
 
@@ -125,13 +131,23 @@ def turned(word: tuple[int, int]) -> tuple[int, int]:
     return word[1], word[0]
 
 
+def said_of(bound: int) -> tuple[tuple[float, int], ...]:
+    return ((0.5, bound // 2), (0.9, bound))
+
+
 def bounds(seconds: int | None) -> tuple[WaitBound, ...]:
     """Return bounds of which one is to be named: not that of a queue, nor the one without seconds, nor a lower one."""
     return (
         WaitBound(grouping="plain", queue=1, quantile=0.5, confidence=0.95, bound=1),
         WaitBound(grouping="nodes", quantile=0.5, confidence=0.95, reason="no history"),
         WaitBound(grouping="plain", quantile=0.5, confidence=0.95, bound=None if seconds is None else 2),
-        WaitBound(grouping="ensemble", quantile=0.95, confidence=0.95, bound=seconds),
+        WaitBound(
+            grouping="ensemble",
+            quantile=0.95,
+            confidence=0.95,
+            bound=seconds,
+            starts_within=() if seconds is None else said_of(seconds),
+        ),
     )
 
 
@@ -172,6 +188,26 @@ def defined(found: Sequence[Said], queue: int | None) -> ExpectedStartScores:
         bounded=len(bounded),
         bound_coverage=fmean(bounded) if bounded else None,
         bound_quantile=0.95 if bounded else None,
+        mean_bound=fmean(each.bound for each in of if each.bound is not None) if bounded else None,
+        within=within([each for each in of if each.bound is not None]),
+    )
+
+
+def within(of: Sequence[Said]) -> StartProbabilityScores | None:
+    """Return the scores of what was said of starts by some time."""
+    said = [
+        (probability, each.wait <= seconds, each.first[0] - (each.start - each.wait) <= seconds)
+        for each in of
+        for probability, seconds in said_of(each.bound or 0)
+    ]
+    if not said:
+        return None
+    return StartProbabilityScores(
+        jobs=len(of),
+        mean_probability=fmean(probability for probability, *_ in said),
+        started_share=fmean(came for _, came, _ in said),
+        brier=fmean((probability - came) ** 2 for probability, came, _ in said),
+        site_brier=fmean(came != expected for _, came, expected in said),
     )
 
 
