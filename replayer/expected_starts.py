@@ -56,6 +56,11 @@ def expected_table(results: Sequence[Result], *, exact: bool = False) -> FittedT
         for row in expected_rows([result])
         for word in words(row)
     ]
+    return starts_table(results[0].plan.cluster, rows, exact=exact)
+
+
+def starts_table(cluster: str, rows: Sequence[tuple[str, str, Word]], *, exact: bool = False) -> FittedTable:
+    """Return the table of words by policy and queue; the policy is named if there are several."""
     told = [word for _, _, word in rows]
 
     def values(key: str) -> Values:
@@ -80,9 +85,10 @@ def expected_table(results: Sequence[Result], *, exact: bool = False) -> FittedT
     ]
     policies, queues = [policy for policy, _, _ in rows], [queue for _, queue, _ in rows]
     places = list(zip(policies, queues, strict=True))
+    names = {"policy": policies} if len(set(policies)) > 1 else {}
     return FittedTable(
-        f"{results[0].plan.cluster}, against the site's own word on when jobs start",
-        ({"policy": policies} if len(results) > 1 else {}) | {"queue": queues, "word": [word.whose for word in told]},
+        f"{cluster}, against the site's own word on when jobs start",
+        names | {"queue": queues, "word": [word.whose for word in told]},
         [column.unmarked() for column in columns],
         ends=[row for row, (place, following) in enumerate(pairwise(places)) if place != following],
     )

@@ -18,7 +18,8 @@ GROUPS = {
         "list": ("replayer.list_command", "list policies, predictors, … and their keys"),
     },
     "On the stream": {
-        "follow": ("replayer.following.command_line", "follow a Slurm beside which it runs"),
+        "follow": ("replayer.following.command_line", "follow a Slurm, a PBS or another cluster as it is now"),
+        "scores": ("replayer.scores_command", "tell how a run stands, also one that never ends"),
         "serve": ("services.workers", "run a worker: a stage, or the writer of metrics"),
         "live": ("services.command_line", "serve the live page"),
         "ask": ("services.command_line", "bound the wait of a job that one might submit now"),

@@ -18,8 +18,8 @@ NAME = "shadowtime"
 ADMIN, REPLAYER, FOLLOW, METRICS, LIVE, SUBSCRIBER, ASK, HEALTH = (
     *("admin", "replayer", "follow", "metrics", "live", "subscriber", "ask", "health"),
 )
-ASKED = "wait_bound"
-"""The stage whose state answers questions."""
+ASKED = ("wait_bound", "scoreboard")
+"""The stages whose state answers questions."""
 
 KAFKA, REDIS, VICTORIA_METRICS = "kafka", "redis", "victoria-metrics"
 
@@ -38,7 +38,7 @@ class Role:
         The consumer group that it may be a member of, `*` at its end for all that begin so; none for a reader of its
         own.
     keeps, asks
-        Whose keys in Redis it reads and writes, or only reads: those of a stage, or of the follower.
+        Whose keys in Redis it reads and writes, or only reads: those of stages, or of the follower.
     samples
         Whether it has the password of VictoriaMetrics, which knows one user: who reads there may write, too.
     administers
@@ -50,7 +50,7 @@ class Role:
     writes: tuple[str, ...] = ()
     group: str | None = None
     keeps: str | None = None
-    asks: str | None = None
+    asks: tuple[str, ...] = ()
     samples: bool = False
     administers: bool = False
 
@@ -170,8 +170,8 @@ def redis_user(role: Role, digest: str) -> str:
         return f"user {role.name} reset on #{digest} ~* &* +@all"
     if role.keeps is not None:
         granted = f"~{NAME}:{role.keeps}:* {KEYS} {SCRIPTS} "
-    elif role.asks is not None:
-        granted = f"%R~{NAME}:{role.asks}:* {LOOKING} "
+    elif role.asks:
+        granted = " ".join(f"%R~{NAME}:{stage}:*" for stage in role.asks) + f" {LOOKING} "
     return f"user {role.name} reset on #{digest} resetchannels -@all {granted}+@connection -@dangerous"
 
 

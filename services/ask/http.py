@@ -1,10 +1,8 @@
 """Question and answer, once or over HTTP in a process of its own; no worker is asked, and none need be there."""
 
-import asyncio
 import logging
 from collections import Counter
-from collections.abc import AsyncIterator, Awaitable, Callable, Sequence
-from contextlib import asynccontextmanager
+from collections.abc import Awaitable, Callable, Sequence
 from functools import partial
 from typing import Any
 
@@ -17,12 +15,11 @@ from shadowtime.services.ask.answers import Answers
 from shadowtime.services.ask.questions import Answer, Problem, Question, Unanswerable, read_question
 from shadowtime.services.pipeline import STAGES
 from shadowtime.shared.command_line import one_line
-from shadowtime.shared.errors import ShadowtimeError, StoreError
+from shadowtime.shared.errors import ShadowtimeError
 from shadowtime.shared.formatting import clock, duration
 from shadowtime.shared.logs import FewAMinute
 from shadowtime.shared.predictions import WaitBound
-from shadowtime.shared.streaming.redis_store import connect
-from shadowtime.shared.streaming.run_follower import RedisReader
+from shadowtime.shared.streaming.run_follower import reading
 from shadowtime.shared.streaming.settings import Settings
 from shadowtime.shared.streaming.web import address_of, listening, shutdown_event
 from shadowtime.shared.wording import quoted
@@ -34,31 +31,15 @@ log.addFilter(FewAMinute())
 TEMPLATE = "#/components/schemas/{model}"
 
 
-@asynccontextmanager
-async def reading(settings: Settings) -> AsyncIterator[RedisReader]:
-    """Yield the runs of the stage; raises `StoreError` unless Redis answers within `connect_seconds`."""
-    client = connect(settings)
-    try:
-        reader = RedisReader(client, STAGE.name)
-        try:
-            async with asyncio.timeout(settings.connect_seconds):
-                await reader.wait_for(settings.connect_seconds)
-        except TimeoutError:
-            raise StoreError(f"Redis cannot be used: no answer within {settings.connect_seconds:g} s") from None
-        yield reader
-    finally:
-        await client.aclose()
-
-
 async def ask_once(settings: Settings, question: Question) -> Answer:
     """Return the answer to one question."""
-    async with reading(settings) as reader:
+    async with reading(settings, STAGE.name) as reader:
         return await Answers(STAGE, reader).answer(question)
 
 
 async def serve(settings: Settings, host: str, port: int, names: Sequence[str] = ()) -> None:
     """Answer over HTTP until SIGTERM or Ctrl-C."""
-    async with reading(settings) as reader:
+    async with reading(settings, STAGE.name) as reader:
         ended = shutdown_event()
         made = application(Answers(STAGE, reader), partial(reader.wait_for, 0))
         async with listening(made, host, port, names) as server:

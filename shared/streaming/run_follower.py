@@ -13,14 +13,16 @@ The rules that a follower keeps:
 """
 
 import asyncio
-from collections.abc import Callable, Sequence
+from collections.abc import AsyncIterator, Callable, Sequence
+from contextlib import asynccontextmanager
 from dataclasses import dataclass
 from typing import Protocol, TypeVar
 
-from shadowtime.shared.errors import SnapshotMismatch
+from shadowtime.shared.errors import SnapshotMismatch, StoreError
 from shadowtime.shared.events import Envelope
 from shadowtime.shared.stage import Stage, StageRun
-from shadowtime.shared.streaming.redis_store import RedisStore
+from shadowtime.shared.streaming.redis_store import RedisStore, connect
+from shadowtime.shared.streaming.settings import Settings
 from shadowtime.shared.streaming.state_store import RunState
 from shadowtime.shared.wording import quoted
 
@@ -105,6 +107,22 @@ class RedisReader(RedisStore):
         if sequence is None:
             return None
         return JournalEnd(int(sequence), int(offset), int(sequence) - length, entries)
+
+
+@asynccontextmanager
+async def reading(settings: Settings, stage: str) -> AsyncIterator[RedisReader]:
+    """Yield the runs of a stage; raises `StoreError` unless Redis answers within `connect_seconds`."""
+    client = connect(settings)
+    try:
+        reader = RedisReader(client, stage)
+        try:
+            async with asyncio.timeout(settings.connect_seconds):
+                await reader.wait_for(settings.connect_seconds)
+        except TimeoutError:
+            raise StoreError(f"Redis cannot be used: no answer within {settings.connect_seconds:g} s") from None
+        yield reader
+    finally:
+        await client.aclose()
 
 
 @dataclass

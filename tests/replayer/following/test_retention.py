@@ -115,8 +115,12 @@ def test_a_run_goes_on_whose_early_log_is_gone(kafka: Kafka, redis_server: Redis
             site.start()
             workers.tend()
             after = site.wait_for(230, workers)
+            scores = json.loads(shadowtime("scores", RUN, "--json", environment=workers.environment))
+            told = shadowtime("scores", RUN, environment=workers.environment)
         finally:
             site.kill()
+        assert scores["policy"]["jobs"] >= 200
+        assert f"{RUN}, bounds on waits" in told
         assert not [letter for letter in letters(site.settings) if letter.key == RUN.encode()]
     sequences = [each.sequence for each in after]
     assert sequences[0] <= before[-1].sequence + 1
@@ -124,6 +128,11 @@ def test_a_run_goes_on_whose_early_log_is_gone(kafka: Kafka, redis_server: Redis
     last = next(each for each in reversed(after) if isinstance(each.event, JobSubmitted))
     assert last.run_time is not None
     assert last.run_time.observations >= 60  # of the window: what ended before the log was gone is known
+
+
+def shadowtime(*arguments: str, environment: dict[str, str]) -> str:
+    command = [sys.executable, "-m", "shadowtime", *arguments]
+    return subprocess.run(command, cwd=ROOT, env=environment, check=True, capture_output=True, text=True).stdout
 
 
 def letters(settings: Settings) -> list[Any]:
