@@ -18,6 +18,7 @@ from shadowtime.replayer import (
     convert,
     generate_command,
     list_command,
+    scores_command,
     template_search_command,
 )
 from shadowtime.replayer.campaign import command_line, reproduce
@@ -53,6 +54,7 @@ COMMAND_LINES = {
     "completion": application(completion.completion),
     "search-templates": application(template_search_command.command),
     "follow": follow,
+    "scores": application(scores_command.scores),
     "serve": workers,
     "stack": stack,
     "dashboards": dashboards,

@@ -8,7 +8,7 @@
 _shtab_shadowtime_serve_subparsers=(runtime_distribution walltime_adjustment wait_bound scheduler scoreboard metrics)
 _shtab_shadowtime_stack_subparsers=(up down status install)
 _shtab_shadowtime_dashboards_subparsers=(generate push)
-_shtab_shadowtime_subparsers=(replay compare campaign reproduce check check-schedule convert generate search-templates list follow serve live ask watch rebuild topics settings asyncapi stack dashboards doctor completion)
+_shtab_shadowtime_subparsers=(replay compare campaign reproduce check check-schedule convert generate search-templates list follow scores serve live ask watch rebuild topics settings asyncapi stack dashboards doctor completion)
 
 _shtab_shadowtime_replay_option_strings=(-h --help --policy --baseline --runtime --adjustment --wait-bound --mode --transport --run --set --speed --requests --filter --restartable --moldable --speedup --capacity --jobs --processors --columns --time-zone --pools --names --names-key --seed --json --results --schedule --decisions --report --seconds --predictions --list)
 _shtab_shadowtime_compare_option_strings=(-h --help --policy --baseline --runtime --adjustment --wait-bound --mode --transport --run --set --speed --requests --filter --restartable --moldable --speedup --capacity --jobs --processors --columns --time-zone --pools --names --names-key --seed --json --results --schedule --decisions --report --seconds --predictions --list)
@@ -21,6 +21,7 @@ _shtab_shadowtime_generate_option_strings=(-h --help --jobs --processors --seed 
 _shtab_shadowtime_search_templates_option_strings=(-h --help -o --output --jobs --population --generations --seed --workers)
 _shtab_shadowtime_list_option_strings=(-h --help)
 _shtab_shadowtime_follow_option_strings=(-h --help --cluster --run --history --policy --runtime --adjustment --wait-bound --seed --every --from --pools --time-zone --token-file --timeout --patience --via --jobcomp --names-key)
+_shtab_shadowtime_scores_option_strings=(-h --help --json)
 _shtab_shadowtime_serve_runtime_distribution_option_strings=(-h --help)
 _shtab_shadowtime_serve_walltime_adjustment_option_strings=(-h --help)
 _shtab_shadowtime_serve_wait_bound_option_strings=(-h --help)
@@ -134,7 +135,7 @@ _shtab_shadowtime_serve_pos_0_choices=(runtime_distribution walltime_adjustment 
 _shtab_shadowtime_stack_pos_0_choices=(up down status install)
 _shtab_shadowtime_dashboards_pos_0_choices=(generate push)
 _shtab_shadowtime_completion_pos_0_choices=(bash zsh fish)
-_shtab_shadowtime_pos_0_choices=(replay compare campaign reproduce check check-schedule convert generate search-templates list follow serve live ask watch rebuild topics settings asyncapi stack dashboards doctor completion)
+_shtab_shadowtime_pos_0_choices=(replay compare campaign reproduce check check-schedule convert generate search-templates list follow scores serve live ask watch rebuild topics settings asyncapi stack dashboards doctor completion)
 
 _shtab_shadowtime_replay_pos_0_nargs='*'
 _shtab_shadowtime_replay__h_nargs=0
@@ -179,6 +180,10 @@ _shtab_shadowtime_list___help_nargs=0
 _shtab_shadowtime_follow_pos_0_nargs='*'
 _shtab_shadowtime_follow__h_nargs=0
 _shtab_shadowtime_follow___help_nargs=0
+_shtab_shadowtime_scores_pos_0_nargs='*'
+_shtab_shadowtime_scores__h_nargs=0
+_shtab_shadowtime_scores___help_nargs=0
+_shtab_shadowtime_scores___json_nargs=0
 _shtab_shadowtime_serve_runtime_distribution__h_nargs=0
 _shtab_shadowtime_serve_runtime_distribution___help_nargs=0
 _shtab_shadowtime_serve_walltime_adjustment__h_nargs=0

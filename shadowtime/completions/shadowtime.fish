@@ -50,7 +50,7 @@ function _shtab_shadowtime_using
   test "$_shtab_shadowtime_cmdpath" = "$argv"
 end
 
-set -g _shtab_shadowtime_commands replay compare campaign reproduce check check-schedule convert generate search-templates list follow serve 'serve runtime_distribution' 'serve walltime_adjustment' 'serve wait_bound' 'serve scheduler' 'serve scoreboard' 'serve metrics' live ask watch rebuild topics settings asyncapi stack 'stack up' 'stack down' 'stack status' 'stack install' dashboards 'dashboards generate' 'dashboards push' doctor completion
+set -g _shtab_shadowtime_commands replay compare campaign reproduce check check-schedule convert generate search-templates list follow scores serve 'serve runtime_distribution' 'serve walltime_adjustment' 'serve wait_bound' 'serve scheduler' 'serve scoreboard' 'serve metrics' live ask watch rebuild topics settings asyncapi stack 'stack up' 'stack down' 'stack status' 'stack install' dashboards 'dashboards generate' 'dashboards push' doctor completion
 set -g _shtab_shadowtime_opts_with_value --adjustment --allow --baseline --capacity --cluster --columns --confidence --count --csv --decisions --every --filter --first --folder --from --generations --history --host --job --jobcomp --jobs --json --kafka-port --kind --latex --live-port --load --logs --mode --moldable --names --names-key --on --out --output --patience --policy --pools --population --port --processors --quantile --queue --redis-port --report --requested-time --requests --restartable --results --run --runtime --schedule --seed --set --speed --speedup --time-zone --timeout --token --token-file --transport --url --user --via --victoria-metrics --victoria-metrics-port --wait-bound --waits --web-port --workers -o
 
 complete -c shadowtime -e
@@ -201,7 +201,7 @@ complete -c shadowtime -n '_shtab_shadowtime_using search-templates; and test $_
 complete -c shadowtime -n '_shtab_shadowtime_using; and test $_shtab_shadowtime_npos -eq 0' -a list -d 'list policies, predictors, … and their keys'
 complete -c shadowtime -n '_shtab_shadowtime_using list' -s h -l help -d 'show this help message and exit'
 complete -c shadowtime -n '_shtab_shadowtime_using list; and test $_shtab_shadowtime_npos -ge 0' -ka "policies predictors adjusters bounders sources" -d kind
-complete -c shadowtime -n '_shtab_shadowtime_using; and test $_shtab_shadowtime_npos -eq 0' -a follow -d 'follow a Slurm beside which it runs'
+complete -c shadowtime -n '_shtab_shadowtime_using; and test $_shtab_shadowtime_npos -eq 0' -a follow -d 'follow a Slurm, a PBS or another cluster as it is now'
 complete -c shadowtime -n '_shtab_shadowtime_using follow' -s h -l help -d 'show this help message and exit'
 complete -c shadowtime -n '_shtab_shadowtime_using follow' -l cluster -x -d 'What the cluster is called here'
 complete -c shadowtime -n '_shtab_shadowtime_using follow' -l run -x -d 'Name of the run; a known one goes on'
@@ -221,6 +221,9 @@ complete -c shadowtime -n '_shtab_shadowtime_using follow' -l patience -x -d 'sl
 complete -c shadowtime -n '_shtab_shadowtime_using follow' -l via -x -d 'slurm: what its commands are run by, as '"'"'ssh login'"'"''
 complete -c shadowtime -n '_shtab_shadowtime_using follow' -l jobcomp -x -d 'slurm: look at once when jobcomp/kafka writes there'
 complete -c shadowtime -n '_shtab_shadowtime_using follow' -l names-key -xka "(__fish_complete_path (commandline -ct))" -d 'A key: names are stored as hashes made with it'
+complete -c shadowtime -n '_shtab_shadowtime_using; and test $_shtab_shadowtime_npos -eq 0' -a scores -d 'tell how a run stands, also one that never ends'
+complete -c shadowtime -n '_shtab_shadowtime_using scores' -s h -l help -d 'show this help message and exit'
+complete -c shadowtime -n '_shtab_shadowtime_using scores' -l json -d 'Print JSON, not tables'
 complete -c shadowtime -n '_shtab_shadowtime_using; and test $_shtab_shadowtime_npos -eq 0' -a serve -d 'run a worker: a stage, or the writer of metrics'
 complete -c shadowtime -n '_shtab_shadowtime_using serve' -s h -l help -d 'show this help message and exit'
 complete -c shadowtime -n '_shtab_shadowtime_using serve; and test $_shtab_shadowtime_npos -eq 0' -a runtime_distribution -d 'Run one worker: jobs to runtime-distributions'

@@ -20,13 +20,14 @@ _shtab_shadowtime_commands() {
     convert:'write the jobs of a log that a replay uses as a clean log'
     dashboards:'generate dashboards and push them into a Grafana'
     doctor:'say what is installed, which servers answer, and what to do'
-    follow:'follow a Slurm beside which it runs'
+    follow:'follow a Slurm, a PBS or another cluster as it is now'
     generate:'write a log of a synthetic workload'
     list:'list policies, predictors, … and their keys'
     live:'serve the live page'
     rebuild:'make the state of a stage anew from its topic'
     replay:'replay logs under policies and compare them'
     reproduce:'make a table of a paper again'
+    scores:'tell how a run stands, also one that never ends'
     search-templates:'find templates of similar jobs for a log'
     serve:'run a worker: a stage, or the writer of metrics'
     settings:'print every setting with its flag and value'
@@ -367,6 +368,15 @@ _shtab_shadowtime_reproduce_options=(
 # guard to ensure default positional specs are added only once per session
 _shtab_shadowtime_reproduce_defaults_added=0
 
+_shtab_shadowtime_scores_options=(
+  "(- : *)"{-h,--help}"[show this help message and exit]"
+  "--json[Print JSON, not tables]"
+  "(*)::run:"
+)
+
+# guard to ensure default positional specs are added only once per session
+_shtab_shadowtime_scores_defaults_added=0
+
 _shtab_shadowtime_search_templates_options=(
   "(- : *)"{-h,--help}"[show this help message and exit]"
   {-o,--output}"[The set\; - is standard output]:output:_files"
@@ -543,6 +553,7 @@ _shtab_shadowtime() {
         rebuild) _arguments -C -s $_shtab_shadowtime_rebuild_options ;;
         replay) _arguments -C -s $_shtab_shadowtime_replay_options ;;
         reproduce) _arguments -C -s $_shtab_shadowtime_reproduce_options ;;
+        scores) _arguments -C -s $_shtab_shadowtime_scores_options ;;
         search-templates) _arguments -C -s $_shtab_shadowtime_search_templates_options ;;
         serve) _shtab_shadowtime_serve ;;
         settings) _arguments -C -s $_shtab_shadowtime_settings_options ;;
