@@ -1,6 +1,6 @@
 """The lives of jobs that are known, by what names them."""
 
-from collections.abc import Iterator
+from collections.abc import Collection, Iterator, Mapping
 
 from shadowtime.replayer.accounting.numbers import LIFE, number_of
 from shadowtime.replayer.following.life import Life
@@ -79,6 +79,15 @@ class KnownLives:
         of_job.remove(life)
         if not of_job:
             del self._of_job[life.key.job, life.key.task]
+
+    def has_before(self, life: Life) -> bool:
+        """Return whether the life before one is known."""
+        return any(each.index == life.index - 1 for each in self.of_job(life.key))
+
+    def is_part(self, life: Life, start: int | None, sights: Mapping[Key, Sight], shown: Collection[Key]) -> bool:
+        """Return whether a life that started then is a part of a run that is told, or seen, or `shown` to go on."""
+        before = (each for each in self.of_job(life.key) if each.key.submit < life.key.submit)
+        return any(each.runs_at(start, sights.get(each.key), shown=each.key in shown) for each in before)
 
     def forget(self, before: int) -> None:
         """Forget what was over before a time. O(lives)."""

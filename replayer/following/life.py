@@ -7,6 +7,7 @@ from typing import Any, Literal
 from shadowtime.replayer.accounting.machine_parts import MachineParts
 from shadowtime.replayer.following.sight import Key, Sight
 from shadowtime.replayer.source import unless
+from shadowtime.shared.bounds import MAX_TIME
 from shadowtime.shared.events import (
     Event,
     JobChanged,
@@ -61,11 +62,15 @@ class Life:
         """Whether it was told to wait or run."""
         return self.told in ("waiting", "running", "suspended")
 
-    def runs_at(self, time: int | None) -> bool:
-        """Return whether it was told to run at a time; slurmdbd can have a part of a run as a run of its own."""
-        if time is None or self.started is None or self.over is None:
-            return False
-        return self.started <= time < self.over
+    def runs_at(self, time: int | None, seen: Sight | None, *, shown: bool) -> bool:
+        """Return whether it ran at a time, as was told or is seen; `shown`: whether it was in the last picture.
+
+        slurmdbd can have a part of a run as a run of its own: of a job that was resized while it was away.
+        """
+        start, end = self.started, self.over
+        if seen is not None and end is None:
+            start, end = seen.start, seen.end if seen.state == "over" else MAX_TIME if shown else None
+        return None not in (time, start, end) and start <= time < end  # type: ignore[operator]
 
     def take(self, event: Event) -> None:
         """Note that an event of this life was told."""

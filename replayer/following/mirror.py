@@ -64,6 +64,7 @@ class Mirror:
         self.lives = KnownLives()
         self.rooms = RoomsSeen(parts)
         self._sights: dict[Key, Sight] = {}
+        self._shown: set[Key] = set()
         self._due: deque[tuple[int, list[Event]]] = deque()
 
     def take(self, sights: Iterable[Sight], at: int, *, whole: bool = False) -> None:
@@ -74,9 +75,10 @@ class Mirror:
         sights = list(sights) if whole else sorted(sights, key=self.lives.order)
         for sight in sights:
             self._see(sight, at if whole else None)
-        seen, known = {each.key for each in sights}, self.lives.by_key
-        self._missing = {key: since for key, since in self._missing.items() if key in known}  # others were found again
-        seen |= {key for key, sight in self._sights.items() if sight.state == "over"}
+        seen, known = {each.key for each in sights}, self.lives.by_key  # others that were missing were found again
+        self._missing = {key: since for key, since in self._missing.items() if key in known}
+        self._shown = seen if whole else self._shown
+        seen = seen | {key for key, sight in self._sights.items() if sight.state == "over"}
         for life in self.lives if whole else ():
             if life.open and life.key not in seen:
                 self._missing.setdefault(life.key, at)
@@ -177,15 +179,13 @@ class Mirror:
 
     def _judge(self, life: Life, sight: Sight, at: int | None) -> None:
         """Leave out a life that cannot be told, and doubt one that waits anew while the one before is not known."""
-        of_job = self.lives.of_job(life.key)
         reason = "without a number of its own" if life.number > MAX_INTEGER else self.rooms.unusable(sight)
-        if any(each.runs_at(sight.start) for each in of_job):
+        if at is None and self.lives.is_part(life, sight.start, self._sights, self._shown):
             reason = "told as a part of a run that is known"
         if reason is not None:
-            self.left_out[reason] += 1
-            life.told, life.over = "left out", self.now
+            self.left_out[reason], life.told, life.over = self.left_out[reason] + 1, "left out", self.now
         recent = life.key.submit > max(self.begin, self.now - KEEP)
-        if at is not None and life.index and recent and all(each.index != life.index - 1 for each in of_job):
+        if at is not None and life.index and recent and not self.lives.has_before(life):
             self._after_unknown[life.key] = at
 
     def _asked(self, sight: Sight) -> Asked:

@@ -244,6 +244,10 @@ def test_a_run_of_which_accounting_has_a_part_as_another_is_one() -> None:
     look(seen, 80, replace(runs, state="over", end=60, run_time=48))
     part = replace(runs, key=Key(7, -1, 30), state="over", eligible=30, start=30, end=60, run_time=30)
     assert look(seen, 90, part, whole=False) == []
+    seen = mirror()
+    look(seen, 40, runs)
+    assert look(seen, 50, replace(part, end=None, state="running"), whole=False) == []  # while it runs
+    assert kinds(look(seen, 80, replace(runs, state="over", end=60, run_time=48))) == [(JobEnded, 60)]
     assert seen.left_out.total() == 1
 
 
