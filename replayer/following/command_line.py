@@ -59,7 +59,7 @@ def follow(
     ] = "12months",
     policy: Annotated[
         str, typer.Option(metavar="SPEC", help="Whose decisions are the advice.")
-    ] = "best:queue=priority",
+    ] = "best:queue=priority,forecast=yes",
     runtime: Annotated[str, typer.Option(metavar="SPEC", help="Run-time predictor, if the policy names none.")] = (
         "experts"
     ),

@@ -1,6 +1,6 @@
 """Any cluster: lines of JSON that whoever knows of its jobs writes to a file, or sends over HTTP.
 
-A line says all that is known of a job now, of a pool, or that all is told so far. What is said twice, or after something
+A line says all that is known of a job now, of a pool, or that all is told so far. What is said twice, or after what is
 newer, does no harm. Fields: docs/beside-your-slurm.md#other-clusters.
 """
 

@@ -65,6 +65,9 @@ class AllReserve(Policy):
         """Return the rank of each waiting job: its arrival."""
         return as_submitted(queue)
 
+    def rows(self, now: int, queue: Queue) -> None:
+        """Return None: they are served as submitted where they are run ahead."""
+
     def schedule(self, now: int, queue: Queue, running: Running, free: int) -> list[Start | CutShort]:
         """Return the starts of one pass, in the order of planning."""
         if free <= 0 or not len(queue):

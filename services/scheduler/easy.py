@@ -11,6 +11,7 @@ from shadowtime.services.scheduler.forecast import Forecaster
 from shadowtime.services.scheduler.job_table import Queue, Running
 from shadowtime.services.scheduler.limits import MAX_STARTS
 from shadowtime.services.scheduler.order_settings import (
+    BY_PRIORITY,
     CANDIDATES,
     QUEUE,
     CandidatesName,
@@ -38,6 +39,7 @@ from shadowtime.shared.events import ClusterOpened
 class EasySettings(OrderedPlanSettings):
     """Settings of `Easy`."""
 
+    FORETOLD = BY_PRIORITY
     order: Drawn = unless_default("BF", "another name for `candidates`, of six of the orders; BF: as the queue")
     weight: Weight = 0.0
 
@@ -124,6 +126,7 @@ class Easy(Policy):
 class EasySjbfSettings(OrderedPlanSettings):
     """Settings of `EasySjbf`."""
 
+    FORETOLD = BY_PRIORITY
     candidates: CandidatesName = unless_default("spf", CANDIDATES)
 
 

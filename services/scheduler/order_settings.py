@@ -1,7 +1,8 @@
 """Settings of policies that put waiting jobs in order."""
 
 import math
-from typing import Annotated, Literal
+from collections.abc import Sequence
+from typing import Annotated, ClassVar, Literal
 
 from pydantic import AfterValidator, Field, ValidationInfo, field_validator
 
@@ -27,6 +28,10 @@ def known_order(name: str) -> str:
 
 OrderName = Annotated[str, AfterValidator(known_order)]
 CandidatesName = Annotated[str, AfterValidator(lambda name: name if name == AS_QUEUE else known_order(name))]
+
+AS_SUBMITTED = ("fcfs", "BF")
+BY_PRIORITY = (*AS_SUBMITTED, "priority")
+"""Orders of the queue that do not change as time passes."""
 
 QUEUE = "order of the queue: who is served first, and whom backfilling must not delay"
 CANDIDATES = "order in which the jobs behind the first that does not fit are tried; queue: as the queue"
@@ -62,6 +67,20 @@ class OrderedSettings(PolicySettings):
     )
 
 
+def require_foretold(forecast: bool, orders: Sequence[str], info: ValidationInfo) -> None:
+    """See that waits are forecast only where the queue is in one of some orders.
+
+    Raises
+    ------
+    ValueError
+        If it is not.
+    """
+    queue = info.data.get("queue", "fcfs")
+    if forecast and queue not in orders:
+        known = "order of arrival" if orders == AS_SUBMITTED else "order of arrival or of priority"
+        raise ValueError(f"waits are forecast where the queue is in {known}, and this has queue={queue}")
+
+
 def one_order(key: str, info: ValidationInfo) -> None:
     """See that the key that has taken the place of `order` is not given beside it.
 
@@ -78,10 +97,11 @@ def one_order(key: str, info: ValidationInfo) -> None:
 class OrderedPlanSettings(PlanSettings, OrderedSettings):
     """Settings of a policy that decides by run times, in an order that can be chosen."""
 
+    FORETOLD: ClassVar[tuple[str, ...]] = AS_SUBMITTED
+    """Orders of the queue in which it can be run ahead."""
+
     @field_validator("forecast")
     @classmethod
-    def _as_submitted(cls, forecast: bool, info: ValidationInfo) -> bool:
-        queue = info.data.get("queue", "fcfs")
-        if forecast and queue not in ("fcfs", "BF"):
-            raise ValueError(f"waits are forecast where the queue is in order of arrival, and this has queue={queue}")
+    def _in_order(cls, forecast: bool, info: ValidationInfo) -> bool:
+        require_foretold(forecast, cls.FORETOLD, info)
         return forecast

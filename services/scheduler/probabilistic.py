@@ -8,6 +8,7 @@ import numpy as np
 from shadowtime.services.scheduler.busy import Busy
 from shadowtime.services.scheduler.candidates import MEASURES, STATED, TOO_MUCH, Evaluation, Rule, evaluate_candidates
 from shadowtime.services.scheduler.easy_pass import BEYOND, backfilled_rows, shadow_of
+from shadowtime.services.scheduler.forecast import Forecaster
 from shadowtime.services.scheduler.head_record import HeadRecord, add_risk
 from shadowtime.services.scheduler.job_table import Queue, Running
 from shadowtime.services.scheduler.limits import MAX_STARTS, WALKED, WEIGHED
@@ -16,12 +17,13 @@ from shadowtime.services.scheduler.policy import FITS_NOW, Output, Policy, backf
 from shadowtime.services.scheduler.probabilistic_settings import ProbabilisticSettings
 from shadowtime.services.scheduler.recalibration import NOTHING_LEARNED, Recalibration
 from shadowtime.services.scheduler.resources import fits_each, fitting_together
+from shadowtime.services.scheduler.run_passes import easy_ahead
 from shadowtime.services.scheduler.terminations import Distributions, refined_edges
 from shadowtime.shared.arrays import Flags, FloatTable, Integers
 from shadowtime.shared.decisions import CutShort, Evaluated
 from shadowtime.shared.events import ClusterOpened, Event
 from shadowtime.shared.predictions import DIGITS
-from shadowtime.shared.reasons import ProbablyHarmless, Reason
+from shadowtime.shared.reasons import ProbablyHarmless
 
 CALLED = {"sjbf": "1/L", "expected": "1/L"}
 """Orders of candidates by what the key `order` calls them."""
@@ -60,14 +62,17 @@ class Probabilistic(Policy):
             on_requests=settings.order == "sjbf",
             weight=settings.weight,
         )
-        self.obeyed = True
-        """Whether what it decides is what happens."""
+        self.obeyed = True  # whether what it decides is what happens
         self.recalibration = None if settings.recalibrate == "no" else Recalibration()
 
     def open(self, opened: ClusterOpened) -> None:
         """Take note of the run: draws of chance are its own."""
         self.ordering.open(opened)
         self.obeyed = opened.mode != "recorded"
+
+    def forecaster(self) -> Forecaster | None:
+        """Return what runs EASY ahead in the order of this queue, where the key `forecast` asks for it."""
+        return Forecaster(easy_ahead(self.settings.queue)) if self.settings.forecast else None
 
     def schedule(self, now: int, queue: Queue, running: Running, free: int) -> list[Output]:
         """Return the starts of one pass: heads that fit, then candidates, with what was found of each."""
@@ -154,11 +159,9 @@ class Probabilistic(Policy):
             if accepted < 0:
                 break
             row = int(rows[accepted])
-            if safe[accepted]:
-                reason: Reason = backfilled(head, shadow_time, int(extra[0]), now, now + int(requested[row]))
-            else:
-                reason = self._risk(head, spent, tried, busy)
-            decisions.append(start(queue, row, reason))
+            due = now + int(requested[row])
+            promised = backfilled(head, shadow_time, int(extra[0]), now, due) if safe[accepted] else None
+            decisions.append(start(queue, row, promised or self._risk(head, spent, tried, busy)))
             idle = idle - sizes[row]
             busy.add(rows[accepted : accepted + 1])
             rows = rows[accepted + 1 :]
@@ -173,8 +176,7 @@ class Probabilistic(Policy):
         now, queue, requested = busy.now, busy.queue, busy.queue.requested_time
         shadow_time, extra = shadow_of(size, idle, busy.sizes, busy.requested_ends())
         accepted = backfilled_rows(now, idle, shadow_time, extra, queue.sizes, requested, rows).tolist()
-        allowed = MAX_STARTS - busy.started
-        of_head = head, shadow_time, int(extra[0])
+        allowed, of_head = MAX_STARTS - busy.started, (head, shadow_time, int(extra[0]))
         decisions: list[Output] = [*backfills(now, queue, accepted[:allowed], requested, *of_head)]
         if len(accepted) > allowed:
             decisions.append(CutShort(by="starts", left=len(rows) - rows.tolist().index(accepted[allowed])))
@@ -190,15 +192,15 @@ class Probabilistic(Policy):
         """Have candidates followed; where decisions are advice only, those that no start of the pass came before."""
         if self.recalibration is not None and len(measures) and (self.obeyed or not busy.started):
             started = busy.numbers[len(busy.numbers) - busy.started :].tolist()
-            passes = measures[:, MEASURES.index(self.settings.criterion)] < self.settings.tau
+            passes = (measures[:, MEASURES.index(self.settings.criterion)] < self.settings.tau).tolist()
             told = evaluated.job_numbers, processors.tolist(), evaluated.probabilities, measures[:, STATED].tolist()
-            candidates = list(zip(*told, passes.tolist(), strict=False))
+            candidates = list(zip(*told, passes, strict=False))
             self.recalibration.outcomes.follow(busy.now, evaluated.needed, len(busy.numbers), started, candidates)
 
     def snapshot(self) -> Any:
         """Return what is known of the waiting jobs, and the longest wait."""
-        state = self.heads.snapshot()
-        return state if self.recalibration is None else state | {"recalibration": self.recalibration.snapshot()}
+        learned = {} if self.recalibration is None else {"recalibration": self.recalibration.snapshot()}
+        return self.heads.snapshot() | learned
 
     def restore(self, state: Any) -> None:
         """Take on what `snapshot` returned."""

@@ -5,7 +5,14 @@ from typing import Annotated, Literal
 
 from pydantic import BeforeValidator, Field, ValidationInfo, field_validator
 
-from shadowtime.services.scheduler.order_settings import OrderedSettings, Weight, one_order
+from shadowtime.services.scheduler.order_settings import (
+    BY_PRIORITY,
+    OrderedSettings,
+    Weight,
+    one_order,
+    require_foretold,
+)
+from shadowtime.services.scheduler.policy_settings import unless_default
 
 SYNONYMS = {"BF": "fcfs", "1/L": "expected"}
 """What other policies call orders of ours."""
@@ -49,6 +56,15 @@ class ProbabilisticSettings(OrderedSettings):
         "which decides (stated), or decide by it too (yes)",
     )
     weight: Weight = 0.0
+    forecast: bool = unless_default(
+        False, "tell at each submission how long the job will wait: EASY in this order of the queue, run ahead"
+    )
+
+    @field_validator("forecast")
+    @classmethod
+    def _in_order(cls, forecast: bool, info: ValidationInfo) -> bool:
+        require_foretold(forecast, BY_PRIORITY, info)
+        return forecast
 
     @field_validator("order")
     @classmethod

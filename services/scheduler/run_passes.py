@@ -8,6 +8,8 @@ from shadowtime.services.scheduler.easy_pass import BEYOND
 from shadowtime.services.scheduler.expected_end import RunningJobs, expected_ends
 from shadowtime.services.scheduler.forecast import NEVER_VALID, NONE, RunAhead, State, Valid, forecast_ends
 from shadowtime.services.scheduler.job_table import Queue, Running
+from shadowtime.services.scheduler.order_settings import OrderedSettings
+from shadowtime.services.scheduler.ordering import Ordering
 from shadowtime.services.scheduler.run_ahead import (
     ADJUSTED,
     END,
@@ -33,6 +35,10 @@ class Backfilling(Protocol):
 
     def order(self, now: int, queue: Queue) -> Integers:
         """Return the rank of each waiting job as a candidate."""
+        ...
+
+    def rows(self, now: int, queue: Queue) -> Integers | None:
+        """Return the rows of the queue in the order in which they are served; None: as submitted."""
         ...
 
 
@@ -62,7 +68,9 @@ class PassByPass(RunAhead):
     def start(self, state: State, row: int) -> int:
         """Return the start of a job."""
         now, queue, running, free = state
-        waiting = self.waiting(now, queue, running)
+        waiting, served = self.waiting(now, queue, running), self.policy.rows(now, queue)
+        if served is not None:
+            waiting, row = in_turn(waiting, served), int(np.flatnonzero(served == row)[0])
         job = waiting[:, row].copy()
         runs, corrections = self.running(now, running), running.corrections
         jobs = RunningJobs(
@@ -113,6 +121,35 @@ class PassByPass(RunAhead):
     def forget(self) -> None:
         """Run ahead from the beginning next time."""
         self.ahead = None
+
+
+class EasyInOrder:
+    """EASY on predictions, whose candidates are tried in the order of the queue."""
+
+    on_requests = False
+
+    def __init__(self, ordering: Ordering) -> None:
+        self.ordering = ordering
+
+    def order(self, now: int, queue: Queue) -> Integers:
+        """Return the rank of each waiting job as a candidate."""
+        return np.arange(len(queue)) if self.ordering.as_submitted else self.ordering.ranks(now, queue)
+
+    def rows(self, now: int, queue: Queue) -> Integers | None:
+        """Return the rows of the queue in the order in which they are served; None: as submitted."""
+        return None if self.ordering.as_submitted else self.ordering.rows(now, queue)
+
+
+def easy_ahead(queue: str) -> PassByPass:
+    """Return what runs EASY ahead in an order of the queue."""
+    return PassByPass(EasyInOrder(Ordering(OrderedSettings(queue=queue))))
+
+
+def in_turn(waiting: IntegerTable, served: Integers) -> IntegerTable:
+    """Return the table of waiting jobs with its columns in the order in which they are served, as submitted so."""
+    ordered = waiting[:, served]
+    ordered[ROW] = np.arange(len(served))
+    return ordered
 
 
 class Reserving(RunAhead):
