@@ -147,7 +147,7 @@ def easy_ahead(queue: str) -> PassByPass:
 
 def in_turn(waiting: IntegerTable, served: Integers) -> IntegerTable:
     """Return the table of waiting jobs with its columns in the order in which they are served, as submitted so."""
-    ordered = waiting[:, served]
+    ordered = np.ascontiguousarray(waiting[:, served])
     ordered[ROW] = np.arange(len(served))
     return ordered
 
