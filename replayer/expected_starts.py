@@ -71,16 +71,14 @@ def starts_table(cluster: str, rows: Sequence[tuple[str, str, Word]], *, exact: 
     columns = [
         measure("off", values("mean_absolute_error")).meaning("off: mean absolute error"),
         Column("jobs", "", [f"{word.jobs:,}" for word in told]),
+        shares("held", [word.held for word in told]).meaning("held: share of bounds, or of starts by then, that held"),
+        numbers("Brier", [word.brier for word in told], 3).meaning(
+            "Brier: mean squared error of probabilities of starting by then; the site's word taken for certain"
+        ),
+        shares("too late", values("late_share")).meaning("too late: told so of so many"),
         measure("median", values("median_absolute_error")).meaning("median: of these errors"),
         signed("signed", values("mean_error")).meaning("signed: mean error, positive where it was told too late"),
-        shares("too late", values("late_share")).meaning("too late: told so of so many"),
-        shares("held", [word.held for word in told]).meaning(
-            "held: share of bounds that held, of starts that came by then"
-        ),
         measure("mean bound", [word.mean_bound for word in told]),
-        numbers("Brier", [word.brier for word in told], 3).meaning(
-            "Brier: mean squared error of probabilities of starting by some time; the site's word taken for certain"
-        ),
         measure("ahead", values("mean_ahead")).meaning("ahead: how long before the start it was told"),
     ]
     policies, queues = [policy for policy, _, _ in rows], [queue for _, queue, _ in rows]

@@ -2,7 +2,6 @@
 
 import sys
 from collections.abc import Iterator, Mapping, Sequence
-from types import MappingProxyType
 from typing import Annotated
 
 import typer
@@ -27,11 +26,11 @@ def tables(run: str, scores: Scores) -> Iterator[FittedTable]:
     jobs, run_time = scores.policy, scores.run_time
     fared = [numbers("ended", [jobs.jobs], 0), seconds("mean wait", [jobs.mean_wait])]
     fared += [seconds("longest", [jobs.max_wait]), shares("at once", [jobs.zero_wait_share])]
-    yield _table(f"{run}, its jobs so far", [*fared, numbers("slowdown", [jobs.mean_bounded_slowdown])])
+    yield _table("Jobs so far", [*fared, numbers("slowdown", [jobs.mean_bounded_slowdown])], {"run": [run]})
     if run_time.jobs:
         figures = [seconds("error", [run_time.mean_absolute_error]), seconds("of a mean of", [run_time.mean_run_time])]
         figures += [numbers("log score", [run_time.log_score], 3), seconds("CRPS", [run_time.crps])]
-        yield _table(f"{run}, run times predicted", figures)
+        yield _table("Run times predicted", figures, {"run": [run]})
     if bounds := [each for each in scores.wait_bounds if each.queue is None]:
         held = [shares("held", [each.coverage for each in bounds])]
         held += [numbers(name, [getattr(each, name) for each in bounds], 0) for name in ("predictions", "without")]
@@ -39,7 +38,7 @@ def tables(run: str, scores: Scores) -> Iterator[FittedTable]:
             "bound": [each.grouping for each in bounds],
             "for": [f"{100 * each.quantile:.4g} %" for each in bounds],
         }
-        yield _table(f"{run}, bounds on waits", held, names)
+        yield _table("Bounds on waits", held, names)
     rows = [
         ("", "all" if each.queue is None else str(each.queue), word)
         for each in scores.expected_starts or ()
@@ -49,9 +48,7 @@ def tables(run: str, scores: Scores) -> Iterator[FittedTable]:
         yield starts_table(run, rows)
 
 
-def _table(
-    title: str, columns: Sequence[Column], names: Mapping[str, Sequence[str]] = MappingProxyType({})
-) -> FittedTable:
+def _table(title: str, columns: Sequence[Column], names: Mapping[str, Sequence[str]]) -> FittedTable:
     return FittedTable(title, names, [each.unmarked() for each in columns])
 
 

@@ -74,7 +74,7 @@ class Machine:
 def test_a_job_starts_when_it_was_forecast_if_nothing_else_comes(policy: str, seed: int) -> None:
     random = Random(seed)
     machine = Machine(policy)
-    jobs = random.randint(3, 25)
+    jobs, forecast = random.randint(3, 25), None
     for number in range(1, jobs + 1):
         run_time = random.choice((10, 60, 300, 900))
         requested = run_time * random.choice((1, 2, 9))
@@ -89,4 +89,5 @@ def test_a_job_starts_when_it_was_forecast_if_nothing_else_comes(policy: str, se
             machine.go_on(machine.time + random.choice((1, 7, 100)))
     submitted = machine.time
     machine.go_on(10**6)
+    assert forecast is not None
     assert forecast.wait == machine.starts[jobs] - submitted
