@@ -216,6 +216,7 @@ FOLLOW_BEHIND = _follow("behind_seconds", "seconds", "How far what was told is b
 FOLLOW_SHARE = _follow("share", "share", "Of the time of the cluster's scheduler, what was spent on being followed.")
 
 SCRAPE_JOB: Final = "workers"
+FOLLOW_JOB: Final = "followers"
 ANSWERS: Final = f'up{{job="{SCRAPE_JOB}"}}'
 """VictoriaMetrics' own: 1 of a process that answered the last scrape, 0 of one that did not; by the label `worker`."""
 

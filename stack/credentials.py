@@ -17,7 +17,7 @@ from pathlib import Path
 
 from shadowtime.services.pipeline import STAGES
 from shadowtime.shared.command_line import run_app
-from shadowtime.shared.metric_names import SCRAPE_JOB
+from shadowtime.shared.metric_names import FOLLOW_JOB, SCRAPE_JOB
 from shadowtime.shared.streaming.role_settings import written
 from shadowtime.stack.certificates import certify
 from shadowtime.stack.private_file import give_to, write_private
@@ -62,12 +62,12 @@ USERS = {
     LIVE: 10_022,
     REPLAYER: 10_023,
     "reader": 10_024,
+    FOLLOW: 10_025,
 }
 """The user that each container runs as: one each, so that the files of one are closed to all others."""
 
 OURS = {
-    **{name: (name,) for name in (*FLOW, METRICS, LIVE)},
-    REPLAYER: (REPLAYER, FOLLOW),
+    **{name: (name,) for name in (*FLOW, METRICS, LIVE, REPLAYER, FOLLOW)},
     "reader": (SUBSCRIBER, ASK),
 }
 """The roles of each container that runs a part of Shadowtime."""
@@ -85,10 +85,10 @@ READS = [
 """What Grafana asks of its data source; nothing of it writes."""
 
 SCRAPE = "scrape.json"
-"""Where VictoriaMetrics finds the figures of the workers."""
+"""Where VictoriaMetrics finds the figures of workers and follower."""
 
 WEB_PORT = 6066
-"""Of every worker."""
+"""Of every worker, and of the follower."""
 
 WRITES = ["/store/api/v1/import", "/store/metrics"]
 """What the writer of samples sends, below `/store`: vmauth answers `/metrics` itself."""
@@ -152,9 +152,10 @@ def _broker(password: str) -> str:
 
 
 def _scraped() -> str:
-    """Return whom VictoriaMetrics asks: every container of a stage, however many there are, and what follows them.
+    """Return whom VictoriaMetrics asks: every container of a stage, what follows them, and a follower if there is one.
 
-    Their names, by which alerts and panels know them, become a label; JSON is YAML, too.
+    Their names, by which alerts and panels know them, become a label; JSON is YAML, too. The follower has a job of its
+    own, which nobody misses, and is not looked for by its name, which is an error in the log where there is none.
     """
     job = {
         "job_name": SCRAPE_JOB,
@@ -162,7 +163,9 @@ def _scraped() -> str:
         "dns_sd_configs": [{"names": [*FLOW, METRICS], "type": "A", "port": WEB_PORT}],
         "relabel_configs": [{"source_labels": ["__meta_dns_name"], "target_label": "worker"}],
     }
-    return json.dumps({"scrape_configs": [job]})
+    targets = [{"targets": [f"{FOLLOW}:{WEB_PORT}"]}]
+    follower = {"job_name": FOLLOW_JOB, "scrape_interval": "5s", "static_configs": targets}
+    return json.dumps({"scrape_configs": [job, follower]})
 
 
 def _routes(made: Mapping[str, str]) -> str:

@@ -5,9 +5,10 @@ from dataclasses import asdict, dataclass
 from itertools import count
 from pathlib import Path
 
-from shadowtime.shared.metric_names import SCRAPE_JOB
+from shadowtime.shared.metric_names import FOLLOW_JOB, SCRAPE_JOB
+from shadowtime.shared.streaming.role_settings import FOLLOW_PORT
 from shadowtime.stack.access import Access
-from shadowtime.stack.ports import is_free
+from shadowtime.stack.ports import HOST, is_free
 from shadowtime.stack.roles import KAFKA, REDIS, VICTORIA_METRICS, roles
 from shadowtime.stack.server import Server, ServerError
 from shadowtime.stack.servers import Kafka, Redis, VictoriaMetrics
@@ -15,6 +16,9 @@ from shadowtime.stack.worker import LivePage, Worker
 
 METRICS = "metrics"
 """The process beside the stages that writes their results to VictoriaMetrics."""
+
+FOLLOWERS = 4
+"""Ports at which followers are looked for: their own, and those below it for further clusters; nobody need be there."""
 
 
 @dataclass(frozen=True)
@@ -104,10 +108,14 @@ class Plan:
         return LivePage(self.access.folder, Path(self.folder) / "live", self.live_port)
 
     def write_scrape_config(self) -> None:
-        """Tell VictoriaMetrics where the workers' figures are (JSON is YAML, too)."""
+        """Tell VictoriaMetrics where the figures are of workers, and of followers that may be there (JSON is YAML)."""
         targets = [{"targets": [worker.address], "labels": {"worker": worker.name}} for worker in self.make_workers()]
-        job = {"job_name": SCRAPE_JOB, "scrape_interval": "5s", "static_configs": targets}
-        (Path(self.folder) / "scrape.json").write_text(json.dumps({"scrape_configs": [job]}, indent=2) + "\n")
+        followers = [{"targets": [f"{HOST}:{FOLLOW_PORT - further}" for further in range(FOLLOWERS)]}]
+        jobs = [
+            {"job_name": name, "scrape_interval": "5s", "static_configs": asked}
+            for name, asked in ((SCRAPE_JOB, targets), (FOLLOW_JOB, followers))
+        ]
+        (Path(self.folder) / "scrape.json").write_text(json.dumps({"scrape_configs": jobs}, indent=2) + "\n")
 
     def require(self) -> None:
         """Raise `ServerError` if a server cannot be had or a port is taken, with the remedy."""

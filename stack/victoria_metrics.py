@@ -112,6 +112,7 @@ class VictoriaMetrics(Server):
         }
         if self.scrape_config is not None:
             flags["promscrape.config"] = str(self.scrape_config.resolve())
+            flags["promscrape.suppressScrapeErrors"] = "true"  # `up` tells; its log would grow while nobody follows
         if self.access is not None and self.access.tls:
             flags |= {"tls": "true", "tlsCertFile": str(self.access.certificate), "tlsKeyFile": str(self.access.key)}
         if self.access is not None:

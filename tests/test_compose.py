@@ -3,6 +3,7 @@
 import json
 import os
 import re
+import shlex
 import shutil
 import subprocess
 import sys
@@ -15,7 +16,7 @@ import yaml  # type: ignore[import-untyped]
 
 from shadowtime import __version__
 from shadowtime.services.pipeline import STAGES
-from shadowtime.shared.metric_names import SCRAPE_JOB
+from shadowtime.shared.metric_names import FOLLOW_JOB, SCRAPE_JOB
 from shadowtime.shared.paths import ROOT
 from shadowtime.shared.streaming.role_settings import VARIABLE
 from shadowtime.shared.streaming.settings import Settings, read_settings
@@ -37,7 +38,7 @@ from shadowtime.stack.credentials import (
 )
 from shadowtime.stack.jars import kafka_version
 from shadowtime.stack.private_file import write_private
-from shadowtime.stack.roles import ADMIN, HEALTH, KAFKA, REDIS, roles
+from shadowtime.stack.roles import ADMIN, FOLLOW, HEALTH, KAFKA, REDIS, roles
 from tests.patience import PATIENCE
 from tests.stack.compose import EXAMPLE, FILE, dockerfile, raw, resolved, services, variables
 
@@ -66,6 +67,7 @@ NETWORKS = {
     METRICS: {"kafka", "scrape", "results"},
     "live": {"kafka", "front"},
     "replayer": {"kafka"},
+    FOLLOW: {"kafka", "redis", "scrape"},
     "reader": {"kafka", "redis"},
 }
 
@@ -142,7 +144,7 @@ def test_workers_find_kafka_where_it_listens(name: str) -> None:
     assert told_to(name)["kafka_security_protocol"] == "SASL_PLAINTEXT"
 
 
-@stage
+@pytest.mark.parametrize("name", [*FLOW, FOLLOW])
 def test_workers_find_redis(name: str) -> None:
     found = re.fullmatch(r"redis://redis:(\d+)/0", told_to(name)["redis_url"])
     assert found is not None
@@ -274,23 +276,26 @@ def test_results_are_written_where_vmauth_listens() -> None:
     assert services()[METRICS]["command"] == ["shadowtime", "serve", METRICS]
 
 
-@pytest.mark.parametrize("name", [*FLOW, METRICS])
+@pytest.mark.parametrize("name", [*FLOW, METRICS, FOLLOW])
 def test_health_is_asked_at_the_web_port(name: str) -> None:
     port = settings_of(name)["web_port"]
     check = ["CMD", "python", "-m", "shadowtime.stack.health", f"http://127.0.0.1:{port}/health"]
     assert services()[name]["healthcheck"]["test"] == check
 
 
-def test_every_stage_is_scraped_at_its_web_port() -> None:
+def test_every_stage_and_the_follower_are_scraped_at_their_web_port() -> None:
+    """The follower by a job of its own: where there is none, nobody is missed among the workers."""
     known = list(roles(STAGE_NAMES))
     text = files(known, {name: name for name in names(known)})["victoria-metrics"][SCRAPE]
     assert f"-promscrape.config={GIVEN}/victoria-metrics/{SCRAPE}" in services()["victoria-metrics"]["command"]
-    (job,) = json.loads(text)["scrape_configs"]
-    assert job["job_name"] == SCRAPE_JOB
+    job, follower = json.loads(text)["scrape_configs"]
+    assert (job["job_name"], follower["job_name"]) == (SCRAPE_JOB, FOLLOW_JOB)
     assert job["relabel_configs"] == [{"source_labels": ["__meta_dns_name"], "target_label": "worker"}]
     (found,) = job["dns_sd_configs"]
     assert found["names"] == [*FLOW, METRICS]
     assert {str(found["port"])} == {settings_of(name)["web_port"] for name in found["names"]}
+    assert follower["static_configs"] == [{"targets": [f"{FOLLOW}:{settings_of(FOLLOW)['web_port']}"]}]
+    assert settings_of(FOLLOW)["web_names"] == FOLLOW
 
 
 def test_the_data_source_is_victoria_metrics_by_the_name_of_its_reader() -> None:
@@ -340,6 +345,15 @@ def test_the_live_page_is_for_this_machine_alone_finding_14() -> None:
     assert re.fullmatch(r"127\.0\.0\.1:\d+:6080", port)
     assert each["command"] == ["shadowtime", "live", "--host", "0.0.0.0", "--port", "6080"]
     assert each["healthcheck"]["test"][-1] == "http://127.0.0.1:6080/health"
+
+
+def test_whoever_follows_nothing_starts_no_follower_and_it_reads_what_is_mounted() -> None:
+    each = services()[FOLLOW]
+    assert each["profiles"] == ["follow"]
+    program, command, source, *options = shlex.split(each["command"])
+    assert (program, command, source) == ("shadowtime", "follow", "lines")
+    paths = {option for option in options if option.startswith("/")}
+    assert paths == {volume["target"] for volume in each["volumes"][1:]}
 
 
 @service
@@ -405,9 +419,14 @@ def test_the_replay_waits_for_every_stage() -> None:
     assert set(services()["replayer"]["depends_on"]) >= {"kafka", *FLOW}
 
 
-def test_volumes_are_named_and_declared_and_nothing_of_this_machine_is_mounted() -> None:
-    used = {volume.split(":")[0] for each in services().values() for volume in each.get("volumes", [])}
-    assert used == set(resolved()["volumes"])
+def test_volumes_are_named_and_declared_and_nothing_of_this_machine_is_mounted_but_what_is_followed() -> None:
+    mounted = {name: each["volumes"] for name, each in services().items() if "volumes" in each}
+    used = [volume for volumes in mounted.values() for volume in volumes if isinstance(volume, str)]
+    assert {volume.split(":")[0] for volume in used} == set(resolved()["volumes"])
+    of_this_machine = {name for name, volumes in mounted.items() if any(isinstance(volume, dict) for volume in volumes)}
+    assert of_this_machine == {FOLLOW}
+    for volume in mounted[FOLLOW][1:]:
+        assert (volume["type"], volume["read_only"]) == ("bind", True)
     assert [name for name, each in services().items() if "secrets:/secrets" in each.get("volumes", [])] == [
         "credentials"
     ]
@@ -535,12 +554,12 @@ def project(tmp_path: Path) -> Path:
     return tmp_path
 
 
-def config(project: Path) -> "subprocess.CompletedProcess[str]":
+def config(project: Path, *options: str, **told: str) -> "subprocess.CompletedProcess[str]":
     kept = {"PATH": os.environ["PATH"], "HOME": str(project)}
     return subprocess.run(
-        ["docker-compose", "config"],
+        ["docker-compose", *options, "config"],
         cwd=project,
-        env=kept,
+        env=kept | told,
         capture_output=True,
         text=True,
         timeout=PATIENCE,
@@ -556,3 +575,24 @@ def test_docker_compose_takes_the_file(project: Path) -> None:
     for name, each in services().items():
         assert taken["services"][name]["image"] == each["image"]
         assert str(taken["services"][name]["mem_limit"]) == each["mem_limit"]
+
+
+def test_docker_compose_takes_the_profile_of_the_follower_and_what_stands_in_env(project: Path) -> None:
+    """The words of `FOLLOW` are told apart as a shell does, and what is mounted is what `.env` says."""
+    shutil.copy(ROOT / "docker-compose.tls.yml", project)
+    (project / ".env").write_text(
+        "FOLLOW=pbs --cluster 'my site' --time-zone Europe/Berlin\nFOLLOW_FROM=/var/spool/pbs\n"
+    )
+    files_of_both = ("-f", "docker-compose.yml", "-f", "docker-compose.tls.yml")
+    for chosen in ((), files_of_both):
+        done = config(project, *chosen, "--profile", "follow")
+        assert done.returncode == 0, done.stderr
+        taken = yaml.safe_load(done.stdout)["services"][FOLLOW]
+        command = taken["command"]
+        words = shlex.split(command) if isinstance(command, str) else command
+        assert words == ["shadowtime", "follow", "pbs", "--cluster", "my site", "--time-zone", "Europe/Berlin"]
+        mounted = [each for each in taken["volumes"] if isinstance(each, dict) and each["type"] == "bind"]
+        assert {each["target"]: each["source"] for each in mounted} == {
+            "/var/lib/shadowtime/lines": "/var/spool/pbs",
+            "/etc/shadowtime/pools.toml": str(project / "follow" / "pools.toml"),
+        }

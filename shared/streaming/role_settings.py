@@ -23,6 +23,12 @@ FOLDER = ROOT / ".stack" / "access"
 """Where `make stack` has it, while it runs."""
 
 PREFIX = "SHADOWTIME_"
+FOLLOW_PORT = 6065
+"""Of a follower's pages, below those of the workers of a stack, however many they are."""
+
+OWN = {"follow": {"web_port": str(FOLLOW_PORT)}}
+"""What is otherwise for a role if nobody says anything."""
+
 SERVERS = ("kafka", "redis", "victoria_metrics", "grafana")
 
 

@@ -11,7 +11,15 @@ from pydantic_settings import SettingsError as SourceError
 from shadowtime.shared.bounds import MAX_DURATION
 from shadowtime.shared.errors import SettingsError
 from shadowtime.shared.streaming.http_access import http_url
-from shadowtime.shared.streaming.role_settings import SERVERS, file_of, fitting, read_file, read_secret
+from shadowtime.shared.streaming.role_settings import (
+    FOLLOW_PORT,
+    OWN,
+    SERVERS,
+    file_of,
+    fitting,
+    read_file,
+    read_secret,
+)
 from shadowtime.shared.wording import shortened
 
 
@@ -87,7 +95,9 @@ class Settings(BaseSettings):
     grafana_password: SecretStr | None = Field(None, description="password of Grafana, or a service account's token")
     grafana_password_file: Path | None = Field(None, description="a file that holds it")
     web_host: str = Field("127.0.0.1", description="where /health and /metrics listen")
-    web_port: Annotated[int, Field(ge=0, le=65_535)] = Field(6066, description="their port; 0 for none")
+    web_port: Annotated[int, Field(ge=0, le=65_535)] = Field(
+        6066, description=f"their port, of a follower {FOLLOW_PORT} by default; 0 for none"
+    )
     web_names: str = Field(
         "", description="names that they are asked by, as NAME,NAME, besides localhost and the machine's addresses"
     )
@@ -142,9 +152,9 @@ def read_settings(flags: list[str] | None = None, role: str | None = None) -> Se
         If a flag is unknown or a value out of range; names it.
     """
     path = None if role is None else file_of(role)
-    if path is None:
+    found = OWN.get(role or "", {}) | ({} if path is None else read_file(path))
+    if not found:
         return _made(flags, {})
-    found = read_file(path)
     if unknown := sorted(found.keys() - Settings.model_fields.keys()):
         raise SettingsError(f"{path}: there is no setting {', '.join(unknown)}")
     given = _made(flags, {})

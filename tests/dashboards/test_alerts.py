@@ -47,14 +47,19 @@ def test_who_does_not_answer_or_is_gone_is_told_of(tmp_path: Path) -> None:
 
 
 def test_containers_are_known_by_the_names_of_their_services(tmp_path: Path) -> None:
-    """Their addresses change, and one that has ended has no name any more: then it is gone."""
+    """Their addresses change, and one that has ended has no name any more: then it is gone.
+
+    Nobody misses a follower that there never was.
+    """
     require(VictoriaMetrics)
     with VictoriaMetrics(tmp_path / "scraped") as scraped:
         known = roles(FLOW)
         found = json.loads(files(known, {name: name for name in names(known)})["victoria-metrics"][SCRAPE])
-        (job,) = found["scrape_configs"]
-        job["scrape_interval"] = "200ms"
-        job["dns_sd_configs"][0] |= {"names": ["localhost"], "port": scraped.port}
+        workers, followers = found["scrape_configs"]
+        for job in (workers, followers):
+            job["scrape_interval"] = "200ms"
+            job["scrape_timeout"] = "200ms"
+        workers["dns_sd_configs"][0] |= {"names": ["localhost"], "port": scraped.port}
         config = tmp_path / SCRAPE
         config.write_text(json.dumps(found))
         with VictoriaMetrics(tmp_path / "scraping", scrape_config=config, settings=AT_ONCE) as server:

@@ -21,12 +21,15 @@ from collections import defaultdict
 from collections.abc import Iterator
 from pathlib import Path
 from typing import Any
+from urllib.parse import quote
 
 import pytest
 
+from shadowtime.shared.metric_names import FOLLOW_EVENTS, FOLLOW_JOB, SCRAPE_JOB
 from shadowtime.shared.paths import ROOT
 from shadowtime.stack.credentials import FLOW, USERS
 from shadowtime.stack.ports import free_port
+from shadowtime.stack.roles import FOLLOW
 from tests.patience import PATIENCE
 from tests.stack.compose import resolved, services
 
@@ -36,12 +39,16 @@ MINUTES = 60.0
 UP, REPLAY = 25 * MINUTES, 15 * MINUTES
 ONCE = {"credentials", "rights", "token"}
 NETWORKS = ["kafka", "redis", "scrape", "store", "results", "front"]
-RUNNING = sorted(set(services()) - ONCE - {"reader", "replayer"})
+RUNNING = sorted(set(services()) - ONCE - {"reader", "replayer", FOLLOW})
 KILLED = ["scheduler", "redis", "runtime_distribution", "kafka"]
 """And with them the replayer."""
 JOBS = 150
 SECONDS_OF_LOG = 299_580
 """From the first of these jobs to the last, in the bundled trace."""
+WATCH = ("reader", "shadowtime", "watch", "decisions")
+EVENTS = 4
+"""Of a run with one job, from its opening to the end of the job."""
+QUERY = "api/v1/query?latency_offset=1s&query="
 BINARY = {"B": 1.0, "KiB": 2.0**10, "MiB": 2.0**20, "GiB": 2.0**30}
 
 pytestmark = pytest.mark.engine
@@ -185,7 +192,7 @@ def project(engine: dict[str, str], checkout: Path) -> Iterator[Project]:
     finally:
         ended.set()
         watching.join()
-        made.compose("--profile", "tools", "down", "--volumes", check=False, seconds=5 * MINUTES)
+        made.compose("--profile", "tools", "--profile", "follow", "down", "--volumes", check=False, seconds=5 * MINUTES)
 
 
 def test_everything_is_healthy_after_one_command(project: Project) -> None:
@@ -352,23 +359,77 @@ def test_every_file_of_secrets_is_for_one_user(project: Project) -> None:
             assert (int(user), mode) == (0, "600"), line
 
 
-def test_results_reach_the_store_and_the_panels(project: Project) -> None:
-    """The writer writes, the reader reads and does no more."""
+def asked(project: Project, *paths: str) -> list[str]:
+    """Return what the store says to the one who reads it: of each path the answer, or the status."""
     script = """
 import base64, json, sys, urllib.error, urllib.request
 key = base64.b64encode(f"store-reader:{open('/run/secrets/grafana/store').read()}".encode()).decode()
-for path in ("api/v1/query?query=count(up)", "api/v1/import", "store/api/v1/import", "api/v1/admin/tsdb/delete_series"):
+for path in sys.argv[1:]:
     request = urllib.request.Request(f"http://vmauth:8427/{path}", headers={"Authorization": f"Basic {key}"})
     try:
-        print(path, urllib.request.urlopen(request).read().decode())
+        print(urllib.request.urlopen(request).read().decode())
     except urllib.error.HTTPError as error:
-        print(path, error.code)
+        print(error.code)
 """
     image, user = services()["scheduler"]["image"], str(USERS["grafana"])
     place = ["--network", f"{project.name}_results", "-u", user, "-v", f"{project.name}_credentials:/run/secrets:ro"]
-    told = project.docker("run", "--rm", *place, "--entrypoint", "python", image, "-c", script).splitlines()
-    assert json.loads(told[0].split(" ", 1)[1])["data"]["result"][0]["value"][1] == "6"
-    assert {line.split()[1] for line in told[1:]} <= {"400", "401", "404"}
+    return project.docker("run", "--rm", *place, "--entrypoint", "python", image, "-c", script, *paths).splitlines()
+
+
+def measured(project: Project, *queries: str) -> list[int | None]:
+    """Return the value of the one series of each query; None where there is none."""
+    told = [
+        json.loads(line)["data"]["result"] for line in asked(project, *(f"{QUERY}{quote(each)}" for each in queries))
+    ]
+    return [int(found[0]["value"][1]) if found else None for found in told]
+
+
+def test_results_reach_the_store_and_the_panels(project: Project) -> None:
+    """The writer writes, the reader reads and does no more."""
+    assert measured(project, f'count(up{{job="{SCRAPE_JOB}"}} == 1)') == [6]
+    refused = asked(project, "api/v1/import", "store/api/v1/import", "api/v1/admin/tsdb/delete_series")
+    assert set(refused) <= {"400", "401", "404"}
+
+
+def test_what_is_written_to_the_follower_s_folder_becomes_events_and_figures(
+    project: Project, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """As `.env.example` has it; nobody else is made anew for it, and none is missed when it is gone."""
+    began = project.containers()
+    written, now = tmp_path / "lines", int(time.time())
+    written.mkdir()
+    (tmp_path / "pools.toml").write_text('[[pool]]\nname = "batch"\nprocessors = 16\npartitions = ["batch"]\n')
+    monkeypatch.setitem(project.environment, "COMPOSE_PROFILES", "follow")
+    monkeypatch.setitem(project.environment, "FOLLOW_FROM", str(written))
+    monkeypatch.setitem(project.environment, "FOLLOW_POOLS", str(tmp_path / "pools.toml"))
+    job = {"job": 7, "submit": now - 60, "start": now - 50, "processors": 4, "limit": 600, "partition": "batch"}
+
+    def write(**more: int) -> None:
+        with (written / "jobs.jsonl").open("a") as file:
+            file.write(f"{json.dumps(job | more)}\n{json.dumps({'now': int(time.time())})}\n")
+
+    def decided_on(kind: str) -> Any:
+        options = ["--cluster", "site", "--kind", kind, "--beginning", "--count", "1", "--json"]
+        return json.loads(project.compose("run", "--rm", "-T", "--no-deps", *WATCH, *options))
+
+    write()
+    project.compose("up", "--detach", FOLLOW, seconds=UP)
+    try:
+        project.wait(FOLLOW)
+        assert decided_on("JobStarted")["event"]["job_number"] == 7
+        write(end=now - 5)
+        assert decided_on("JobEnded")["event"]["job_number"] == 7
+        until = time.monotonic() + PATIENCE
+        while True:
+            up, events = measured(project, f'up{{job="{FOLLOW_JOB}"}}', FOLLOW_EVENTS.name)
+            if up == 1 and (events or 0) >= EVENTS:
+                break
+            assert time.monotonic() < until, (up, events)
+            time.sleep(2.0)
+    finally:
+        project.compose("rm", "--stop", "--force", FOLLOW)
+    ended = project.containers()
+    assert {name: each["Id"] for name, each in ended.items()} == {name: each["Id"] for name, each in began.items()}
 
 
 def test_no_container_ever_lacked_memory(project: Project, capsys: pytest.CaptureFixture[str]) -> None:

@@ -37,9 +37,9 @@ def test_each_container_gets_its_own_and_no_other(tmp_path: Path) -> None:
         server, _, role = name.partition("-")
         if server == "kafka":
             checks = {"kafka"} if role == "admin" else {"rights"}
-            assert holders - {"rights"} - checks <= {role, {"subscriber": "reader", "follow": "replayer"}.get(role)}
+            assert holders - {"rights"} - checks <= {role, {"subscriber": "reader"}.get(role)}
         elif server == "redis":
-            assert holders <= {"redis" if role == "health" else {"ask": "reader", "follow": "replayer"}.get(role, role)}
+            assert holders <= {"redis" if role == "health" else {"ask": "reader"}.get(role, role)}
             assert hashlib.sha256(secret.encode()).hexdigest() in given["redis"]["users.acl"]
         else:
             assert 1 <= len(holders) <= 2

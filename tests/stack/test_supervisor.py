@@ -16,13 +16,14 @@ import pytest
 
 from shadowtime.services.pipeline import STAGES
 from shadowtime.shared.errors import BusError
-from shadowtime.shared.metric_names import SCRAPE_JOB
+from shadowtime.shared.metric_names import FOLLOW_JOB, SCRAPE_JOB
 from shadowtime.shared.paths import ROOT
 from shadowtime.shared.streaming.bus import prepare_topics
+from shadowtime.shared.streaming.role_settings import FOLLOW_PORT
 from shadowtime.shared.streaming.settings import Settings
 from shadowtime.stack.command_line import culprit
-from shadowtime.stack.plan import METRICS, Plan
-from shadowtime.stack.ports import HOST, free_port
+from shadowtime.stack.plan import FOLLOWERS, METRICS, Plan
+from shadowtime.stack.ports import HOST, free_port, is_free
 from shadowtime.stack.roles import ADMIN, REDIS
 from shadowtime.stack.servers import SERVERS, ServerError
 from shadowtime.stack.state import Process, State, read_state, supervisor_of
@@ -172,16 +173,34 @@ def test_a_taken_port_is_named_with_the_remedy(running: Plan, tmp_path: Path) ->
     assert "Traceback" not in done.stderr
 
 
-def test_every_worker_is_scraped(running: Plan) -> None:
-    def up() -> set[str]:
-        connection = http.client.HTTPConnection(HOST, running.victoria_metrics_port, timeout=PATIENCE)
-        with closing(connection):
-            connection.request("GET", "/api/v1/targets?state=active")
-            targets = json.loads(connection.getresponse().read())["data"]["activeTargets"]
-        labels = [each["labels"] for each in targets if each["health"] == "up"]
-        return {each["worker"] for each in labels if each["job"] == SCRAPE_JOB}
+def scraped(plan: Plan, job: str, label: str) -> set[str]:
+    """Return who answers the scrapes of a job, by a label."""
+    connection = http.client.HTTPConnection(HOST, plan.victoria_metrics_port, timeout=PATIENCE)
+    with closing(connection):
+        connection.request("GET", "/api/v1/targets?state=active")
+        targets = json.loads(connection.getresponse().read())["data"]["activeTargets"]
+    labels = [each["labels"] for each in targets if each["health"] == "up"]
+    return {each[label] for each in labels if each["job"] == job}
 
-    wait_until(lambda: up() == {*FLOW, METRICS}, "a worker is not scraped")
+
+def test_every_worker_is_scraped(running: Plan) -> None:
+    wait_until(lambda: scraped(running, SCRAPE_JOB, "worker") == {*FLOW, METRICS}, "a worker is not scraped")
+
+
+def test_a_follower_is_scraped_and_nobody_complains_where_there_is_none(running: Plan, tmp_path: Path) -> None:
+    port = next(each for each in range(FOLLOW_PORT, FOLLOW_PORT - FOLLOWERS, -1) if is_free(each))
+    (tmp_path / "pools.toml").write_text('[[pool]]\nname = "batch"\nprocessors = 16\npartitions = ["batch"]\n')
+    place = ["--from", str(tmp_path), "--pools", str(tmp_path / "pools.toml"), f"--web-port={port}"]
+    command = [sys.executable, "-m", "shadowtime", "follow", "lines", "--cluster", "beside", *place]
+    access = {"SHADOWTIME_ACCESS": f"{running.folder}/access"}
+    with subprocess.Popen(command, cwd=ROOT, env=os.environ | access) as follower:
+        try:
+            wait_until(lambda: f"{HOST}:{port}" in scraped(running, FOLLOW_JOB, "instance"), "it is not scraped")
+        finally:
+            follower.terminate()
+        assert follower.wait(PATIENCE) == 0
+    log = (Path(running.folder) / "victoria-metrics" / "server.log").read_text()
+    assert "cannot scrape" not in log
 
 
 def test_a_killed_worker_comes_back(running: Plan) -> None:
@@ -299,4 +318,6 @@ def test_the_default_ports_are_those_of_the_settings() -> None:
     assert settings.kafka_bootstrap == f"{HOST}:{plan.kafka_port}"
     assert settings.redis_url == f"redis://{HOST}:{plan.redis_port}/0"
     assert settings.web_port == plan.web_port
+    taken = {worker.port for worker in Plan("", FLOW, workers=8).make_workers()}
+    assert taken.isdisjoint(range(FOLLOW_PORT, FOLLOW_PORT - FOLLOWERS, -1))  # however many workers there are
     assert settings.victoria_metrics_url == f"http://{HOST}:{plan.victoria_metrics_port}"

@@ -6,7 +6,7 @@ from pathlib import Path
 import pytest
 
 from shadowtime.shared.errors import SettingsError
-from shadowtime.shared.streaming.role_settings import VARIABLE
+from shadowtime.shared.streaming.role_settings import FOLLOW_PORT, VARIABLE
 from shadowtime.shared.streaming.settings import read_settings
 
 LINES = """# written by make stack
@@ -70,6 +70,20 @@ def test_the_environment_wins_as_flags_do(folder: Path, monkeypatch: pytest.Monk
     assert passwords() == (None, "secret of redis")
     monkeypatch.setenv("SHADOWTIME_KAFKA_BOOTSTRAP", "127.0.0.1:7001")  # what the file says, too
     assert passwords() == ("secret of kafka", "secret of redis")
+
+
+def test_a_follower_has_a_port_of_its_own_unless_told_otherwise(folder: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    (folder / "follow.env").write_text("SHADOWTIME_KAFKA_USERNAME=follow\n")
+    (folder / "follow.env").chmod(0o600)
+    assert read_settings([], "follow").web_port == FOLLOW_PORT
+    assert read_settings([], "follow").kafka_username == "follow"
+    assert read_settings([], "live").web_port == 6066
+    monkeypatch.setenv("SHADOWTIME_WEB_PORT", "6064")
+    assert read_settings([], "follow").web_port == 6064
+    assert read_settings(["--web-port=0"], "follow").web_port == 0
+    monkeypatch.delenv("SHADOWTIME_WEB_PORT")
+    (folder / "follow.env").write_text("SHADOWTIME_WEB_PORT=6063\n")
+    assert read_settings([], "follow").web_port == 6063
 
 
 @pytest.mark.parametrize("mode", [0o640, 0o604, 0o620, 0o644])
