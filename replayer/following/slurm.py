@@ -22,7 +22,7 @@ from shadowtime.replayer.following.mirror import KEEP, Mirror
 from shadowtime.replayer.following.name_table import NameTable
 from shadowtime.replayer.following.sight import Sight, shifted
 from shadowtime.replayer.following.slurm_commands import Asked, ByCommands
-from shadowtime.replayer.following.slurm_text import Load
+from shadowtime.replayer.following.slurm_load import Load
 from shadowtime.replayer.following.waker import Waker
 from shadowtime.shared.backoff import Backoff
 from shadowtime.shared.errors import FollowError
