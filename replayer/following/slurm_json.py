@@ -16,6 +16,9 @@ from shadowtime.shared.wording import quoted
 
 UNLIMITED = "UNLIMITED"
 
+NO_VAL = {str(size - less) for size in (2**32, 2**64) for less in (1, 2)}
+"""What Slurm takes for no value, or for an infinite one; of accounting from 23.11 on it is told as it is."""
+
 FLAGS = (
     *("COMPLETING", "CONFIGURING", "RESIZING", "REQUEUED", "REQUEUE_FED", "REQUEUE_HOLD", "SPECIAL_EXIT", "STOPPED"),
     *("REVOKED", "RESV_DEL_HOLD", "SIGNALING", "STAGE_OUT"),
@@ -132,10 +135,10 @@ def _job(job: Mapping[str, Any]) -> dict[str, str]:
         "ArrayJobID": digits(job.get("array_job_id")),
         "ArrayTaskID": digits(job.get("array_task_id")),
         "State": state_of(job.get("job_state")),
-        "SubmitTime": _instant(job.get("submit_time")),
-        "EligibleTime": _instant(job.get("eligible_time")),
-        "StartTime": _instant(job.get("start_time")),
-        "EndTime": _instant(job.get("end_time")),
+        "SubmitTime": instant_of(job.get("submit_time")),
+        "EligibleTime": instant_of(job.get("eligible_time")),
+        "StartTime": instant_of(job.get("start_time")),
+        "EndTime": instant_of(job.get("end_time")),
         "RestartCnt": digits(job.get("restart_cnt")),
         "TimeLimit": f"{limit}:00" if isinstance(limit, int) else limit or "NOT_SET",
         "TimeUsed": _used(job),
@@ -187,9 +190,10 @@ def _tier(partition: Mapping[str, Any]) -> str:
     return digits(partition.get("priority_tier", part_of(partition, "priority").get("tier")), "0")
 
 
-def _instant(value: Any) -> str:
+def instant_of(value: Any) -> str:
+    """Return an instant as commands print it."""
     told = digits(value, "0")
-    return "N/A" if told == "0" else told
+    return "N/A" if told == "0" or told in NO_VAL else told
 
 
 def first_line(value: Any) -> str:

@@ -7,11 +7,12 @@ that was requeued; before 23.11 nothing has to be said for that, from then on `s
 from collections.abc import Iterable, Iterator, Mapping
 from typing import Any
 
+from shadowtime.replayer.accounting.instants import whole_number
 from shadowtime.replayer.following.slurm_json import (
     UNLIMITED,
-    count_of,
     digits,
     first_line,
+    instant_of,
     part_of,
     plain,
     state_of,
@@ -26,12 +27,12 @@ def sacct_rows(jobs: Iterable[Mapping[str, Any]]) -> Iterator[list[str]]:
         time, tres = part_of(job, "time"), part_of(job, "tres")
         asked, given = _resources(tres.get("requested")), _resources(tres.get("allocated"))
         limit = time.get("limit", "")
-        instants = (digits(time.get(name)) for name in ("submission", "eligible", "start", "end"))
+        instants = (time.get(name) for name in ("submission", "eligible", "start", "end"))
         values = [
             digits(job.get("job_id")),
             _with_task(job),
             state_of(part_of(job, "state").get("current")),
-            *("Unknown" if instant in ("", "0") else instant for instant in instants),
+            *map(instant_of, instants),
             digits(time.get("elapsed")),
             digits(time.get("suspended")),
             UNLIMITED if limit is None else digits(limit),
@@ -46,7 +47,7 @@ def sacct_rows(jobs: Iterable[Mapping[str, Any]]) -> Iterator[list[str]]:
 
 def end_of(job: Mapping[str, Any]) -> int:
     """Return when a job ended; 0 if it has not, or nobody knows."""
-    return count_of(part_of(job, "time").get("end"))
+    return whole_number(instant_of(part_of(job, "time").get("end"))) or 0
 
 
 def _with_task(job: Mapping[str, Any]) -> str:

@@ -174,7 +174,9 @@ def test_the_past() -> None:
         return asked(paths, lambda rest: rest.accounted(1795325000, 1795326000))
 
     sights, (_, request) = past(38, rows)
-    newer_sights, (_, newer_request) = past(44, newer(rows))
+    unset = newer(cancelled)
+    unset["time"]["start"] = 2**32 - 1  # it does not say that this is none
+    newer_sights, (_, newer_request) = past(44, [*newer(rows[:3]), unset])
     assert newer_sights == sights
     assert "?skip_steps=true&start_time=uts1795325000&end_time=uts1795326000 " in request
     assert "&show_duplicates=true" in newer_request
