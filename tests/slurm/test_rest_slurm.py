@@ -26,6 +26,9 @@ def cluster() -> Iterator[SlurmCluster]:
     require_reason(unavailable(REST_COMMAND))
     with SlurmCluster(4, rest=True) as made:
         yield made
+        for user in USERS:
+            made.run("scancel", "-u", user)
+        made.wait_until_idle(30)  # what still runs would outlive its slurmd
 
 
 def submit_all(cluster: SlurmCluster) -> dict[str, int]:
