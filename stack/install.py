@@ -92,6 +92,7 @@ def _install_registry(allowed: bool | None) -> None:
 
 def _install_slurm(allowed: bool | None) -> None:
     needed = {"slurmctld": "slurm-wlm", "slurmdbd": "slurmdbd", "mariadbd": "mariadb-server", "munged": "munge"}
+    needed["slurmrestd"] = "slurmrestd"
     plugin = "accounting_storage_mysql.so"
     if not list(Path("/usr/lib").glob(f"*/slurm*/{plugin}")):
         needed[plugin] = "slurm-wlm-mysql-plugin"

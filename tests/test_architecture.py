@@ -38,6 +38,8 @@ MEETS_THE_WORLD = (
     "replayer/following/line_inbox.py",
     "replayer/following/slurm.py",
     "replayer/following/slurm_commands.py",
+    "replayer/following/slurm_rest.py",
+    "replayer/following/slurmrestd.py",
     "replayer/following/tailed.py",
     "replayer/following/waker.py",
 )

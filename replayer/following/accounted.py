@@ -1,18 +1,38 @@
 """Lives of jobs as accounting has them."""
 
 from collections.abc import Iterable, Mapping
+from pathlib import Path
 from typing import Any
 
 import numpy as np
 
+from shadowtime.replayer.accounting import sacct
 from shadowtime.replayer.accounting.instants import Instants, zone_of
 from shadowtime.replayer.accounting.lives import in_order_of_time, joined_sizes, repeated
 from shadowtime.replayer.accounting.numbers import LIFE, TASKS
-from shadowtime.replayer.accounting.reading import TEXTS, UNKNOWN, Rows
+from shadowtime.replayer.accounting.reading import TEXTS, UNKNOWN, Reading, Rows
 from shadowtime.replayer.following.sight import Key, Sight
 from shadowtime.replayer.source import OUTCOMES
 from shadowtime.shared.bounds import MAX_TIME
+from shadowtime.shared.errors import FollowError, TraceError
 from shadowtime.shared.message import MAX_DURATION
+
+
+def sights_in(path: Path, told_by: str) -> list[Sight]:
+    """Return what a file as sacct writes them tells.
+
+    Raises
+    ------
+    FollowError
+        If it is cut off, or not understood; says by what it was told.
+    """
+    try:
+        rows = sacct.read(path, Reading())
+    except TraceError as error:
+        raise FollowError(str(error).replace(str(path), told_by)) from None
+    if "line cut off" in rows.left_out:
+        raise FollowError(f"{told_by}: its output is cut off")
+    return sights_of(rows) if len(rows) else []
 
 
 def sights_of(rows: Rows) -> list[Sight]:

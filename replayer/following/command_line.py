@@ -79,7 +79,7 @@ def follow(
     token_file: Annotated[
         Path | None, typer.Option(metavar="FILE", help="lines: take them over HTTP, too, from who has this token.")
     ] = None,
-    timeout: Annotated[float, typer.Option(metavar="SECONDS", min=1, help="slurm: patience with one command.")] = 60.0,
+    timeout: Annotated[float, typer.Option(metavar="SECONDS", min=1, help="slurm: patience with one answer.")] = 60.0,
     patience: Annotated[
         int,
         typer.Option(metavar="SECONDS", min=0, help="slurm: how long to wait for what accounting alone knows."),
@@ -87,6 +87,16 @@ def follow(
     via: Annotated[
         str, typer.Option(metavar="COMMAND", help="slurm: what its commands are run by, as 'ssh login'.")
     ] = "",
+    rest: Annotated[
+        str | None,
+        typer.Option(metavar="URL", help="slurm: ask slurmrestd there, http(s)://HOST:PORT or unix:/path."),
+    ] = None,
+    rest_token_file: Annotated[
+        Path | None, typer.Option(metavar="FILE", help="slurm: the token for slurmrestd, read anew for each request.")
+    ] = None,
+    rest_user: Annotated[
+        str | None, typer.Option(metavar="NAME", help="slurm: whose token that is, if not of whoever runs this.")
+    ] = None,
     jobcomp: Annotated[
         str | None, typer.Option(metavar="HOST:PORT/TOPIC", help="slurm: look at once when jobcomp/kafka writes there.")
     ] = None,
@@ -123,6 +133,9 @@ def follow(
         timeout=timeout,
         patience=patience,
         via=tuple(shlex.split(via)),
+        rest=rest,
+        rest_token_file=rest_token_file,
+        rest_user=rest_user,
         jobcomp=jobcomp,
         place=place,
         pools=pools,

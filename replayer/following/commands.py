@@ -10,8 +10,8 @@ from pathlib import Path
 from shadowtime.shared.errors import FollowError
 from shadowtime.shared.wording import shortened
 
-SPOKEN = ("LC_ALL=C", "TZ=UTC", "SLURM_TIME_FORMAT=%s")
-"""So that nothing depends on where and how a command runs."""
+SPOKEN = ("LC_ALL=C", "TZ=UTC", "SLURM_TIME_FORMAT=%s", "SLURM_BITSTR_LEN=0")
+"""So that nothing depends on where and how a command runs, and the tasks of an array are not cut off."""
 
 MAX_OUTPUT = 2**30
 """Bytes of an answer."""

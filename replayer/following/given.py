@@ -18,11 +18,17 @@ class Given:
     every
         Seconds between two pictures.
     timeout
-        Seconds after which a command that has not answered is ended; twenty times as many for the past.
+        Seconds after which a command or request that has not answered is ended; twenty times as many for the past.
     patience
         Seconds for which the log waits for what is not known.
     via
         A command before every other, as in ssh login.
+    rest
+        Where slurmrestd is, which is asked in place of commands: http(s)://HOST:PORT or unix:/path/to/socket.
+    rest_token_file
+        A file that has the token with which it is asked.
+    rest_user
+        Whose token that is; whoever runs the follower, without it.
     jobcomp
         Where messages come that wake us, HOST:PORT/TOPIC.
     place
@@ -42,6 +48,9 @@ class Given:
     timeout: float = 60.0
     patience: int = 600
     via: tuple[str, ...] = ()
+    rest: str | None = None
+    rest_token_file: Path | None = None
+    rest_user: str | None = None
     jobcomp: str | None = None
     place: Path | None = None
     pools: Path | None = None
@@ -63,16 +72,24 @@ class Given:
         return path
 
     def require_only(self, source: str, takes: Collection[str]) -> None:
-        """Raise `SettingsError` if something is given that means nothing to a source."""
+        """Raise `SettingsError` if something is given that means nothing to a source, or as it is asked."""
         for field in fields(self):
             if field.name in OPTIONS and field.name not in takes and getattr(self, field.name) != field.default:
                 raise SettingsError(f"{OPTIONS[field.name]} means nothing to {source}")
+        for name in ("rest_token_file", "rest_user"):
+            if self.rest is None and getattr(self, name) is not None:
+                raise SettingsError(f"{OPTIONS[name]} means nothing without --rest")
+        if self.rest is not None and self.via:
+            raise SettingsError("--via means nothing with --rest, which runs no command")
 
 
 OPTIONS = {
     "timeout": "--timeout",
     "patience": "--patience",
     "via": "--via",
+    "rest": "--rest",
+    "rest_token_file": "--rest-token-file",
+    "rest_user": "--rest-user",
     "jobcomp": "--jobcomp",
     "place": "--from",
     "pools": "--pools",

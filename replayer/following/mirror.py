@@ -19,19 +19,22 @@ from typing import Any
 from shadowtime.replayer.accounting.machine_parts import MachineParts
 from shadowtime.replayer.event_order import PLACE
 from shadowtime.replayer.following.known_lives import KnownLives
-from shadowtime.replayer.following.life import Asked, Life, as_told, owed
+from shadowtime.replayer.following.life import Life, as_told, owed
 from shadowtime.replayer.following.name_table import NameTable
 from shadowtime.replayer.following.queue_order import as_queued
 from shadowtime.replayer.following.rooms_seen import RoomsSeen
 from shadowtime.replayer.following.sight import Key, Sight
 from shadowtime.shared.events import CapacityChanged, Event, JobSubmitted, OfJob, SchedulingPoint, moment
-from shadowtime.shared.message import MAX_DURATION, MAX_INTEGER
+from shadowtime.shared.message import MAX_INTEGER
 
 LAG = 60
 """Seconds that accounting may need to take in what it was told."""
 
 KEEP = 7_200
 """Seconds for which a life that is over is remembered: what ended before is not news."""
+
+
+COUNTS = ("now", "until", "late", "guessed")
 
 
 class Mirror:
@@ -88,13 +91,17 @@ class Mirror:
         """The lives in doubt."""
         return {*self._missing, *self._after_unknown}
 
-    def answered(self, keys: set[Key], at: int) -> None:
-        """Note that only these are known of what is missing, and no more is to come.
+    def answered(self, found: Iterable[Sight], at: int) -> None:
+        """Note that this is all that is known of what is missing.
 
-        What else waited was cancelled, as tasks of an array; what still runs, and is missing for a while, does not.
+        What waits there does wait: squeue loses the last task of an array with a step. What else waited was cancelled.
         """
-        for key in [key for key in self._missing if key not in keys and self.lives.by_key[key].started is None]:
-            self._let_go(key, at)
+        states = {sight.key: sight.state for sight in found}
+        for key in [key for key in self._missing if self.lives.by_key[key].started is None]:
+            if states.get(key) == "waiting":
+                del self._missing[key]
+            elif key not in states:
+                self._let_go(key, at)
         self._guess(at, min(LAG, self.patience))
 
     def release(self, until: int, *, beat: bool = True) -> None:
@@ -111,7 +118,8 @@ class Mirror:
         order = as_queued(self._sights, self.lives)
         for key, sight in list(self._sights.items()):
             life = self.lives.by_key[key]
-            asked = self._asked(sight) | {"priority": order.get((key.submit, life.number))}
+            pool = self.parts.pool_of(sight.node_list, sight.partition)
+            asked = self.names.asked(sight, pool) | {"priority": order.get((key.submit, life.number))}
             events = list(owed(life, sight, asked, self.lives.end_before(life), present, until))
             if not events and sight.state == "over" and not life.in_system and (sight.end or 0) <= until:
                 life.told, life.over = "left out", sight.end  # it was never in the queue, or left it while it was held
@@ -188,20 +196,6 @@ class Mirror:
         if at is not None and life.index and recent and not self.lives.has_before(life):
             self._after_unknown[life.key] = at
 
-    def _asked(self, sight: Sight) -> Asked:
-        pool = self.parts.pool_of(sight.node_list, sight.partition)
-        return {
-            "requested_processors": sight.processors,
-            "requested_time": None if sight.unlimited or not sight.limit else min(sight.limit, MAX_DURATION),
-            **self.names.of(sight),
-            "partition_number": None if pool is None else pool + 1,
-            "pool": pool,
-            "nodes": sight.nodes,
-            "memory": sight.memory,
-            "gpus": sight.gpus,
-            "blocked": sight.blocked or None,
-        }
-
     def _guess(self, until: int, patience: int) -> None:
         """Let go of what has been in doubt for too long."""
         for key in [key for key, since in self._after_unknown.items() if until - since > patience]:
@@ -226,13 +220,10 @@ class Mirror:
     def snapshot(self, *, seen: bool = False) -> dict[str, Any]:
         """Return what was told, as plain values; also what was `seen` and not told, if it will not be seen again."""
         state = {
-            "now": self.now,
-            "until": self.until,
+            **{name: getattr(self, name) for name in COUNTS},
             "lives": [life.snapshot() for life in self.lives if life.told != "nothing" or (seen and life.open)],
             "rooms": self.rooms.snapshot(),
             "left_out": dict(self.left_out),
-            "late": self.late,
-            "guessed": self.guessed,
         }
         if seen:
             state["seen"] = [sight.plain() for sight in self._sights.values()]
@@ -243,8 +234,8 @@ class Mirror:
         """Take on what `snapshot` returned."""
         for values in state["lives"]:
             self.lives.add(Life.restored(values))
-        self.now, self.until = state["now"], state["until"]
-        self.late, self.guessed = state["late"], state["guessed"]
+        for name in COUNTS:
+            setattr(self, name, state[name])
         self.left_out = Counter(state["left_out"])
         self.rooms.restore(state["rooms"], state.get("rooms_seen"))
         self._sights = {sight.key: sight for sight in map(Sight.of_plain, state.get("seen", ()))}

@@ -5,6 +5,7 @@ from typing import Any
 
 from shadowtime.replayer.accounting.names import KINDS, Names
 from shadowtime.replayer.following.sight import Sight
+from shadowtime.shared.message import MAX_DURATION
 
 FOUND = "\0"
 """What the name of a number begins with that was found in the log, while it is not known whose it is."""
@@ -36,6 +37,20 @@ class NameTable:
     def of(self, sight: Sight) -> dict[str, int | None]:
         """Return the numbers of the names of a job, as fields of an event."""
         return {field: self.number(kind, getattr(sight, kind)) for kind, field in KINDS.items()}
+
+    def asked(self, sight: Sight, pool: int | None) -> dict[str, Any]:
+        """Return what a job asks for and whose it is, as fields of `JobSubmitted`."""
+        return {
+            "requested_processors": sight.processors,
+            "requested_time": None if sight.unlimited or not sight.limit else min(sight.limit, MAX_DURATION),
+            **self.of(sight),
+            "partition_number": None if pool is None else pool + 1,
+            "pool": pool,
+            "nodes": sight.nodes,
+            "memory": sight.memory,
+            "gpus": sight.gpus,
+            "blocked": sight.blocked or None,
+        }
 
     def take_fresh(self) -> dict[str, bytes]:
         """Return what is not stored, which counts as stored from now on."""

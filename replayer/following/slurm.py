@@ -2,7 +2,7 @@
 
 The rules that it keeps:
 
-1. It only asks, one command at a time, as whoever may see all jobs; nothing is ever written to Slurm.
+1. It only asks, one command, or slurmrestd, at a time, as whoever may see all jobs; nothing is ever written to Slurm.
 2. A picture is whole: what it shows was true after slurmctld's clock was read, so that all before that second is known.
 3. What no picture shows, the past and what came and went between two, accounting tells. While that is away, or
    slurmctld is, nothing is told of what is not known, and it is asked again, less and less often.
@@ -22,7 +22,8 @@ from shadowtime.replayer.following.mirror import KEEP, LAG, Mirror
 from shadowtime.replayer.following.name_table import NameTable
 from shadowtime.replayer.following.sight import Sight, shifted
 from shadowtime.replayer.following.slurm_commands import Asked, ByCommands
-from shadowtime.replayer.following.slurm_text import Load
+from shadowtime.replayer.following.slurm_load import Load
+from shadowtime.replayer.following.slurm_rest import ByRest
 from shadowtime.replayer.following.waker import Waker
 from shadowtime.shared.backoff import Backoff
 from shadowtime.shared.errors import FollowError
@@ -63,13 +64,15 @@ class Slurm:
     """
 
     name: ClassVar[str] = "slurm"
-    takes: ClassVar[frozenset[str]] = frozenset({"timeout", "patience", "via", "jobcomp"})
+    takes: ClassVar[frozenset[str]] = frozenset(
+        {"timeout", "patience", "via", "jobcomp", "rest", "rest_token_file", "rest_user"}
+    )
 
     def __init__(self, given: Given) -> None:
         self.every = given.every
         self.load = SourceLoad()
         self._given = given
-        self._asked: Asked = ByCommands(given)
+        self._asked: Asked = ByCommands(given) if given.rest is None else ByRest(given)
         self._backoff = Backoff(given.every, LONGEST_PAUSE)
         self._seen: Load | None = None
         self._waker = None if given.jobcomp is None else Waker(given.jobcomp)
@@ -190,7 +193,7 @@ class Slurm:
                 found = shifted(await self._accounted_of_doubts(), zero)
                 mirror.take(found, now - zero)
                 if self._seen is not None and not self._seen.unaccounted:
-                    mirror.answered({sight.key for sight in found}, now - 1 - zero)
+                    mirror.answered(found, now - 1 - zero)
             except FollowError as error:
                 log.warning("accounting: %s", shortened(str(error)))
             if mirror.doubts:

@@ -7,13 +7,12 @@ from collections.abc import Iterable, Mapping, Sequence
 from typing import NamedTuple, Protocol
 
 from shadowtime.replayer.accounting import sacct
-from shadowtime.replayer.accounting.reading import Reading
-from shadowtime.replayer.following import accounted, slurm_text
+from shadowtime.replayer.following import accounted, slurm_load, slurm_text
 from shadowtime.replayer.following.commands import Commands
 from shadowtime.replayer.following.given import Given
 from shadowtime.replayer.following.sight import Node, Sight
-from shadowtime.replayer.following.slurm_text import Load
-from shadowtime.shared.errors import FollowError, TraceError
+from shadowtime.replayer.following.slurm_load import Load
+from shadowtime.shared.errors import FollowError
 
 
 class Machine(NamedTuple):
@@ -64,7 +63,7 @@ class ByCommands:
     async def load(self) -> Load | None:
         """Return what sdiag tells."""
         try:
-            return slurm_text.load_of(await self._commands.text(*slurm_text.SDIAG), self._user)
+            return slurm_load.load_of(await self._commands.text(*slurm_load.SDIAG), self._user)
         except FollowError as error:
             if "denied" not in str(error).lower():
                 raise
@@ -86,13 +85,7 @@ class ByCommands:
         fields = ",".join(sacct.FIELDS)
         command = ("sacct", "-PXD", "--noconvert", *which, "-S", _date(first), *until, "-o", fields)
         async with self._commands.file(*command, seconds=self._seconds) as path:
-            try:
-                rows = await asyncio.to_thread(sacct.read, path, Reading())
-            except TraceError as error:
-                raise FollowError(str(error).replace(str(path), "sacct")) from None
-            if "line cut off" in rows.left_out:
-                raise FollowError("sacct: its output is cut off")
-            return await asyncio.to_thread(accounted.sights_of, rows) if len(rows) else []
+            return await asyncio.to_thread(accounted.sights_in, path, "sacct")
 
     async def close(self) -> None:
         """Do nothing: no command outlives its answer."""

@@ -1,7 +1,6 @@
 """What Slurm's commands print in their parsable form, read."""
 
-from collections.abc import Iterator, Mapping, Sequence
-from typing import NamedTuple
+from collections.abc import Iterable, Iterator, Mapping, Sequence
 
 from shadowtime.replayer.accounting.instants import Instants, seconds_of, whole_number, zone_of
 from shadowtime.replayer.accounting.machine_parts import gpus_of
@@ -26,7 +25,6 @@ NODE_FIELDS = ("NodeList", "PartitionName", "PriorityTier", "StateComplete", "CP
 
 SQUEUE = ("squeue", "-h", "-a", "-r", "-t", "all", "-O", ",".join(f"{name}:|" for name in FIELDS))
 SINFO = ("sinfo", "-h", "-a", "-N", "-O", ",".join(f"{name}:|" for name in NODE_FIELDS))
-SDIAG = ("sdiag",)
 
 UNTOLD = ("N/A", "NONE", "", "(null)")
 
@@ -50,35 +48,48 @@ _instant = Instants(zone_of(None))
 
 
 def sights_of(text: str, tiers: Mapping[str, int]) -> list[Sight]:
-    """Return what squeue has printed; a job's priority is that of its partition's tier, and then its own.
-
-    Parameters
-    ----------
-    tiers
-        Of partitions; see `tiers_of`.
+    """Return what squeue has printed; see `sights_of_rows`.
 
     Raises
     ------
     FollowError
         If it is cut off, or a value is none of its field; names the job and the field.
     """
-    if text and not text.endswith("\n"):
-        raise FollowError("squeue: its output is cut off")
+    return sights_of_rows(_jobs(text), tiers)
+
+
+def sights_of_rows(rows: Iterable[Mapping[str, str]], tiers: Mapping[str, int]) -> list[Sight]:
+    """Return jobs of which all `FIELDS` are told; a job's priority is that of its partition's tier, and then its own.
+
+    Parameters
+    ----------
+    tiers
+        Of partitions; see `tiers_of`.
+    """
     found: list[Sight] = []
-    for line in text.splitlines():
-        values = line.split("|", len(FIELDS) - 1)
-        if len(values) < len(FIELDS):
-            if not found:
-                raise FollowError(f"squeue: {len(values)} fields, not {len(FIELDS)}: {quoted(line)}")
-            continue  # the rest of a name of several lines
-        if (sight := _sight(dict(zip(FIELDS, values, strict=True)))) is not None:
+    for values in rows:
+        if (sight := _sight(values)) is not None:
             tier = max(tiers.get(name, 0) for name in sight.partition.split(","))
             sight.priority = min(tier * TIER + (sight.priority or 0), MAX_INTEGER)
             found.append(sight)
     return found
 
 
-def _sight(values: dict[str, str]) -> Sight | None:
+def _jobs(text: str) -> Iterator[dict[str, str]]:
+    if text and not text.endswith("\n"):
+        raise FollowError("squeue: its output is cut off")
+    first = True
+    for line in text.splitlines():
+        values = line.split("|", len(FIELDS) - 1)
+        if len(values) == len(FIELDS):
+            yield dict(zip(FIELDS, values, strict=True))
+            first = False
+        elif first:
+            raise FollowError(f"squeue: {len(values)} fields, not {len(FIELDS)}: {quoted(line)}")
+        # else the rest of a name of several lines
+
+
+def _sight(values: Mapping[str, str]) -> Sight | None:
     """Return a job as squeue shows it; None while nothing is sure of it."""
     job, task = values["JobID"], values["ArrayTaskID"]
 
@@ -160,22 +171,32 @@ def _guessed(sight: Sight, exit_code: int) -> Outcome:
 
 
 def nodes_of(text: str) -> list[Node]:
-    """Return the nodes that sinfo has printed, each once, with its partitions.
+    """Return the nodes that sinfo has printed; see `nodes_of_rows`.
 
     Raises
     ------
     FollowError
         If it is cut off, or a value is none of its field; names the node.
     """
-    rows: dict[str, tuple[list[str], Sequence[str]]] = {}
-    for name, partition, _, *values in _rows(text):
-        rows.setdefault(name, ([], values))[0].append(partition.removesuffix("*"))
-    return [_node(name, partitions, values) for name, (partitions, values) in rows.items()]
+    return nodes_of_rows(_rows(text))
+
+
+def nodes_of_rows(rows: Iterable[Sequence[str]]) -> list[Node]:
+    """Return nodes, each once, with its partitions, of rows of `NODE_FIELDS`."""
+    found: dict[str, tuple[list[str], Sequence[str]]] = {}
+    for name, partition, _, *values in rows:
+        found.setdefault(name, ([], values))[0].append(partition.removesuffix("*"))
+    return [_node(name, partitions, values) for name, (partitions, values) in found.items()]
 
 
 def tiers_of(text: str) -> dict[str, int]:
     """Return how many tiers of priority, as sinfo has printed them, each partition is above the lowest."""
-    tiers = {partition.removesuffix("*"): whole_number(tier) or 0 for _, partition, tier, *_ in _rows(text)}
+    return tiers_of_rows(_rows(text))
+
+
+def tiers_of_rows(rows: Iterable[Sequence[str]]) -> dict[str, int]:
+    """Return the same of rows of `NODE_FIELDS`."""
+    tiers = {partition.removesuffix("*"): whole_number(tier) or 0 for _, partition, tier, *_ in rows}
     order = {tier: at for at, tier in enumerate(sorted(set(tiers.values())))}
     return {partition: order[tier] for partition, tier in tiers.items()}
 
@@ -199,39 +220,3 @@ def _node(name: str, partitions: Sequence[str], values: Sequence[str]) -> Node:
     flags = {flag.strip("*~#!%@^-$").lower() for flag in state.split("+")}
     usable = total if not flags & UNUSABLE and not state.endswith("*") else held
     return Node(name, tuple(partitions), total, whole_number(memory) or 0, gpus_of(devices), usable)
-
-
-class Load(NamedTuple):
-    """The clock of slurmctld, what it has spent on a user, seconds of its time, since when, and what accounting lacks.
-
-    `unaccounted` counts the messages for slurmdbd that wait in slurmctld.
-    """
-
-    time: int
-    since: int
-    requests: int
-    seconds: float
-    unaccounted: int
-
-
-def load_of(text: str, user: str) -> Load | None:
-    """Return what sdiag has printed; None if it tells no time."""
-    now = _stamp(text, "sdiag output at")
-    if now is None:
-        return None
-    requests, spent = next(_spent_on(text, user), (0, 0))
-    waiting = text.partition("DBD Agent queue size:")[2].partition("\n")[0]
-    return Load(now, _stamp(text, "Data since") or now, requests, spent / 1e6, whole_number(waiting.strip()) or 0)
-
-
-def _stamp(text: str, before: str) -> int | None:
-    line = next((line for line in text.splitlines() if line.startswith(before)), "")
-    return whole_number(line.rpartition("(")[2].rstrip(")"))
-
-
-def _spent_on(text: str, user: str) -> Iterator[tuple[int, int]]:
-    by_user = text.partition("by user")[2]
-    for line in by_user.splitlines():
-        if line.split("(")[0].strip() == user:
-            told = dict(part.split(":", 1) for part in line.split() if ":" in part)
-            yield whole_number(told.get("count", "")) or 0, whole_number(told.get("total_time", "")) or 0

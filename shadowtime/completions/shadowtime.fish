@@ -51,7 +51,7 @@ function _shtab_shadowtime_using
 end
 
 set -g _shtab_shadowtime_commands replay compare campaign reproduce check check-schedule convert generate search-templates list follow scores serve 'serve runtime_distribution' 'serve walltime_adjustment' 'serve wait_bound' 'serve scheduler' 'serve scoreboard' 'serve metrics' live ask watch rebuild topics settings asyncapi stack 'stack up' 'stack down' 'stack status' 'stack install' dashboards 'dashboards generate' 'dashboards push' doctor completion
-set -g _shtab_shadowtime_opts_with_value --adjustment --allow --baseline --capacity --cluster --columns --confidence --count --csv --decisions --every --filter --first --folder --from --generations --history --host --job --jobcomp --jobs --json --kafka-port --kind --latex --live-port --load --logs --mode --moldable --names --names-key --on --out --output --patience --policy --pools --population --port --processors --quantile --queue --redis-port --report --requested-time --requests --restartable --results --run --runtime --schedule --seed --set --speed --speedup --time-zone --timeout --token --token-file --transport --url --user --via --victoria-metrics --victoria-metrics-port --wait-bound --waits --web-port --workers -o
+set -g _shtab_shadowtime_opts_with_value --adjustment --allow --baseline --capacity --cluster --columns --confidence --count --csv --decisions --every --filter --first --folder --from --generations --history --host --job --jobcomp --jobs --json --kafka-port --kind --latex --live-port --load --logs --mode --moldable --names --names-key --on --out --output --patience --policy --pools --population --port --processors --quantile --queue --redis-port --report --requested-time --requests --rest --rest-token-file --rest-user --restartable --results --run --runtime --schedule --seed --set --speed --speedup --time-zone --timeout --token --token-file --transport --url --user --via --victoria-metrics --victoria-metrics-port --wait-bound --waits --web-port --workers -o
 
 complete -c shadowtime -e
 complete -c shadowtime -f
@@ -216,9 +216,12 @@ complete -c shadowtime -n '_shtab_shadowtime_using follow' -l from -x -d 'pbs, l
 complete -c shadowtime -n '_shtab_shadowtime_using follow' -l pools -xka "(__fish_complete_path (commandline -ct))" -d 'pbs, lines: what the machine is, as replay takes it'
 complete -c shadowtime -n '_shtab_shadowtime_using follow' -l time-zone -x -d 'pbs: of its server, such as Europe/Berlin'
 complete -c shadowtime -n '_shtab_shadowtime_using follow' -l token-file -xka "(__fish_complete_path (commandline -ct))" -d 'lines: take them over HTTP, too, from who has this token'
-complete -c shadowtime -n '_shtab_shadowtime_using follow' -l timeout -x -d 'slurm: patience with one command'
+complete -c shadowtime -n '_shtab_shadowtime_using follow' -l timeout -x -d 'slurm: patience with one answer'
 complete -c shadowtime -n '_shtab_shadowtime_using follow' -l patience -x -d 'slurm: how long to wait for what accounting alone knows'
 complete -c shadowtime -n '_shtab_shadowtime_using follow' -l via -x -d 'slurm: what its commands are run by, as '"'"'ssh login'"'"''
+complete -c shadowtime -n '_shtab_shadowtime_using follow' -l rest -x -d 'slurm: ask slurmrestd there, http(s)://HOST:PORT or unix:/path'
+complete -c shadowtime -n '_shtab_shadowtime_using follow' -l rest-token-file -xka "(__fish_complete_path (commandline -ct))" -d 'slurm: the token for slurmrestd, read anew for each request'
+complete -c shadowtime -n '_shtab_shadowtime_using follow' -l rest-user -x -d 'slurm: whose token that is, if not of whoever runs this'
 complete -c shadowtime -n '_shtab_shadowtime_using follow' -l jobcomp -x -d 'slurm: look at once when jobcomp/kafka writes there'
 complete -c shadowtime -n '_shtab_shadowtime_using follow' -l names-key -xka "(__fish_complete_path (commandline -ct))" -d 'A key: names are stored as hashes made with it'
 complete -c shadowtime -n '_shtab_shadowtime_using; and test $_shtab_shadowtime_npos -eq 0' -a scores -d 'tell how a run stands, also one that never ends'

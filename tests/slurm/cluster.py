@@ -19,6 +19,10 @@ from shadowtime.stack.ports import free_port
 
 COMMANDS = ("munged", "mariadbd", "mariadb-install-db", "slurmdbd", "slurmctld", "slurmd", "squeue", "sacct")
 PLUGIN = "accounting_storage_mysql.so"
+REST_COMMAND = "slurmrestd"
+REST_USER = "lp"
+"""As whom slurmrestd runs: it refuses to be root or Slurm's own user."""
+
 USERS = ("games", "news", "mail", "backup", "man")
 SECONDS = 60.0
 PATH = f"{os.environ.get('PATH', '')}:/usr/sbin:/sbin"
@@ -87,26 +91,37 @@ StorageLoc=slurm_acct_db
 """
 
 
-def unavailable() -> str | None:
-    """Return why there can be no Slurm here; None if there can."""
+def unavailable(*more: str) -> str | None:
+    """Return why there can be no Slurm here, or none of `more` of its commands; None if there can."""
     if os.geteuid():
         return "a Slurm takes root"
-    missing = [command for command in COMMANDS if shutil.which(command, path=PATH) is None]
+    missing = [command for command in (*COMMANDS, *more) if shutil.which(command, path=PATH) is None]
     if missing or not list(Path("/usr/lib").glob(f"*/slurm*/{PLUGIN}")):
         return f"{', '.join(missing) or PLUGIN} not found; shadowtime stack install slurm"
     return None
 
 
 class SlurmCluster:
-    """A cluster of so many nodes of four processors; a context manager."""
+    """A cluster of so many nodes of four processors, with a slurmrestd if `rest`; a context manager."""
 
-    def __init__(self, nodes: int = 8) -> None:
+    def __init__(self, nodes: int = 8, *, rest: bool = False) -> None:
         self.base = Path(tempfile.mkdtemp(prefix="slurm-", dir="/tmp"))  # socket names are short
         self.nodes = [f"n{number:02d}" for number in range(1, nodes + 1)]
         self.environment = os.environ | {"SLURM_CONF": str(self.base / "etc/slurm.conf"), "PATH": PATH}
         self._ports = {"ctld": free_port(), "dbd": free_port(), "sql": free_port(), "first": free_port(nodes)}
         self._munged: subprocess.Popen[bytes] | None = None
         self._mariadbd: subprocess.Popen[bytes] | None = None
+        self._slurmrestd: subprocess.Popen[bytes] | None = None
+        self._with_rest = rest
+
+    @property
+    def rest_url(self) -> str:
+        """Where slurmrestd is asked, by root."""
+        return f"unix:{self._rest_socket}"
+
+    @property
+    def _rest_socket(self) -> Path:
+        return self.base / "rest" / "socket"
 
     def __enter__(self) -> Self:
         try:
@@ -121,6 +136,8 @@ class SlurmCluster:
             self._wait(
                 lambda: not self.run("sinfo", "-h", "-t", "unknown,down,no_respond", "-o", "%n").strip(), "nodes"
             )
+            if self._with_rest:
+                self._start_slurmrestd()
         except BaseException:
             self.__exit__()
             raise
@@ -129,7 +146,7 @@ class SlurmCluster:
     def __exit__(self, *_: object) -> None:
         for name in (*(f"slurmd.{node}" for node in self.nodes), "slurmctld", "slurmdbd"):
             self.kill(name)
-        for process in (self._mariadbd, self._munged):
+        for process in (self._slurmrestd, self._mariadbd, self._munged):
             if process is not None:
                 process.kill()
                 process.wait()
@@ -258,6 +275,19 @@ class SlurmCluster:
             f"create user slurm@'{host}' identified by 'slurm'; grant all on *.* to slurm@'{host}';" for host in hosts
         ]
         self.run(*client, "-e", "create database slurm_acct_db; " + " ".join(made))
+
+    def _start_slurmrestd(self) -> None:
+        folder = self._rest_socket.parent
+        folder.mkdir()
+        shutil.chown(folder, REST_USER)
+        user = [f"--reuid={REST_USER}", f"--regid={REST_USER}", "--init-groups"]
+        command = ["setpriv", *user, "slurmrestd", "-a", "rest_auth/local", f"unix:{self._rest_socket}"]
+        environment = self.environment | {"SLURM_BITSTR_LEN": "0"}
+        with (self.base / "log" / "slurmrestd").open("wb") as log:
+            self._slurmrestd = subprocess.Popen(
+                command, env=environment, stdin=subprocess.DEVNULL, stdout=log, stderr=log
+            )
+        self._wait(self._rest_socket.exists, "slurmrestd")
 
     def _account(self) -> None:
         for words in (

@@ -186,7 +186,7 @@ def test_what_waited_and_left_no_trace_was_cancelled() -> None:
     seen, runs = mirror(), replace(WAITS, key=Key(8, -1, 11), eligible=11, state="running", start=12)
     look(seen, 20, WAITS, runs)
     assert look(seen, 35) == []
-    seen.answered({runs.key}, 34)
+    seen.answered([runs], 34)
     assert {key.job for key in seen.doubts} == {8}
     told = look(seen, 50, replace(runs, state="over", end=40))
     assert kinds(told) == [(JobWithdrawn, 34), (JobEnded, 40)]
@@ -259,7 +259,7 @@ def test_what_runs_for_ever_in_accounting_alone_holds_nobody_up() -> None:
     assert look(seen, 30, whole=True) == []
     for at in (40, 80, 100):
         seen.take([runaway], at)
-        seen.answered({runaway.key}, at - 1)
+        seen.answered([runaway], at - 1)
         seen.take([], at, whole=True)
         seen.release(at - 1)
     told: list[Event] = []
@@ -267,3 +267,24 @@ def test_what_runs_for_ever_in_accounting_alone_holds_nobody_up() -> None:
         told += seen.next_instant()
     assert JobEnded in {type(event) for event in told}
     assert seen.guessed == 1
+
+
+def test_a_task_that_squeue_loses_and_accounting_has_waits() -> None:
+    seen = mirror()
+    look(seen, 20, WAITS)
+    for at in (35, 95, 155):
+        seen.take([], at, whole=True)
+        assert seen.doubts
+        seen.take([WAITS], at)
+        seen.answered([WAITS], at - 1)
+        seen.release(at - 1)
+        assert [event for event in told_by(seen) if not isinstance(event, SchedulingPoint)] == []
+    (started,) = look(seen, 170, replace(WAITS, state="running", start=160))
+    assert isinstance(started, JobStarted)
+
+
+def told_by(seen: Mirror) -> list[Event]:
+    told: list[Event] = []
+    while seen.next_time() is not None:
+        told += seen.next_instant()
+    return told
