@@ -1,5 +1,7 @@
 """A follower beside a real Slurm: what its log tells is what Slurm accounts, whoever dies meanwhile."""
 
+import asyncio
+import json
 import signal
 import subprocess
 import sys
@@ -11,17 +13,19 @@ from pathlib import Path
 import pytest
 
 from shadowtime.replayer.accounting.sacct import FIELDS
+from shadowtime.replayer.following.follower import STORE
 from shadowtime.services.pipeline import STAGES
-from shadowtime.shared.events import Envelope, JobChanged, JobSuspended, Rejected
+from shadowtime.shared.events import ClusterOpened, Envelope, JobChanged, JobSuspended, Rejected
 from shadowtime.shared.paths import ROOT
 from shadowtime.shared.stage import StageRun
+from shadowtime.shared.streaming.redis_store import RedisStore, connect
 from shadowtime.shared.streaming.settings import Settings
 from shadowtime.stack.servers import Kafka, Redis
 from tests.patience import PATIENCE
 from tests.real_servers import require_reason
 from tests.slurm.cluster import SlurmCluster, unavailable
 from tests.slurm.happenings import happen
-from tests.slurm.told import late, lives_accounted, lives_told, log_of
+from tests.slurm.told import late, lives_accounted, lives_told, log_of, predictions, replayed
 
 RUN = "shadow/live"
 
@@ -132,4 +136,37 @@ def test_the_log_tells_what_slurm_accounts(
     assert any(isinstance(event, JobSuspended) for event in events)
     assert any(isinstance(event, JobChanged) and event.requested_time for event in events)
     assert rejected(log) == []
+    assert_recorded_alike(cluster, follower.settings, log, text, tmp_path)
     assert late(events) <= 12  # what ended while slurmctld was away is stamped when it learns of that
+
+
+def assert_recorded_alike(
+    cluster: SlurmCluster, settings: Settings, log: list[Envelope], sacct: str, folder: Path
+) -> None:
+    """What accounting tells, replayed, has the predictions and bounds of the live run, as long as nothing came late."""
+    opened = log[0].event
+    assert isinstance(opened, ClusterOpened)
+    (folder / "sacct").write_text(sacct)
+    (folder / "nodes").write_text(
+        cluster.run("scontrol", "show", "node") + cluster.run("scontrol", "show", "partition")
+    )
+    (folder / "names").write_text(json.dumps({"key": None, **asyncio.run(names_of(settings))}))
+    again = replayed(opened, folder / "sacct", folder / "nodes", folder / "names")
+    events = [envelope.event for envelope in log]
+    until = next((event.time for event in events if late([event])), events[-1].time)
+    live, recorded = predictions(each for each in log if each.event.time < until), predictions(again)
+    alike = {number for number, (asked, _) in live.items() if number in recorded and recorded[number][0] == asked}
+    assert len(alike) >= 20
+    assert {number: live[number] for number in alike} == {number: recorded[number] for number in alike}
+
+
+async def names_of(settings: Settings) -> dict[str, dict[str, int]]:
+    """Return the names that a follower has stored, as a replay takes them."""
+    client = connect(settings)
+    stored = await RedisStore(client, STORE).read_model(RUN)
+    await client.aclose()
+    found: dict[str, dict[str, int]] = {}
+    for name, number in sorted(stored.items(), key=lambda each: int(each[1])):
+        kind, _, shown = name.partition(":")
+        found.setdefault(kind, {})[shown] = int(number)
+    return found

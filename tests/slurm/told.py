@@ -2,8 +2,15 @@
 
 import asyncio
 from collections.abc import Iterable
+from pathlib import Path
 from typing import Any
 
+from shadowtime.replayer.accounting.reading import Reading
+from shadowtime.replayer.embedded import EmbeddedReplay
+from shadowtime.replayer.log_formats import read_trace
+from shadowtime.replayer.recorded import Recorded
+from shadowtime.replayer.workload import prepare
+from shadowtime.services.pipeline import STAGES
 from shadowtime.shared.events import (
     ClusterOpened,
     Envelope,
@@ -15,6 +22,7 @@ from shadowtime.shared.events import (
     JobWithdrawn,
     moment,
 )
+from shadowtime.shared.stage import StageRun
 from shadowtime.shared.streaming import bus
 from shadowtime.shared.streaming.log_reader import read_log
 from shadowtime.shared.streaming.settings import Settings
@@ -87,6 +95,38 @@ def lives_accounted(text: str) -> dict[int, Life]:
         for number, life in lives.items()
         if life.start is not None or life.eligible <= life.end
     }
+
+
+def predictions(log: Iterable[Envelope]) -> dict[int, list[Any]]:
+    """Return of each job what it asked for when its wait began, and what was predicted of it then.
+
+    Changes of jobs are passed over: accounting knows what a job asked for in the end.
+    """
+    runs = [StageRun(stage) for stage in STAGES[:3]]
+    found: dict[int, list[Any]] = {}
+    kept = (envelope for envelope in log if not isinstance(envelope.event, JobChanged))
+    for sequence, envelope in enumerate(kept):
+        envelope = envelope.model_copy(update={"sequence": sequence})
+        for run in runs:
+            forwarded = run.push(envelope)
+            assert forwarded is not None
+            envelope = forwarded
+        if isinstance(job := envelope.event, JobSubmitted):
+            asked = job.requested_processors, job.requested_time, job.queue_number
+            predicted = envelope.model_dump(mode="json", include={"run_time", "adjustment", "wait_bounds"})
+            found[job.job_number] = [asked, predicted]
+    return found
+
+
+def replayed(opened: ClusterOpened, sacct: Path, nodes: Path, names: Path) -> list[Envelope]:
+    """Return what a recorded replay tells of what was accounted, with the names and settings of a run."""
+    trace = read_trace(sacct, Reading(pools=nodes, names=names))
+    workload = prepare(trace, recorded=True)
+    machine = {"processors": workload.processors, "pools": workload.pools}
+    settings = opened.model_copy(update={"time": 0, "unix_start": trace.unix_start_time, **machine})
+    found: list[Envelope] = []
+    EmbeddedReplay(settings, Recorded(workload), [found.append], stages=()).run_to_end()
+    return found
 
 
 def late(events: Iterable[Event]) -> int:
