@@ -170,15 +170,20 @@ def ask(
 
 @app.command("topics", context_settings=TAKES_SETTINGS, epilog=SEE_SETTINGS)
 def create_topics(context: typer.Context) -> None:
-    """Create the topics that are missing, which is an administrator's work where Kafka has access control."""
+    """Create the topics that are missing, which is an administrator's work where Kafka has access control.
+
+    With --retention-hours those that are there are kept for so long, too.
+    """
     with lasting_imports():
         import asyncio
 
-        from shadowtime.shared.streaming.bus import prepare_topics
+        from shadowtime.shared.streaming.bus import keep_topics, prepare_topics
         from shadowtime.shared.streaming.settings import read_settings
     settings = read_settings(context.args, "admin")
     start_logging(settings.log_format, "topics", logging.WARNING)
     partitions = asyncio.run(prepare_topics(settings))
+    if "retention_hours" in settings.model_fields_set:
+        asyncio.run(keep_topics(settings))
     say(f"{len(topics.FLOW) + 1} topics of {partitions} partitions")
 
 

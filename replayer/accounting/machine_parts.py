@@ -36,10 +36,14 @@ class MachineParts(NamedTuple):
     def pool_of(self, node_list: str, partitions: str) -> int | None:
         """Return the pool of a job: of the first node that it ran on, or else of the first of its partitions known.
 
+        A machine of one pool that names neither has every job there.
+
         >>> parts = MachineParts((), {"batch": 0, "gpu": 1}, {"n01": 0, "n02": 1})
         >>> parts.pool_of("n[02,04-07]", "batch"), parts.pool_of("old9", "debug,gpu"), parts.pool_of("", "secret")
         (1, 1, None)
         """
+        if not self.of_node and not self.of_partition and len(self.pools) == 1:
+            return 0
         if (pool := self.of_node.get(first_node(node_list))) is not None:
             return pool
         known = (self.of_partition.get(name) for name in partitions.split(","))

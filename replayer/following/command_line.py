@@ -35,6 +35,18 @@ def seconds_of_history(text: str) -> int:
     return int(match[1]) * DAYS[match[2]] * 86_400
 
 
+def words_of(command: str) -> tuple[str, ...]:
+    """Return the words of a command.
+
+    >>> words_of("ssh -p 2222 'login node'")
+    ('ssh', '-p', '2222', 'login node')
+    """
+    try:
+        return tuple(shlex.split(command))
+    except ValueError:
+        raise SettingsError(f"--via {quoted(command)}: a quotation mark is not closed") from None
+
+
 def token_of(path: Path) -> str:
     """Return the token that a file holds."""
     from shadowtime.shared.streaming.http_access import bearer_token
@@ -43,7 +55,7 @@ def token_of(path: Path) -> str:
     try:
         return bearer_token(read_secret(path))
     except ValueError as error:
-        raise SettingsError(f"--token-file {path}: {error}") from None
+        raise SettingsError(f"--token-file: {error}") from None
 
 
 @app.command(context_settings=TAKES_SETTINGS, epilog=SEE_SETTINGS)
@@ -74,7 +86,7 @@ def follow(
         Path | None, typer.Option(metavar="FILE", help="pbs, lines: what the machine is, as replay takes it.")
     ] = None,
     time_zone: Annotated[
-        str | None, typer.Option(metavar="ZONE", help="pbs: of its server, such as Europe/Berlin.")
+        str | None, typer.Option(metavar="ZONE", help="pbs: of its server, such as Europe/Berlin; else UTC.")
     ] = None,
     token_file: Annotated[
         Path | None, typer.Option(metavar="FILE", help="lines: take them over HTTP, too, from who has this token.")
@@ -132,7 +144,7 @@ def follow(
         every=every,
         timeout=timeout,
         patience=patience,
-        via=tuple(shlex.split(via)),
+        via=words_of(via),
         rest=rest,
         rest_token_file=rest_token_file,
         rest_user=rest_user,

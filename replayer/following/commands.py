@@ -2,6 +2,7 @@
 
 import asyncio
 import os
+import shlex
 import tempfile
 from collections.abc import AsyncIterator, Sequence
 from contextlib import asynccontextmanager, suppress
@@ -30,6 +31,11 @@ class Commands:
         self._via = via
         self._seconds = seconds
 
+    def _run_by(self, *command: str) -> Sequence[str]:
+        """Return what is run here: ssh hands all that it is given to a shell, as one text."""
+        through_shell = bool(self._via) and Path(self._via[0]).name == "ssh"
+        return (*self._via, shlex.join(command)) if through_shell else (*self._via, *command)
+
     async def text(self, *command: str, seconds: float | None = None) -> str:
         """Return what a command prints; see `file`."""
         async with self.file(*command, seconds=seconds) as path:
@@ -49,17 +55,15 @@ class Commands:
             with out.open("wb") as output, err.open("wb") as errors:
                 try:
                     process = await asyncio.create_subprocess_exec(
-                        *self._via,
-                        "env",
-                        *SPOKEN,
-                        *command,
+                        *self._run_by("env", *SPOKEN, *command),
                         stdin=asyncio.subprocess.DEVNULL,
                         stdout=output,
                         stderr=errors,
                         start_new_session=True,
                     )
                 except OSError as error:
-                    raise FollowError(f"{command[0]} cannot be run: {error.strerror}") from error
+                    name = f"--via: {self._via[0]}" if self._via else command[0]
+                    raise FollowError(f"{name} cannot be run: {error.strerror}") from error
                 try:
                     async with asyncio.timeout(seconds or self._seconds):
                         code = await process.wait()

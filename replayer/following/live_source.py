@@ -1,18 +1,24 @@
 """What a source is that cannot be pulled: it hears what happens, and tells an instant once all of it is known."""
 
+import logging
 from collections.abc import Sequence
 from dataclasses import dataclass
 from typing import ClassVar, NamedTuple, Protocol
 
 from shadowtime.replayer.accounting.machine_parts import MachineParts
 from shadowtime.replayer.following.given import Given
+from shadowtime.replayer.following.mirror import Mirror
 from shadowtime.replayer.following.name_table import NameTable
 from shadowtime.replayer.source import Source
 from shadowtime.shared.errors import FollowError
 from shadowtime.shared.events import ClusterOpened, Event
+from shadowtime.shared.logs import FewAMinute
 from shadowtime.shared.pools import Pool
 from shadowtime.shared.streaming.web import Route
 from shadowtime.shared.wording import shortened
+
+log = logging.getLogger("shadowtime.follow.left_out")
+log.addFilter(FewAMinute())
 
 
 class Opening(NamedTuple):
@@ -57,6 +63,14 @@ class SourceLoad:
     guessed: int = 0
     left_out: int = 0
     refused: int = 0
+
+    def take(self, mirror: Mirror) -> None:
+        """Note what was told late, guessed and left out; the last is said, as it may come of a wrong setting."""
+        self.late, self.guessed = mirror.late, mirror.guessed
+        if (left_out := mirror.left_out.total()) > self.left_out:
+            reasons = ", ".join(f"{count:,} {reason}" for reason, count in mirror.left_out.items())
+            log.warning("left out so far: %s", reasons)
+        self.left_out = left_out
 
     def asked(self, seconds: float) -> None:
         """Note what one answer took."""

@@ -127,8 +127,7 @@ class Slurm:
             self._next = self._soonest = time.monotonic() + pause
             log.warning("%s; asking again in %.0f s", shortened(str(error)), pause)
         self.load.asked(time.monotonic() - began)
-        self.load.late, self.load.guessed = self.mirror.late, self.mirror.guessed
-        self.load.left_out = self.mirror.left_out.total()
+        self.load.take(self.mirror)
         self.load.behind = time.time() - (self._zero + self.mirror.until)
 
     def routes(self) -> Sequence[Route]:

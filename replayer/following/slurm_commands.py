@@ -1,7 +1,6 @@
 """Slurm asked by its own commands: `sdiag`, `sinfo`, `squeue` and `sacct`, in their parsable form."""
 
 import asyncio
-import getpass
 import time
 from collections.abc import Iterable, Mapping, Sequence
 from typing import NamedTuple, Protocol
@@ -58,7 +57,7 @@ class ByCommands:
     def __init__(self, given: Given) -> None:
         self._commands = Commands(given.via, given.timeout)
         self._seconds = 20 * given.timeout
-        self._user = getpass.getuser()
+        self._user = ""
 
     async def load(self) -> Load | None:
         """Return what sdiag tells."""

@@ -9,6 +9,7 @@ The rules that it keeps:
 
 import asyncio
 import logging
+import os
 import re
 import time
 from collections.abc import Sequence
@@ -23,7 +24,7 @@ from shadowtime.replayer.following.name_table import NameTable
 from shadowtime.replayer.following.sight import Sight, shifted
 from shadowtime.replayer.following.tail import Line, Tail
 from shadowtime.shared.bounds import MAX_LINE_LENGTH
-from shadowtime.shared.errors import FollowError, TraceError
+from shadowtime.shared.errors import FollowError, SettingsError, TraceError
 from shadowtime.shared.events import ClusterOpened, Event
 from shadowtime.shared.logs import FewAMinute
 from shadowtime.shared.pools import Pool, Room
@@ -68,7 +69,14 @@ class Tailed:
 
     def __init__(self, given: Given) -> None:
         self.load = SourceLoad()
-        self.place, self._pools = given.required("place"), given.required("pools")
+        self.place = given.required("place")
+        try:
+            self._parts = read_parts(given.required("pools"))
+            os.stat(self.place)
+        except TraceError as error:
+            raise SettingsError(f"--pools {error}") from None
+        except OSError as error:
+            raise SettingsError(f"--from {self.place} cannot be read: {error.strerror}") from None
         self._given = given
         self._tail = Tail(self.place, self.files)
         self._zero = 0
@@ -100,10 +108,7 @@ class Tailed:
 
     async def meet(self, opened: ClusterOpened | None = None) -> Opening:
         """Return what a new run opens with; of one that was opened only the log is left."""
-        try:
-            parts = read_parts(self._pools)
-        except TraceError as error:
-            raise FollowError(str(error)) from None
+        parts = self._parts
         if opened is None:
             begin = int(time.time()) - self._given.history
             self._zero = begin - begin % DAY
@@ -119,10 +124,12 @@ class Tailed:
         began, mirror = time.monotonic(), self.mirror
         try:
             lines = await asyncio.to_thread(self._tail.read)
-        except FollowError as error:
+        except FollowError as error:  # nothing is told of what nobody knows
             self.load.failures += 1
+            self.load.behind = time.time() - (self._zero + mirror.until)
             log.warning("%s", shortened(str(error)))
-            lines = []
+            await asyncio.sleep(self._given.every)
+            return
         sights: list[Sight] = []
         for line in lines:
             sights += self._taken(line)
@@ -133,7 +140,7 @@ class Tailed:
         if (until := known - 1 - lag - self._zero) > mirror.until:
             mirror.release(until, beat=not lines)
         self.load.asked(time.monotonic() - began)
-        self.load.late, self.load.left_out = mirror.late, mirror.left_out.total()
+        self.load.take(mirror)
         self.load.behind = time.time() - (self._zero + mirror.until)
         if not lines:
             await asyncio.sleep(self._given.every)

@@ -214,7 +214,7 @@ complete -c shadowtime -n '_shtab_shadowtime_using follow' -l seed -x -d 'Seed o
 complete -c shadowtime -n '_shtab_shadowtime_using follow' -l every -x -d 'Between two looks at the cluster'
 complete -c shadowtime -n '_shtab_shadowtime_using follow' -l from -x -d 'pbs, lines: the file or folder that is written to'
 complete -c shadowtime -n '_shtab_shadowtime_using follow' -l pools -xka "(__fish_complete_path (commandline -ct))" -d 'pbs, lines: what the machine is, as replay takes it'
-complete -c shadowtime -n '_shtab_shadowtime_using follow' -l time-zone -x -d 'pbs: of its server, such as Europe/Berlin'
+complete -c shadowtime -n '_shtab_shadowtime_using follow' -l time-zone -x -d 'pbs: of its server, such as Europe/Berlin; else UTC'
 complete -c shadowtime -n '_shtab_shadowtime_using follow' -l token-file -xka "(__fish_complete_path (commandline -ct))" -d 'lines: take them over HTTP, too, from who has this token'
 complete -c shadowtime -n '_shtab_shadowtime_using follow' -l timeout -x -d 'slurm: patience with one answer'
 complete -c shadowtime -n '_shtab_shadowtime_using follow' -l patience -x -d 'slurm: how long to wait for what accounting alone knows'

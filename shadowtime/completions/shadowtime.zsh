@@ -258,7 +258,7 @@ _shtab_shadowtime_follow_options=(
   "--every[Between two looks at the cluster]:every:"
   "--from[pbs, lines\: the file or folder that is written to]:from:"
   "--pools[pbs, lines\: what the machine is, as replay takes it]:pools:_files"
-  "--time-zone[pbs\: of its server, such as Europe\/Berlin]:time_zone:"
+  "--time-zone[pbs\: of its server, such as Europe\/Berlin\; else UTC]:time_zone:"
   "--token-file[lines\: take them over HTTP, too, from who has this token]:token_file:_files"
   "--timeout[slurm\: patience with one answer]:timeout:"
   "--patience[slurm\: how long to wait for what accounting alone knows]:patience:"

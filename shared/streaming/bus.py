@@ -8,6 +8,7 @@ from zlib import crc32
 
 from aiokafka import AIOKafkaConsumer, AIOKafkaProducer, TopicPartition
 from aiokafka.admin import AIOKafkaAdminClient, NewTopic
+from aiokafka.admin.config_resource import ConfigResource, ConfigResourceType
 from aiokafka.conn import collect_hosts, create_conn
 from aiokafka.errors import (
     AuthenticationFailedError,
@@ -116,6 +117,20 @@ async def prepare_topics(settings: Settings) -> int:
     return await _administer(settings, lambda admin: _prepare(admin, settings))
 
 
+async def keep_topics(settings: Settings) -> None:
+    """Have all topics, also those that are there, kept for `retention_hours`; see `prepare_topics` for errors."""
+
+    async def alter(admin: AIOKafkaAdminClient) -> int:
+        kinds = [ConfigResource(ConfigResourceType.TOPIC, name, _configs(settings)) for name in (*FLOW, DEAD_LETTERS)]
+        for answer in await admin.alter_configs(kinds):
+            for code, why, *_ in answer.resources:
+                if code:
+                    raise BusError(f"Kafka does not change its topics: {why}")
+        return len(kinds)
+
+    await _administer(settings, alter)
+
+
 async def partitions_of(settings: Settings, topic: str) -> int:
     """Return how many partitions a topic has, once each has a leader; 0 if there is no such topic.
 
@@ -195,15 +210,8 @@ async def _reach(settings: Settings, until: float) -> None:
 async def _prepare(admin: AIOKafkaAdminClient, settings: Settings) -> int:
     names = (*FLOW, DEAD_LETTERS)
     existing = set(await admin.list_topics())
-    keep = -1 if settings.retention_hours < 0 else settings.retention_hours * 3_600_000
-    configs = {
-        "retention.ms": str(keep),
-        "retention.bytes": "-1",
-        "cleanup.policy": "delete",
-        "max.message.bytes": str(settings.max_output_bytes + SLACK),
-    }
     new = [
-        NewTopic(name, settings.partitions, settings.replication_factor, topic_configs=configs)
+        NewTopic(name, settings.partitions, settings.replication_factor, topic_configs=_configs(settings))
         for name in names
         if name not in existing
     ]
@@ -218,6 +226,17 @@ async def _prepare(admin: AIOKafkaAdminClient, settings: Settings) -> int:
         raise BusError(f"topics have unequal numbers of partitions: {described}")
     await _wait_for_leaders(settings, described)
     return described[FLOW[0]]
+
+
+def _configs(settings: Settings) -> dict[str, str]:
+    """Return how a topic is kept."""
+    keep = -1 if settings.retention_hours < 0 else settings.retention_hours * 3_600_000
+    return {
+        "retention.ms": str(keep),
+        "retention.bytes": "-1",
+        "cleanup.policy": "delete",
+        "max.message.bytes": str(settings.max_output_bytes + SLACK),
+    }
 
 
 def _require_created(response: Any, settings: Settings) -> None:

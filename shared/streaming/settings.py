@@ -60,7 +60,7 @@ class Settings(BaseSettings):
     partitions: Annotated[int, Field(ge=1, le=10_000)] = Field(8, description="partitions of each new topic")
     replication_factor: Annotated[int, Field(ge=1)] = Field(1, description="replicas of each new topic")
     retention_hours: Annotated[int, Field(ge=-1)] = Field(
-        -1, description="hours that new topics keep messages; -1 for ever, as an open run needs its whole log"
+        -1, description="hours that new topics keep messages; -1 for ever, as rebuild needs a whole log"
     )
     max_message_bytes: Annotated[int, Field(ge=1_000)] = Field(
         1_000_000, description="largest message taken in; a larger one is a dead letter"

@@ -2,6 +2,7 @@
 
 import asyncio
 import time
+from pathlib import Path
 
 import pytest
 
@@ -18,6 +19,16 @@ def test_what_a_command_prints_does_not_depend_on_where_it_runs(monkeypatch: pyt
     monkeypatch.setenv("LC_ALL", "de_DE.UTF-8")
     assert said(Commands(), "sh", "-c", 'echo "$TZ $LC_ALL $SLURM_TIME_FORMAT"') == "UTC C %s\n"
     assert said(Commands(("env", "A=via")), "sh", "-c", "echo $A") == "via\n"
+
+
+def test_a_command_comes_through_ssh_as_it_is(tmp_path: Path) -> None:
+    """As ssh does: all that it is given after the host is one text for a shell."""
+    ssh = tmp_path / "ssh"
+    ssh.write_text('#!/bin/sh\nshift\nexec sh -c "$*"\n')
+    ssh.chmod(0o755)
+    assert said(Commands((str(ssh), "login")), "printf", "%s\n", "JobID:|,Name:|", "a  'b' $HOME") == (
+        "JobID:|,Name:|\na  'b' $HOME\n"
+    )
 
 
 @pytest.mark.parametrize(

@@ -212,6 +212,53 @@ def test_what_is_no_line_is_refused(tmp_path: Path, headers: dict[str, str], bod
     asyncio.run(send())
 
 
+def test_a_machine_of_one_pool_that_names_no_partition_has_every_job(
+    tmp_path: Path, clock: Callable[[float], None]
+) -> None:
+    told = given(tmp_path)
+    (tmp_path / "pools.toml").write_text('[[pool]]\nname = "all"\nprocessors = 16\n')
+    with Driven(lambda: Lines(told), Random(0), kills=0.3) as driven:
+        (tmp_path / "lines" / "1.jsonl").write_text(line(job=1, partition="any") + line(job=2, partition=""))
+        clock(BEGIN + 30)
+        driven.listen(4)
+    assert [event.job_number for event in driven.events if isinstance(event, JobSubmitted)] == [1, 2]
+
+
+def test_what_is_left_out_is_said(
+    tmp_path: Path, clock: Callable[[float], None], caplog: pytest.LogCaptureFixture
+) -> None:
+    with Driven(lambda: Lines(given(tmp_path)), Random(0), kills=0) as driven:
+        (tmp_path / "lines" / "1.jsonl").write_text(line(job=1, partition="other"))
+        clock(BEGIN + 30)
+        driven.listen(2)
+    assert "left out so far: 1 on a node and in a partition of no pool" in caplog.text
+
+
+def test_nothing_is_told_while_the_folder_cannot_be_read(tmp_path: Path, clock: Callable[[float], None]) -> None:
+    with Driven(lambda: Lines(given(tmp_path)), Random(0), kills=0) as driven:
+        clock(BEGIN + 30)
+        driven.listen(2)
+        before = list(driven.events)
+        (tmp_path / "lines").rename(tmp_path / "away")
+        clock(BEGIN + 900)
+        driven.listen(2)
+        assert driven.events == before
+        assert driven.source.load.failures == 2
+        assert driven.source.load.behind > 600
+        (tmp_path / "away").rename(tmp_path / "lines")
+        driven.listen(2)
+    assert len(driven.events) > len(before)
+
+
+def test_what_is_wrong_is_said_before_anybody_is_asked(tmp_path: Path) -> None:
+    told = given(tmp_path)
+    with pytest.raises(SettingsError, match=r"--from .*gone cannot be read: No such file"):
+        Lines(replace(told, place=tmp_path / "gone"))
+    (tmp_path / "pools.toml").write_text("[pool]\n")
+    with pytest.raises(SettingsError, match=r"--pools .*pools.toml: neither pools"):
+        Lines(told)
+
+
 def test_what_is_sent_needs_a_folder(tmp_path: Path) -> None:
     (tmp_path / "pools.toml").write_text(POOLS)
     (tmp_path / "file").touch()

@@ -2,6 +2,7 @@
 
 import asyncio
 import json
+import os
 import subprocess
 import sys
 import time
@@ -10,13 +11,14 @@ from typing import Any
 
 from aiokafka import TopicPartition
 from aiokafka.admin import AIOKafkaAdminClient, RecordsToDelete
+from aiokafka.admin.config_resource import ConfigResource, ConfigResourceType
 
 from shadowtime.shared.events import Envelope, JobSubmitted
 from shadowtime.shared.paths import ROOT
 from shadowtime.shared.streaming import bus
 from shadowtime.shared.streaming.log_reader import read_log
 from shadowtime.shared.streaming.settings import Settings
-from shadowtime.shared.topics import DEAD_LETTERS, FLOW, SCORES
+from shadowtime.shared.topics import DEAD_LETTERS, FLOW, JOBS, SCORES
 from shadowtime.stack.servers import Kafka, Redis
 from tests.parity.workers import Workers
 from tests.patience import PATIENCE
@@ -134,6 +136,21 @@ def test_a_run_goes_on_whose_early_log_is_gone(kafka: Kafka, redis_server: Redis
 def shadowtime(*arguments: str, environment: dict[str, str]) -> str:
     command = [sys.executable, "-m", "shadowtime", *arguments]
     return subprocess.run(command, cwd=ROOT, env=environment, check=True, capture_output=True, text=True).stdout
+
+
+def test_topics_that_are_there_are_kept_for_as_long_as_is_said(kafka: Kafka) -> None:
+    async def kept() -> str:
+        admin = AIOKafkaAdminClient(bootstrap_servers=kafka.address)
+        await admin.start()
+        (answer,) = await admin.describe_configs([ConfigResource(ConfigResourceType.TOPIC, JOBS)])
+        await admin.close()
+        ((_, _, _, _, entries),) = answer.resources
+        return str(next(value for name, value, *_ in entries if name == "retention.ms"))
+
+    environment = {**os.environ, "SHADOWTIME_KAFKA_BOOTSTRAP": kafka.address}
+    for hours, wanted in (("720", "2592000000"), ("-1", "-1")):
+        shadowtime("topics", f"--retention-hours={hours}", environment=environment)
+        assert asyncio.run(kept()) == wanted
 
 
 def letters(settings: Settings) -> list[Any]:
