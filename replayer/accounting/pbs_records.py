@@ -27,7 +27,7 @@ DELETED = {"D", "A", "K"}
 HANDLED = {"Q", "S", "E", "R", "M"} | DELETED
 """Types of records that are looked at."""
 
-_PAIR = re.compile(r"([\w.]+)=(\"[^\"]*\"|'[^']*'|\S*)")
+_PAIR = re.compile(r"(?<![\w.])([\w.]+)=(\"[^\"]*\"|'[^']*'|\S*)")
 _JOB = re.compile(r"([0-9]{1,12})(?:\[([0-9]{0,7})\])?(?:\.|\Z)")
 _SIZE = re.compile(r"([0-9]{1,15})([kmgtp]?)(b|w)\Z", re.IGNORECASE)
 _EXIT = re.compile(r"-?[0-9]{1,9}\Z")

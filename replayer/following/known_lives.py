@@ -11,6 +11,10 @@ FOUND_AGAIN = -2
 """In the place of a task this or less, of lives of which only the events are known: whose of the job's is not told."""
 
 
+MAX_LIVES = 1_000
+"""Of one job that are remembered at a time."""
+
+
 class KnownLives:
     """Lives by key, by number, and of one job; memory is bounded by the lives that are not forgotten."""
 
@@ -26,6 +30,10 @@ class KnownLives:
     def of_job(self, key: Key) -> list[Life]:
         """Return the lives of the job that a life is of."""
         return self._of_job.get((key.job, key.task), [])
+
+    def too_many(self, key: Key) -> bool:
+        """Return whether a job has more lives than any that is real: each is compared with all."""
+        return len(self.of_job(key)) >= MAX_LIVES
 
     def new(self, sight: Sight) -> Life:
         """Add a life that is seen for the first time: the next of its job, or the one before those that are known.

@@ -1,7 +1,7 @@
 """One life of a job: what was told of it, and what is to be told by now. Pure; times on the cluster's own line."""
 
 from collections.abc import Iterator
-from dataclasses import dataclass, field, fields
+from dataclasses import dataclass, field, fields, replace
 from typing import Any, Literal
 
 from shadowtime.replayer.accounting.machine_parts import MachineParts
@@ -198,7 +198,7 @@ def _owed_running(life: Life, sight: Sight, different: Asked, present: int, now:
     if changes and at < (changed := min(now, last_change)) >= present:
         yield JobChanged(time=changed, job_number=number, **changes)
     if over is not None and end <= now:
-        over = max(over, started)
+        over = max(over, started, at if life.told == "suspended" else started)
         run_time = over - started if sight.run_time is None else min(sight.run_time, over - started)
         yield JobEnded(
             time=end, job_number=number, run_time=run_time, outcome=sight.outcome, happened=unless(over, end)
@@ -241,3 +241,9 @@ def as_told(life: Life, parts: MachineParts) -> Sight:
     return Sight(
         life.key, "running", eligible=life.since, limit=limit, processors=size, partition=partition, **resources
     )
+
+
+def as_before(sight: Sight, before: Sight) -> Sight:
+    """Return a sight of a job with what it held, and where, as it was seen before."""
+    kept = ("processors", "nodes", "memory", "gpus", "partition", "node_list", "resized")
+    return replace(sight, **{name: getattr(before, name) for name in kept})

@@ -3,6 +3,7 @@
 import asyncio
 import hmac
 import os
+import re
 import time
 from collections.abc import Callable, Sequence
 from pathlib import Path
@@ -14,6 +15,9 @@ from shadowtime.shared.bounds import MAX_LINE_LENGTH
 from shadowtime.shared.wording import shortened
 
 PATH = "/lines"
+
+DAILY = re.compile(r"[0-9]{8}\.jsonl")
+"""What the files are called; no other in the folder is read."""
 
 MEDIA_TYPE = "application/x-ndjson"
 """Which no page of another site can send."""
@@ -50,7 +54,7 @@ class Inbox:
 
     async def _take(self, request: web.Request) -> web.Response:
         given = request.headers.get("Authorization", "").removeprefix("Bearer ")
-        if not hmac.compare_digest(given.encode(), self._token):
+        if not hmac.compare_digest(given.encode(errors="surrogateescape"), self._token):
             raise web.HTTPUnauthorized(reason="lines come with the header Authorization: Bearer TOKEN")
         if request.content_type != MEDIA_TYPE:
             raise web.HTTPUnsupportedMediaType(reason=f"lines come as {MEDIA_TYPE}")
@@ -63,6 +67,8 @@ class Inbox:
                         raise web.HTTPRequestEntityTooLarge(
                             MAX_BODY, len(body), reason=f"at most {MAX_BODY:,} bytes at once"
                         )
+        except ConnectionError:
+            raise web.HTTPBadRequest(reason="its sender left") from None
         except TimeoutError:
             raise web.HTTPRequestTimeout(reason=f"it did not come within {SECONDS:g} s") from None
         accepted, answers = await asyncio.to_thread(self._checked, bytes(body))
@@ -100,7 +106,9 @@ class Inbox:
         """Write lines to the file of today, and wait until they are on the disk."""
         if not lines:
             return
-        path = self._folder / time.strftime("%Y%m%d.jsonl", time.gmtime())
+        names = [each.name for each in self._folder.iterdir() if DAILY.fullmatch(each.name)]
+        today = time.strftime("%Y%m%d.jsonl", time.gmtime())  # or the last there was, should a clock be set back
+        path = self._folder / max([*names, today])
         with path.open("ab+") as file:
             if file.tell():
                 file.seek(-1, os.SEEK_END)

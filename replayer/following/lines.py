@@ -6,37 +6,37 @@ newer, does no harm. Fields: docs/beside-your-slurm.md#other-clusters.
 
 import re
 from collections.abc import Sequence
+from datetime import datetime
 from typing import Annotated, Any, ClassVar
 
 from pydantic import BeforeValidator, Field, TypeAdapter, ValidationError
 
-from shadowtime.replayer.accounting.instants import Instants, zone_of
 from shadowtime.replayer.accounting.numbers import LIFE, TASKS
 from shadowtime.replayer.following.given import Given
-from shadowtime.replayer.following.line_inbox import Inbox
+from shadowtime.replayer.following.line_inbox import DAILY, Inbox
 from shadowtime.replayer.following.sight import Key, Sight, State
 from shadowtime.replayer.following.tailed import Tailed, Told
 from shadowtime.shared.bounds import MAX_NAME_LENGTH
+from shadowtime.shared.command_line import plain
 from shadowtime.shared.errors import SettingsError, first_of
 from shadowtime.shared.events import Outcome
-from shadowtime.shared.message import Amount, Count, Frozen, Processors, Request, Whole
+from shadowtime.shared.message import Amount, Count, Frozen, Processors, Request
 from shadowtime.shared.pools import Room
 from shadowtime.shared.streaming.web import Route
-
-_INSTANTS = Instants(zone_of(None))
+from shadowtime.shared.wording import quoted
 
 
 def _instant(value: Any) -> Any:
     """Return the second of Unix that a value tells: a number, or a date with its zone."""
     if not isinstance(value, str):
         return value
-    before = _INSTANTS.without_zone
-    second = _INSTANTS(value)
-    if second is None or second < 0:
-        raise ValueError("expected seconds of Unix, or a date such as 2026-11-22T05:31:13+01:00")
-    if _INSTANTS.without_zone > before:
+    try:
+        date = datetime.fromisoformat(value.strip())
+    except ValueError:
+        raise ValueError("expected seconds of Unix, or a date such as 2026-11-22T05:31:13+01:00") from None
+    if date.tzinfo is None:
         raise ValueError("a date needs its zone, as 2026-11-22T05:31:13+01:00")
-    return second
+    return int(date.timestamp())
 
 
 Second = Annotated[int, Field(ge=1, le=2**38, strict=True), BeforeValidator(_instant)]
@@ -68,7 +68,7 @@ class JobLine(Frozen):
     partition: Word = ""
     qos: Word = ""
     node_list: Word = Field("", description="where it runs, the first node first")
-    priority: Whole | None = Field(None, description="in its queue; the largest goes first")
+    priority: Count | None = Field(None, description="in its queue; the largest goes first")
     expected: Second | None = Field(None, description="when the cluster expects it to start")
 
 
@@ -114,10 +114,11 @@ def read_line(text: str) -> Told:
         fields = _OBJECT.validate_json(text)
         kind = next((each for each in KINDS if each in fields), None)
         if kind is None:
-            raise ValueError(f"expected a job, a pool or now; it has {', '.join(sorted(fields)[:5]) or 'nothing'}")
+            has = quoted(", ".join(sorted(fields)[:5])) if fields else "nothing"
+            raise ValueError(f"expected a job, a pool or now; it has {has}")
         told = KINDS[kind].validate_python(fields)
     except ValidationError as error:
-        raise ValueError(first_of(error, "line")) from None
+        raise ValueError(plain(first_of(error, "line"))) from None
     if isinstance(told, NowLine):
         return Told(time=told.now, known=True)
     if isinstance(told, PoolLine):
@@ -150,6 +151,8 @@ class Lines(Tailed):
     files: ClassVar[re.Pattern[str]] = re.compile(r".+\.jsonl")
 
     def __init__(self, given: Given) -> None:
+        if given.token is not None:
+            self.files = DAILY  # type: ignore[misc]
         super().__init__(given)
         if given.token is not None and not self.place.is_dir():
             raise SettingsError(f"--from {self.place} is no folder: what is sent over HTTP is kept in one")

@@ -19,7 +19,7 @@ from typing import Any
 from shadowtime.replayer.accounting.machine_parts import MachineParts
 from shadowtime.replayer.event_order import PLACE
 from shadowtime.replayer.following.known_lives import KnownLives
-from shadowtime.replayer.following.life import Life, as_told, owed
+from shadowtime.replayer.following.life import Life, as_before, as_told, owed
 from shadowtime.replayer.following.name_table import NameTable
 from shadowtime.replayer.following.queue_order import as_queued
 from shadowtime.replayer.following.rooms_seen import RoomsSeen
@@ -78,8 +78,8 @@ class Mirror:
         sights = list(sights) if whole else sorted(sights, key=self.lives.order)
         for sight in sights:
             self._see(sight, at if whole else None)
-        seen, known = {each.key for each in sights}, self.lives.by_key  # others that were missing were found again
-        self._missing = {key: since for key, since in self._missing.items() if key in known}
+        seen, known = {each.key for each in sights}, self.lives.by_key
+        self._missing = {key: since for key, since in self._missing.items() if key in known}  # or found again
         self._shown = seen if whole else self._shown
         seen = seen | {key for key, sight in self._sights.items() if sight.state == "over"}
         for life in self.lives if whole else ():
@@ -119,6 +119,10 @@ class Mirror:
         for key, sight in list(self._sights.items()):
             life = self.lives.by_key[key]
             pool = self.parts.pool_of(sight.node_list, sight.partition)
+            if not life.in_system and (
+                pool is None or not self.rooms.fits(sight, pool)
+            ):  # its pool is told to grow first
+                continue
             asked = self.names.asked(sight, pool) | {"priority": order.get((key.submit, life.number))}
             events = list(owed(life, sight, asked, self.lives.end_before(life), present, until))
             if not events and sight.state == "over" and not life.in_system and (sight.end or 0) <= until:
@@ -171,12 +175,16 @@ class Mirror:
         if life is None:
             if sight.state == "over" and (sight.end is None or sight.end <= max(self.begin, self.now - KEEP)):
                 return
+            if self.lives.too_many(sight.key):
+                return
             life = self.lives.new(sight)
             if life.told == "nothing":
                 self._judge(life, sight, at)
             for after in self.lives.of_job(life.key):
                 if after.index == life.index + 1:
                     self._after_unknown.pop(after.key, None)
+        elif life.open and self.rooms.unusable(sight) is not None:  # it keeps what it had
+            sight = as_before(sight, self._sights.get(sight.key) or as_told(life, self.parts))
         self.names.bind(sight, life.asked)
         if life.open:
             before = self._sights.get(sight.key)
@@ -191,7 +199,8 @@ class Mirror:
         if at is None and self.lives.is_part(life, sight.start, self._sights, self._shown):
             reason = "told as a part of a run that is known"
         if reason is not None:
-            self.left_out[reason], life.told, life.over = self.left_out[reason] + 1, "left out", self.now
+            self.left_out.update([reason])
+            life.told, life.over = "left out", self.now
         recent = life.key.submit > max(self.begin, self.now - KEEP)
         if at is not None and life.index and recent and not self.lives.has_before(life):
             self._after_unknown[life.key] = at

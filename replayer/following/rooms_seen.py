@@ -40,7 +40,11 @@ class RoomsSeen:
         if at is None:
             known = ", ".join(pool.name for pool in self._parts.pools)
             raise ValueError(f"no pool {quoted(name)}; the machine has {shortened(known)}")
-        self._seen[at] = room
+        _, memory, gpus = self._seen[at].changed(room.processors, room.memory, room.gpus)
+        told = self._told[at]
+        self._seen[at] = Room(
+            room.processors, None if told.memory is None else memory, None if told.gpus is None else gpus
+        )
 
     def changes(self, time: int) -> Iterator[CapacityChanged]:
         """Yield what is to be told of pools."""
@@ -61,13 +65,19 @@ class RoomsSeen:
             return "without processors"
         if sight.start is not None and sight.end is not None and sight.end < sight.start:
             return "ended before it started"
-        try:
-            self._told.require("a job asks for", pool, (sight.processors, sight.memory, sight.gpus))
-        except RuleBroken:
+        if not self.fits(sight, pool) and not _within(sight, self._seen[pool]):
             return "larger than its pool"
         if max(sight.nodes or 0, sight.memory or 0, sight.gpus or 0) > MAX_AMOUNT:
             return "larger than any machine"
         return None
+
+    def fits(self, sight: Sight, pool: int) -> bool:
+        """Return whether a pool has, or had at first, what a job asks for, as far as was told."""
+        try:
+            self._told.require("a job asks for", pool, (sight.processors, sight.memory, sight.gpus))
+        except RuleBroken:
+            return False
+        return True
 
     def snapshot(self, *, seen: bool = False) -> list[list[int | None]]:
         """Return what was told, or what is seen, as plain values."""
@@ -77,3 +87,8 @@ class RoomsSeen:
         """Take on what `snapshot` returned; what is seen is what was told, unless it was stored."""
         self._told.restore(state)
         self._seen = list(self._told) if seen is None else [Room(*room) for room in seen]
+
+
+def _within(sight: Sight, room: Room) -> bool:
+    asked = sight.processors, sight.memory, sight.gpus
+    return all(wanted is None or has is None or wanted <= has for wanted, has in zip(asked, room, strict=True))

@@ -1,6 +1,7 @@
 """Slurm asked by its own commands: `sdiag`, `sinfo`, `squeue` and `sacct`, in their parsable form."""
 
 import asyncio
+import secrets
 import time
 from collections.abc import Iterable, Mapping, Sequence
 from typing import NamedTuple, Protocol
@@ -75,7 +76,8 @@ class ByCommands:
 
     async def jobs(self, tiers: Mapping[str, int]) -> list[Sight]:
         """Return what squeue tells."""
-        return slurm_text.sights_of(await self._commands.text(*slurm_text.SQUEUE), tiers)
+        end = f"{secrets.token_hex(8)}|"
+        return slurm_text.sights_of(await self._commands.text(*slurm_text.squeue(end)), tiers, end)
 
     async def accounted(self, first: int, last: int | None = None, jobs: Iterable[int] = ()) -> list[Sight]:
         """Return what sacct tells."""

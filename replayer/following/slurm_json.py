@@ -140,7 +140,7 @@ def _job(job: Mapping[str, Any]) -> dict[str, str]:
         "StartTime": instant_of(job.get("start_time")),
         "EndTime": instant_of(job.get("end_time")),
         "RestartCnt": digits(job.get("restart_cnt")),
-        "TimeLimit": f"{limit}:00" if isinstance(limit, int) else limit or "NOT_SET",
+        "TimeLimit": f"{limit}:00" if isinstance(limit, int) else str(limit or "NOT_SET"),
         "TimeUsed": _used(job),
         "NumCPUs": digits(job.get("cpus"), told.get("cpu", "")),  # 22.05 does not tell it of one that never started
         "NumNodes": digits(job.get("node_count")),
@@ -154,7 +154,7 @@ def _job(job: Mapping[str, Any]) -> dict[str, str]:
         "QOS": word(job.get("qos")),
         "NodeList": word(job.get("nodes")),
         "Reason": word(job.get("state_description")) or word(job.get("state_reason")),
-        "Name": first_line(job.get("name")) + "|",
+        "Name": first_line(job.get("name")),
     }
 
 

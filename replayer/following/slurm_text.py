@@ -23,7 +23,12 @@ FIELDS = (
 
 NODE_FIELDS = ("NodeList", "PartitionName", "PriorityTier", "StateComplete", "CPUsState", "Memory", "Gres")
 
-SQUEUE = ("squeue", "-h", "-a", "-r", "-t", "all", "-O", ",".join(f"{name}:|" for name in FIELDS))
+
+def squeue(end: str) -> tuple[str, ...]:
+    """Return the command; `end` is what each field ends with, and nobody who names a job can know it."""
+    return ("squeue", "-h", "-a", "-r", "-t", "all", "-O", ",".join(f"{name}:{end}" for name in FIELDS))
+
+
 SINFO = ("sinfo", "-h", "-a", "-N", "-O", ",".join(f"{name}:|" for name in NODE_FIELDS))
 
 UNTOLD = ("N/A", "NONE", "", "(null)")
@@ -47,15 +52,15 @@ TIER = 2**32
 _instant = Instants(zone_of(None))
 
 
-def sights_of(text: str, tiers: Mapping[str, int]) -> list[Sight]:
-    """Return what squeue has printed; see `sights_of_rows`.
+def sights_of(text: str, tiers: Mapping[str, int], end: str) -> list[Sight]:
+    """Return what `squeue` has printed; see `sights_of_rows`.
 
     Raises
     ------
     FollowError
         If it is cut off, or a value is none of its field; names the job and the field.
     """
-    return sights_of_rows(_jobs(text), tiers)
+    return sights_of_rows(_jobs(text, end), tiers)
 
 
 def sights_of_rows(rows: Iterable[Mapping[str, str]], tiers: Mapping[str, int]) -> list[Sight]:
@@ -75,18 +80,17 @@ def sights_of_rows(rows: Iterable[Mapping[str, str]], tiers: Mapping[str, int]) 
     return found
 
 
-def _jobs(text: str) -> Iterator[dict[str, str]]:
-    if text and not text.endswith("\n"):
-        raise FollowError("squeue: its output is cut off")
-    first = True
-    for line in text.splitlines():
-        values = line.split("|", len(FIELDS) - 1)
-        if len(values) == len(FIELDS):
-            yield dict(zip(FIELDS, values, strict=True))
-            first = False
-        elif first:
-            raise FollowError(f"squeue: {len(values)} fields, not {len(FIELDS)}: {quoted(line)}")
-        # else the rest of a name of several lines
+def _jobs(text: str, end: str) -> Iterator[dict[str, str]]:
+    """Yield the fields of each job; a name may have anything in it, and counts up to the end of its first line."""
+    fields, count = text.split(end), len(FIELDS)
+    if text and (len(fields) % count != 1 or fields[-1] != "\n"):
+        raise FollowError("squeue: its output is cut off, or has other fields than were asked for")
+    for at in range(0, len(fields) - 1, count):
+        values = fields[at : at + count]
+        if at and not values[0].startswith("\n"):
+            raise FollowError(f"squeue: a job does not begin on a line of its own: {quoted(values[0])}")
+        first, *others, name = values
+        yield dict(zip(FIELDS, (first.removeprefix("\n"), *others, name.partition("\n")[0]), strict=True))
 
 
 def _sight(values: Mapping[str, str]) -> Sight | None:
@@ -138,7 +142,7 @@ def _sight(values: Mapping[str, str]) -> Sight | None:
         partition=values["Partition"],
         qos=values["QOS"],
         node_list=values["NodeList"],
-        job_name=values["Name"].removesuffix("|"),
+        job_name=values["Name"],
         priority=number("PriorityLong"),
         expected=start if state == "waiting" else None,
         blocked=state == "waiting" and values["Reason"].split(" ")[0].strip("()") not in FREE,

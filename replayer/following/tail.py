@@ -31,12 +31,16 @@ class Line(NamedTuple):
 
 @dataclass
 class Place:
-    """How far was read: the file, the bytes and lines of it, and a digest of its first bytes."""
+    """How far was read: the file, the bytes and lines of it, and a digest of its first bytes.
+
+    `inside` a line that is longer than what is read at once.
+    """
 
     name: str = ""
     offset: int = 0
     lines: int = 0
     head: str = ""
+    inside: bool = False
 
 
 class Tail:
@@ -106,17 +110,19 @@ class Tail:
         self.place = Place(**state)
 
     def _read(self) -> list[Line]:
+        if self._path.exists() and not (self._path.is_dir() or self._path.is_file()):
+            raise FollowError(f"{self._path} is no file, and no folder")
         file = self._file or self._opened()
         if file is None:
             return []
         over = self._follower() is not None  # before its last lines are read: nothing is written to it any more
-        if fstat(file.fileno()).st_size < self.place.offset:
+        if self.place.offset and not self._is_same(file):
             log.warning("%s was emptied; what was not read of it by then is lost", self.place.name)
             self.place = Place(self.place.name)
         file.seek(self.place.offset)
         data = file.read(PIECE)
         end = data.rfind(b"\n") + 1
-        if not end and over:
+        if not end and over and len(data) < PIECE:
             last = self.place
             after = self._follower()
             self.close()
@@ -128,7 +134,11 @@ class Tail:
         self._remember(file, len(taken))
         first = self.place.lines + 1
         found = taken.split(b"\n")[:-1] if end else [taken]
-        self.place.lines += len(found)
+        if self.place.inside:  # the rest of a line that was refused
+            found, self.place.lines = found[1:], self.place.lines + bool(end)
+            first = self.place.lines + 1
+        self.place.inside = not end
+        self.place.lines += len(found) if end else 0
         return [_line(self.place.name, number, text) for number, text in enumerate(found, first)]
 
     def _remember(self, file: BinaryIO, taken: int) -> None:
@@ -154,14 +164,18 @@ class Tail:
 
     def _same(self, path: Path) -> BinaryIO | None:
         file = path.open("rb")
-        offset = self.place.offset
-        if not offset or (fstat(file.fileno()).st_size >= offset and _digest(file, offset) == self.place.head):
+        if self._is_same(file):
             return file
         file.close()
         return None
 
+    def _is_same(self, file: BinaryIO) -> bool:
+        """Return whether it is the file that was read, and nothing of that is gone."""
+        offset = self.place.offset
+        return not offset or (fstat(file.fileno()).st_size >= offset and _digest(file, offset) == self.place.head)
+
     def _go_to(self, path: Path | None) -> None:
-        if path is not None and path.exists():
+        if path is not None and path.is_file():
             self._file = path.open("rb")
             self.place = Place(path.name)
 
@@ -175,7 +189,8 @@ class Tail:
         return sorted(self._path.parent.glob(f"{escape(self._path.name)}*"))
 
     def _files(self) -> list[Path]:
-        return sorted(each for each in self._path.iterdir() if self._named.fullmatch(each.name) and each.is_file())
+        names = (each for each in self._path.iterdir() if self._named.fullmatch(each.name) and each.name.isprintable())
+        return sorted(each for each in names if each.is_file())
 
     def _first(self) -> Path | None:
         if not self._path.is_dir():

@@ -123,9 +123,8 @@ async def keep_topics(settings: Settings) -> None:
     async def alter(admin: AIOKafkaAdminClient) -> int:
         kinds = [ConfigResource(ConfigResourceType.TOPIC, name, _configs(settings)) for name in (*FLOW, DEAD_LETTERS)]
         for answer in await admin.alter_configs(kinds):
-            for code, why, *_ in answer.resources:
-                if code:
-                    raise BusError(f"Kafka does not change its topics: {why}")
+            for why in (why for code, why, *_ in answer.resources if code):
+                raise BusError(f"Kafka does not change its topics: {why}")
         return len(kinds)
 
     await _administer(settings, alter)
@@ -230,9 +229,8 @@ async def _prepare(admin: AIOKafkaAdminClient, settings: Settings) -> int:
 
 def _configs(settings: Settings) -> dict[str, str]:
     """Return how a topic is kept."""
-    keep = -1 if settings.retention_hours < 0 else settings.retention_hours * 3_600_000
     return {
-        "retention.ms": str(keep),
+        "retention.ms": str(-1 if settings.retention_hours < 0 else settings.retention_hours * 3_600_000),
         "retention.bytes": "-1",
         "cleanup.policy": "delete",
         "max.message.bytes": str(settings.max_output_bytes + SLACK),

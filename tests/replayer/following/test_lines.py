@@ -18,8 +18,20 @@ from prometheus_client import CollectorRegistry
 from shadowtime.replayer.following.given import Given
 from shadowtime.replayer.following.line_inbox import MAX_BODY, MEDIA_TYPE
 from shadowtime.replayer.following.lines import Lines, read_line
+from shadowtime.services.pipeline import STAGES
 from shadowtime.shared.errors import SettingsError
-from shadowtime.shared.events import CapacityChanged, JobEnded, JobExpected, JobStarted, JobSubmitted, JobWithdrawn
+from shadowtime.shared.events import (
+    CapacityChanged,
+    Envelope,
+    Event,
+    JobEnded,
+    JobExpected,
+    JobStarted,
+    JobSubmitted,
+    JobWithdrawn,
+    Rejected,
+)
+from shadowtime.shared.stage import StageRun
 from shadowtime.shared.streaming.web import address_of, listening
 from shadowtime.shared.streaming.worker_pages import worker_pages
 from tests.replayer.following.driven import Driven
@@ -125,7 +137,7 @@ def test_pools_and_what_is_expected_are_told(tmp_path: Path, clock: Callable[[fl
         ("", "Invalid JSON"),
         ("[1]", "object"),
         ("{}", "expected a job, a pool or now; it has nothing"),
-        ('{"jobs": 1}', "it has jobs"),
+        ('{"jobs": 1}', "it has 'jobs'"),
         ('{"job": 1}', "submit: Field required"),
         ('{"job": 1, "submit": 5, "processors": 4, "colour": "red"}', "colour: Extra inputs"),
         ('{"job": 100000000, "submit": 5, "processors": 4}', "job: Input should be less than"),
@@ -134,6 +146,8 @@ def test_pools_and_what_is_expected_are_told(tmp_path: Path, clock: Callable[[fl
         ('{"job": 1, "submit": "2026-11-22T05:31:13", "processors": 4}', "a date needs its zone"),
         ('{"job": 1, "submit": 9, "processors": 4, "start": 9, "end": 8}', "end 8 is before start 9"),
         ('{"now": "soon"}', "now"),
+        ('{"job": 1, "submit": 9, "processors": 4, "priority": -1}', "priority"),
+        ('{"a\\u001b[31m": 1}', r"it has 'a\\x1b"),
     ],
 )
 def test_what_is_wrong_with_a_line_is_said(text: str, why: str) -> None:
@@ -248,6 +262,103 @@ def test_nothing_is_told_while_the_folder_cannot_be_read(tmp_path: Path, clock: 
         (tmp_path / "away").rename(tmp_path / "lines")
         driven.listen(2)
     assert len(driven.events) > len(before)
+
+
+def follow_on(tmp_path: Path, clock: Callable[[float], None], *steps: tuple[int, str], pools: str = POOLS) -> Driven:
+    """Return what is told when lines come at seconds after the beginning; all stages take it."""
+    told = given(tmp_path)
+    (tmp_path / "pools.toml").write_text(pools)
+    with Driven(lambda: Lines(told), Random(0), kills=0) as driven:
+        for second, text in steps:
+            with (tmp_path / "lines" / "1.jsonl").open("a") as file:
+                file.write(text)
+            clock(BEGIN + second)
+            driven.listen(2)
+    assert rejected([driven.opened, *driven.events]) == []
+    return driven
+
+
+def rejected(events: list[Event]) -> list[str]:
+    runs, found = [StageRun(stage) for stage in STAGES], []
+    for sequence, event in enumerate(events):
+        envelope = Envelope(run="r", sequence=sequence, event=event)
+        for run in runs:
+            forwarded = run.push(envelope)
+            assert forwarded is not None
+            envelope = forwarded
+        if isinstance(envelope.event, Rejected):
+            found.append(envelope.event.reason)
+    return found
+
+
+LIMITED = POOLS.replace("processors = 16", "processors = 16\nmemory = 1000")
+TWO = POOLS + '[[pool]]\nname = "big"\nprocessors = 64\npartitions = ["big"]\n'
+
+
+@pytest.mark.parametrize(
+    ("pools", "steps"),
+    [
+        (POOLS, [(30, line(job=1)), (60, line(job=1, processors=1000)), (90, line(job=1, start=BEGIN + 80))]),
+        (POOLS, [(30, line(job=1, start=BEGIN + 2)), (60, line(job=1, start=BEGIN + 2, processors=1000))]),
+        (POOLS, [(30, line(job=1) + line(job=1, nodes=2**39) + line(job=1, memory=2**39))]),
+        (TWO, [(30, line(job=1, partition="big", processors=40)), (60, line(job=1, partition="batch", processors=40))]),
+        (TWO, [(30, line(job=1, partition="big", processors=40) + line(job=1, partition="nope", processors=40))]),
+        (
+            POOLS,
+            [
+                (20, '{"pool": "batch", "processors": 32}\n'),
+                (30, line(job=1, processors=20, held=True)),
+                (40, '{"pool": "batch", "processors": 16}\n'),
+                (60, line(job=1, processors=20, eligible=BEGIN + 55)),
+            ],
+        ),
+        (
+            POOLS,
+            [
+                (30, line(job=1, start=BEGIN + 1)),
+                (100, line(job=1, start=BEGIN + 1, suspended=True)),
+                (130, line(job=1, start=BEGIN + 1, end=BEGIN + 50)),
+            ],
+        ),
+    ],
+)
+def test_no_stage_rejects_what_lines_tell(
+    tmp_path: Path, clock: Callable[[float], None], pools: str, steps: list[tuple[int, str]]
+) -> None:
+    driven = follow_on(tmp_path, clock, *steps, (200, ""), pools=pools)
+    assert len([event for event in driven.events if isinstance(event, JobEnded)]) == ("end" in steps[-1][1])
+
+
+def test_a_job_that_fits_once_its_pool_has_grown_is_told(tmp_path: Path, clock: Callable[[float], None]) -> None:
+    text = '{"pool": "batch", "processors": 32}\n' + line(job=1, processors=20)
+    driven = follow_on(tmp_path, clock, (30, text), (40, ""), (50, ""))
+    assert [event.job_number for event in driven.events if isinstance(event, JobSubmitted)] == [1]
+
+
+def test_what_a_line_does_not_say_of_a_pool_is_as_before(tmp_path: Path, clock: Callable[[float], None]) -> None:
+    pool = '{"pool": "batch", "processors": 12}\n'
+    driven = follow_on(tmp_path, clock, (30, pool), (40, ""), (50, pool), (60, ""), pools=LIMITED)
+    (told,) = (event for event in driven.events if isinstance(event, CapacityChanged))
+    assert (told.processors, told.memory) == (12, 1000)
+
+
+def test_a_date_without_its_zone_is_refused_each_time() -> None:
+    for _ in range(2):
+        with pytest.raises(ValueError, match="a date needs its zone"):
+            read_line('{"job": 1, "submit": "2026-11-22T05:31:13", "processors": 4}')
+
+
+def test_what_is_sent_goes_behind_all_that_was_kept(tmp_path: Path) -> None:
+    async def send() -> None:
+        async with inbox(tmp_path) as (url, _), ClientSession() as session:
+            (tmp_path / "lines" / "99990101.jsonl").write_text(line(job=1))
+            async with session.post(url, data=sent(line(job=2)), headers=HEADERS) as answer:
+                assert answer.status == 200
+            assert (tmp_path / "lines" / "99990101.jsonl").read_text() == line(job=1) + line(job=2)
+            async with session.post(url, data=b"{}", headers=HEADERS | {"Authorization": "Bearer \udcff"}) as answer:
+                assert answer.status == 401
+
+    asyncio.run(send())
 
 
 def test_what_is_wrong_is_said_before_anybody_is_asked(tmp_path: Path) -> None:

@@ -38,12 +38,15 @@ RUNS = WAITS | {"State": "RUNNING", "NodeList": "n[01-02]", "Reason": "None", "T
 OVER = RUNS | {"State": "COMPLETED", "TimeUsed": "6:00"}
 
 
+END = "4f1c|"
+
+
 def printed(*jobs: dict[str, str]) -> str:
-    return "".join("|".join(job[name] for name in FIELDS) + "|\n" for job in jobs)
+    return "".join("".join(job[name] + END for name in FIELDS) + "\n" for job in jobs)
 
 
 def read(job: dict[str, str], **changes: str) -> Sight:
-    (sight,) = sights_of(printed(job | changes), {"batch": 1, "low": 0})
+    (sight,) = sights_of(printed(job | changes), {"batch": 1, "low": 0}, END)
     return sight
 
 
@@ -86,13 +89,16 @@ def test_how_a_job_ended_that_is_completing_its_exit_code_tells(code: str, used:
 
 
 def test_of_what_is_being_requeued_nothing_is_sure() -> None:
-    assert sights_of(printed(RUNS | {"State": "REQUEUED"}), {}) == []
+    assert sights_of(printed(RUNS | {"State": "REQUEUED"}), {}, END) == []
 
 
 def test_delimiters_and_line_breaks_in_a_name_are_part_of_it() -> None:
     assert read(WAITS, Name="a|b|c").job_name == "a|b|c"
-    first, second = sights_of(printed(WAITS | {"Name": "two\nlines"}, RUNS | {"JobID": "287"}), {})
+    first, second = sights_of(printed(WAITS | {"Name": "two\nlines"}, RUNS | {"JobID": "287"}), {}, END)
     assert (first.job_name, second.key.job) == ("two", 287)
+    forged = printed(RUNS | {"JobID": "99", "UserName": "root"}).replace(END, "|")
+    (only,) = sights_of(printed(WAITS | {"Name": f"x\n{forged}"}), {}, END)
+    assert only.key.job == 286
 
 
 def test_names_may_be_anything() -> None:
@@ -105,12 +111,12 @@ def test_names_may_be_anything() -> None:
         (printed(WAITS | {"SubmitTime": "24.11.26 17:20"}), "job '286': SubmitTime is '24.11.26 17:20', no time"),
         (printed(WAITS | {"NumCPUs": "8K"}), "job '286': NumCPUs is '8K', no whole number"),
         (printed(WAITS)[:-5], "its output is cut off"),
-        ("286|plain2\n", "2 fields, not 24"),
+        ("286|plain2\n", "has other fields than were asked for"),
     ],
 )
 def test_what_is_not_understood_is_named(text: str, told: str) -> None:
     with pytest.raises(FollowError, match="squeue") as raised:
-        sights_of(text, {})
+        sights_of(text, {}, END)
     assert told in str(raised.value)
 
 

@@ -118,8 +118,37 @@ def test_a_line_that_is_longer_than_what_is_read_at_once_ends(
     append(tmp_path / "20261122", "x" * (2 * PIECE + 7) + "\na\n")
     reader = reader_of(tmp_path)
     reader.go_on()
-    assert set(reader.read[:-1]) <= {"too long", "x" * 7}
     assert reader.read[-1] == "a"
+    assert set(reader.read[:-1]) == {"too long"}
+
+
+def test_of_a_line_that_is_too_long_nothing_is_taken_for_another(
+    tmp_path: Path, reader_of: Callable[[Path], Reader]
+) -> None:
+    append(tmp_path / "20261122", "x" * PIECE + '{"tail": "is taken"}\na\n')
+    append(tmp_path / "20261123", "b\n")
+    reader = reader_of(tmp_path)
+    reader.go_on()
+    assert reader.read == ["too long", "a", "b"]
+
+
+def test_a_file_that_was_emptied_and_has_grown_again_is_read_from_its_beginning(
+    tmp_path: Path, reader_of: Callable[[Path], Reader]
+) -> None:
+    path = tmp_path / "jobs"
+    append(path, "aaaa\nbbbb\n")
+    reader = reader_of(path)
+    reader.go_on()
+    path.write_text("cccccccccc\ndddd\neeee\n")
+    reader.go_on()
+    assert reader.read[2:] == ["cccccccccc", "dddd", "eeee"]
+
+
+def test_what_is_no_file_is_said_and_not_waited_for(tmp_path: Path) -> None:
+    os.mkfifo(tmp_path / "fifo")
+    for path in (tmp_path / "fifo", Path("/dev/zero")):
+        with pytest.raises(FollowError, match="is no file, and no folder"):
+            Tail(path, DAILY).read()
 
 
 @pytest.mark.parametrize("seed", range(20))
