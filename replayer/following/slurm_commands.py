@@ -76,7 +76,7 @@ class ByCommands:
 
     async def jobs(self, tiers: Mapping[str, int]) -> list[Sight]:
         """Return what squeue tells."""
-        end = f"{secrets.token_hex(8)}|"
+        end = f"|{secrets.token_hex(8)}|"
         return slurm_text.sights_of(await self._commands.text(*slurm_text.squeue(end)), tiers, end)
 
     async def accounted(self, first: int, last: int | None = None, jobs: Iterable[int] = ()) -> list[Sight]:

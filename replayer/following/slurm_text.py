@@ -25,7 +25,7 @@ NODE_FIELDS = ("NodeList", "PartitionName", "PriorityTier", "StateComplete", "CP
 
 
 def squeue(end: str) -> tuple[str, ...]:
-    """Return the command; `end` is what each field ends with, and nobody who names a job can know it."""
+    """Return the command; `end` is what each field ends with, no digit first: nobody who names a job can know it."""
     return ("squeue", "-h", "-a", "-r", "-t", "all", "-O", ",".join(f"{name}:{end}" for name in FIELDS))
 
 
