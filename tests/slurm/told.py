@@ -98,12 +98,13 @@ def lives_accounted(text: str) -> dict[int, Life]:
 
 
 def predictions(log: Iterable[Envelope]) -> dict[int, list[Any]]:
-    """Return of each job what it asked for when its wait began, and what was predicted of it then.
+    """Return of each job when its wait began, what it asked for then, and what was predicted of it.
 
     Changes of jobs are passed over: accounting knows what a job asked for in the end.
     """
     runs = [StageRun(stage) for stage in STAGES[:3]]
     found: dict[int, list[Any]] = {}
+    zero = 0
     kept = (envelope for envelope in log if not isinstance(envelope.event, JobChanged))
     for sequence, envelope in enumerate(kept):
         envelope = envelope.model_copy(update={"sequence": sequence})
@@ -111,8 +112,10 @@ def predictions(log: Iterable[Envelope]) -> dict[int, list[Any]]:
             forwarded = run.push(envelope)
             assert forwarded is not None
             envelope = forwarded
+        if isinstance(opened := envelope.event, ClusterOpened):
+            zero = opened.unix_start
         if isinstance(job := envelope.event, JobSubmitted):
-            asked = job.requested_processors, job.requested_time, job.queue_number
+            asked = zero + job.since, job.requested_processors, job.requested_time, job.queue_number
             predicted = envelope.model_dump(mode="json", include={"run_time", "adjustment", "wait_bounds"})
             found[job.job_number] = [asked, predicted]
     return found
@@ -129,7 +132,7 @@ def replayed(opened: ClusterOpened, sacct: Path, nodes: Path, names: Path) -> li
     return found
 
 
-def late(events: Iterable[Event]) -> int:
-    """Return how many events were told more than a second after they happened."""
+def late(events: Iterable[Event], by: int = 1) -> int:
+    """Return how many events were told more than so many seconds after they happened."""
     told = [each for each in events if isinstance(each, JobSubmitted | JobStarted | JobEnded | JobWithdrawn)]
-    return sum(each.time - (each.since if isinstance(each, JobSubmitted) else moment(each)) > 1 for each in told)
+    return sum(each.time - (each.since if isinstance(each, JobSubmitted) else moment(each)) > by for each in told)
