@@ -1,8 +1,7 @@
 """How a run on the stream stands, live or over: `shadowtime scores RUN`, from the scoreboard's state in Redis."""
 
 import sys
-from collections.abc import Iterator, Mapping, Sequence
-from typing import Annotated
+from typing import TYPE_CHECKING, Annotated
 
 import typer
 
@@ -12,44 +11,11 @@ from shadowtime.shared.errors import SettingsError
 from shadowtime.shared.start_up import lasting_imports
 from shadowtime.shared.wording import quoted, shortened
 
-with lasting_imports():
-    from shadowtime.replayer.columns import Column, numbers, seconds, shares
-    from shadowtime.replayer.expected_starts import starts_table, words
-    from shadowtime.replayer.fitted_table import FittedTable
+if TYPE_CHECKING:
     from shadowtime.shared.scores import Scores
+    from shadowtime.shared.stage import StageRun
 
 app = typer.Typer(add_completion=False, pretty_exceptions_enable=False)
-
-
-def tables(run: str, scores: Scores) -> Iterator[FittedTable]:
-    """Yield what is told of a run: its jobs, run times, bounds on waits, and the site's own word on starts."""
-    jobs, run_time = scores.policy, scores.run_time
-    fared = [numbers("ended", [jobs.jobs], 0), seconds("mean wait", [jobs.mean_wait])]
-    fared += [seconds("longest", [jobs.max_wait]), shares("at once", [jobs.zero_wait_share])]
-    yield _table("Jobs so far", [*fared, numbers("slowdown", [jobs.mean_bounded_slowdown])], {"run": [run]})
-    if run_time.jobs:
-        figures = [seconds("error", [run_time.mean_absolute_error]), seconds("of a mean of", [run_time.mean_run_time])]
-        figures += [numbers("log score", [run_time.log_score], 3), seconds("CRPS", [run_time.crps])]
-        yield _table("Run times predicted", figures, {"run": [run]})
-    if bounds := [each for each in scores.wait_bounds if each.queue is None]:
-        held = [shares("held", [each.coverage for each in bounds])]
-        held += [numbers(name, [getattr(each, name) for each in bounds], 0) for name in ("predictions", "without")]
-        names = {
-            "bound": [each.grouping for each in bounds],
-            "for": [f"{100 * each.quantile:.4g} %" for each in bounds],
-        }
-        yield _table("Bounds on waits", held, names)
-    rows = [
-        ("", "all" if each.queue is None else str(each.queue), word)
-        for each in scores.expected_starts or ()
-        for word in words(each.model_dump())
-    ]
-    if rows:
-        yield starts_table(run, rows)
-
-
-def _table(title: str, columns: Sequence[Column], names: Mapping[str, Sequence[str]]) -> FittedTable:
-    return FittedTable(title, names, [each.unmarked() for each in columns])
 
 
 @app.command(context_settings=TAKES_SETTINGS, epilog=SEE_SETTINGS)
@@ -64,18 +30,18 @@ def scores(
 
         from rich.console import Console
 
+        from shadowtime.replayer.scores_tables import tables
         from shadowtime.services.pipeline import STAGES
         from shadowtime.services.scoreboard.handler import Scoreboard
-        from shadowtime.shared.stage import StageRun
         from shadowtime.shared.streaming.run_follower import RunFollower, reading
         from shadowtime.shared.streaming.settings import read_settings
     settings = read_settings(context.args, "ask")
     stage = STAGES[-1]
 
-    def standing(state: StageRun) -> Scores | None:
+    def standing(state: "StageRun") -> "Scores | None":
         return state.handler.tally.scores() if isinstance(state.handler, Scoreboard) else None
 
-    async def ask() -> tuple[Scores | None, list[str]]:
+    async def ask() -> "tuple[Scores | None, list[str]]":
         async with reading(settings, stage.name) as reader:
             found = await RunFollower(stage, reader, run).ask(standing)
             return found, [] if found else list(await reader.names())

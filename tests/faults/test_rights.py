@@ -32,6 +32,7 @@ from shadowtime.shared.topics import DEAD_LETTERS, FLOW
 from shadowtime.stack.roles import (
     ADMIN,
     ASK,
+    ASKED,
     FOLLOW,
     HEALTH,
     KAFKA,
@@ -280,7 +281,7 @@ def test_finding_08_a_role_touches_its_own_keys_only(servers: Guarded, role: str
         hidden = {stage for stage, key in keys.items() if may("EVAL", f"return redis.call('DEL', '{key}')", "0")}
     own = set(keys) if role == ADMIN else {role} & {*STAGES, FOLLOW}
     assert written == deleted == scripted == hidden == own
-    assert read == (own | {"wait_bound"} if role == ASK else own)
+    assert read == (own | set(ASKED) if role == ASK else own)
 
 
 def test_finding_16_redis_lets_nobody_in_without_a_name(servers: Guarded) -> None:

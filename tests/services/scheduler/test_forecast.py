@@ -248,7 +248,7 @@ def test_on_a_machine_that_has_become_too_small_there_is_no_telling(policy: str)
     assert asked.forecast(4, 9, 60, time=40).wait is not None
 
 
-@pytest.mark.parametrize("policy", ["wfp", "conservative", "probabilistic"])
+@pytest.mark.parametrize("policy", ["wfp", "conservative"])
 def test_other_policies_are_not_run_ahead(policy: str) -> None:
     with pytest.raises(SettingsError, match=f"policy '{policy}' has no key 'forecast'; known keys: "):
         configure(f"{policy}:forecast=yes")
