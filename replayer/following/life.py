@@ -70,7 +70,7 @@ class Life:
         start, end = self.started, self.over
         if seen is not None and end is None:
             start, end = seen.start, seen.end if seen.state == "over" else MAX_TIME if shown else None
-        return None not in (time, start, end) and start <= time < end  # type: ignore[operator]
+        return time is not None and start is not None and end is not None and start <= time < end
 
     def take(self, event: Event) -> None:
         """Note that an event of this life was told."""

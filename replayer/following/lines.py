@@ -148,11 +148,11 @@ class Lines(Tailed):
 
     name: ClassVar[str] = "lines"
     takes: ClassVar[frozenset[str]] = Tailed.takes | {"token"}
-    files: ClassVar[re.Pattern[str]] = re.compile(r".+\.jsonl")
+    files = re.compile(r".+\.jsonl")
 
     def __init__(self, given: Given) -> None:
         if given.token is not None:
-            self.files = DAILY  # type: ignore[misc]
+            self.files = DAILY
         super().__init__(given)
         if given.token is not None and not self.place.is_dir():
             raise SettingsError(f"--from {self.place} is no folder: what is sent over HTTP is kept in one")

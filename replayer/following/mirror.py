@@ -78,13 +78,14 @@ class Mirror:
         sights = list(sights) if whole else sorted(sights, key=self.lives.order)
         for sight in sights:
             self._see(sight, at if whole else None)
-        seen, known = {each.key for each in sights}, self.lives.by_key
+        known = self.lives.by_key
         self._missing = {key: since for key, since in self._missing.items() if key in known}  # or found again
-        self._shown = seen if whole else self._shown
-        seen = seen | {key for key, sight in self._sights.items() if sight.state == "over"}
-        for life in self.lives if whole else ():
-            if life.open and life.key not in seen:
-                self._missing.setdefault(life.key, at)
+        if whole:
+            self._shown = {each.key for each in sights}
+            seen = self._shown | {key for key, sight in self._sights.items() if sight.state == "over"}
+            for life in self.lives:
+                if life.open and life.key not in seen:
+                    self._missing.setdefault(life.key, at)
 
     @property
     def doubts(self) -> set[Key]:
@@ -119,10 +120,8 @@ class Mirror:
         for key, sight in list(self._sights.items()):
             life = self.lives.by_key[key]
             pool = self.parts.pool_of(sight.node_list, sight.partition)
-            if not life.in_system and (
-                pool is None or not self.rooms.fits(sight, pool)
-            ):  # its pool is told to grow first
-                continue
+            if not life.in_system and (pool is None or not self.rooms.fits(sight, pool)):
+                continue  # that its pool has grown is told first
             asked = self.names.asked(sight, pool) | {"priority": order.get((key.submit, life.number))}
             events = list(owed(life, sight, asked, self.lives.end_before(life), present, until))
             if not events and sight.state == "over" and not life.in_system and (sight.end or 0) <= until:

@@ -24,7 +24,7 @@ class Pbs(Tailed):
 
     name: ClassVar[str] = "pbs"
     takes: ClassVar[frozenset[str]] = Tailed.takes | {"time_zone"}
-    files: ClassVar[re.Pattern[str]] = re.compile(r"[0-9]{8}")
+    files = re.compile(r"[0-9]{8}")
 
     def __init__(self, given: Given) -> None:
         super().__init__(given)

@@ -29,10 +29,7 @@ class RoomsSeen:
             if at is not None:
                 for place, value in enumerate((node.usable, node.memory, node.gpus)):
                     sums[at][place] += value
-        self._seen = [
-            Room(processors, None if told.memory is None else memory, None if told.gpus is None else gpus)
-            for (processors, memory, gpus), told in zip(sums, self._told, strict=True)
-        ]
+        self._seen = [_managed(Room(*each), told) for each, told in zip(sums, self._told, strict=True)]
 
     def see_pool(self, name: str, room: Room) -> None:
         """Take in what a pool has now; raise `ValueError` if there is none of that name."""
@@ -40,11 +37,7 @@ class RoomsSeen:
         if at is None:
             known = ", ".join(pool.name for pool in self._parts.pools)
             raise ValueError(f"no pool {quoted(name)}; the machine has {shortened(known)}")
-        _, memory, gpus = self._seen[at].changed(room.processors, room.memory, room.gpus)
-        told = self._told[at]
-        self._seen[at] = Room(
-            room.processors, None if told.memory is None else memory, None if told.gpus is None else gpus
-        )
+        self._seen[at] = _managed(self._seen[at].changed(*room), self._told[at])
 
     def changes(self, time: int) -> Iterator[CapacityChanged]:
         """Yield what is to be told of pools."""
@@ -87,6 +80,13 @@ class RoomsSeen:
         """Take on what `snapshot` returned; what is seen is what was told, unless it was stored."""
         self._told.restore(state)
         self._seen = list(self._told) if seen is None else [Room(*room) for room in seen]
+
+
+def _managed(room: Room, told: Room) -> Room:
+    """Return a room without what its pool does not manage, as was told."""
+    return room._replace(
+        memory=None if told.memory is None else room.memory, gpus=None if told.gpus is None else room.gpus
+    )
 
 
 def _within(sight: Sight, room: Room) -> bool:

@@ -12,6 +12,7 @@ import logging
 import os
 import re
 import time
+from abc import ABC, abstractmethod
 from collections.abc import Sequence
 from typing import Any, ClassVar, NamedTuple
 
@@ -53,7 +54,7 @@ class Told(NamedTuple):
     known: bool = False
 
 
-class Tailed:
+class Tailed(ABC):
     """One cluster.
 
     Parameters
@@ -64,7 +65,7 @@ class Tailed:
 
     name: ClassVar[str]
     takes: ClassVar[frozenset[str]] = frozenset({"place", "pools"})
-    files: ClassVar[re.Pattern[str]]
+    files: re.Pattern[str]
     """What the files of a folder are called, in the order of their names."""
 
     def __init__(self, given: Given) -> None:
@@ -84,6 +85,7 @@ class Tailed:
         self._last: int | None = None
         self._known = False
 
+    @abstractmethod
     def read(self, text: str) -> Told:
         """Return what a line tells.
 
@@ -92,7 +94,6 @@ class Tailed:
         ValueError
             If it cannot be read; says why.
         """
-        raise NotImplementedError
 
     @property
     def mirror(self) -> Mirror:

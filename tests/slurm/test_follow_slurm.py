@@ -14,15 +14,14 @@ import pytest
 
 from shadowtime.replayer.accounting.sacct import FIELDS
 from shadowtime.replayer.following.follower import STORE
-from shadowtime.services.pipeline import STAGES
-from shadowtime.shared.events import ClusterOpened, Envelope, JobChanged, JobSuspended, Rejected
+from shadowtime.shared.events import ClusterOpened, Envelope, JobChanged, JobSuspended
 from shadowtime.shared.paths import ROOT
-from shadowtime.shared.stage import StageRun
 from shadowtime.shared.streaming.redis_store import RedisStore, connect
 from shadowtime.shared.streaming.settings import Settings
 from shadowtime.stack.servers import Kafka, Redis
 from tests.patience import PATIENCE
 from tests.real_servers import require_reason
+from tests.rejections import rejected
 from tests.slurm.cluster import SlurmCluster, unavailable
 from tests.slurm.happenings import happen
 from tests.slurm.told import late, lives_accounted, lives_told, log_of, predictions, replayed
@@ -82,20 +81,6 @@ def following(cluster: SlurmCluster, kafka: Kafka, redis: Redis, log: Path) -> I
     finally:
         process.process.kill()
         process.process.wait()
-
-
-def rejected(log: list[Envelope]) -> list[str]:
-    """Return why any stage rejects what the log has."""
-    runs = [StageRun(stage) for stage in STAGES]
-    found: list[str] = []
-    for envelope in log:
-        for run in runs:
-            forwarded = run.push(envelope)
-            assert forwarded is not None
-            envelope = forwarded
-        if isinstance(envelope.event, Rejected):
-            found.append(envelope.event.reason)
-    return found
 
 
 def test_the_log_tells_what_slurm_accounts(

@@ -18,22 +18,18 @@ from prometheus_client import CollectorRegistry
 from shadowtime.replayer.following.given import Given
 from shadowtime.replayer.following.line_inbox import MAX_BODY, MEDIA_TYPE
 from shadowtime.replayer.following.lines import Lines, read_line
-from shadowtime.services.pipeline import STAGES
 from shadowtime.shared.errors import SettingsError
 from shadowtime.shared.events import (
     CapacityChanged,
-    Envelope,
-    Event,
     JobEnded,
     JobExpected,
     JobStarted,
     JobSubmitted,
     JobWithdrawn,
-    Rejected,
 )
-from shadowtime.shared.stage import StageRun
 from shadowtime.shared.streaming.web import address_of, listening
 from shadowtime.shared.streaming.worker_pages import worker_pages
+from tests.rejections import as_log, rejected
 from tests.replayer.following.driven import Driven
 from tests.replayer.following.imagined import Lived, lived
 from tests.slurm.told import lives_told
@@ -274,21 +270,8 @@ def follow_on(tmp_path: Path, clock: Callable[[float], None], *steps: tuple[int,
                 file.write(text)
             clock(BEGIN + second)
             driven.listen(2)
-    assert rejected([driven.opened, *driven.events]) == []
+    assert rejected(as_log([driven.opened, *driven.events])) == []
     return driven
-
-
-def rejected(events: list[Event]) -> list[str]:
-    runs, found = [StageRun(stage) for stage in STAGES], []
-    for sequence, event in enumerate(events):
-        envelope = Envelope(run="r", sequence=sequence, event=event)
-        for run in runs:
-            forwarded = run.push(envelope)
-            assert forwarded is not None
-            envelope = forwarded
-        if isinstance(envelope.event, Rejected):
-            found.append(envelope.event.reason)
-    return found
 
 
 LIMITED = POOLS.replace("processors = 16", "processors = 16\nmemory = 1000")

@@ -10,19 +10,16 @@ from shadowtime.replayer.accounting.names import Names
 from shadowtime.replayer.event_order import EVENT_ORDER
 from shadowtime.replayer.following.mirror import Mirror
 from shadowtime.replayer.following.name_table import NameTable
-from shadowtime.services.pipeline import STAGES
 from shadowtime.shared.events import (
     ClusterOpened,
-    Envelope,
     Event,
     JobEnded,
     JobStarted,
     JobSubmitted,
     JobWithdrawn,
-    Rejected,
     moment,
 )
-from shadowtime.shared.stage import StageRun
+from tests.rejections import as_log, rejected
 from tests.replayer.following.imagined import PARTS, Lived, lived
 
 END = 9_000
@@ -81,19 +78,8 @@ def true_spans(lives: Iterable[Lived]) -> dict[int, tuple[int, int | None, int]]
     }
 
 
-def rejected(events: list[Event]) -> list[str]:
-    runs = [StageRun(stage) for stage in STAGES]
-    opened = ClusterOpened(time=0, cluster="c", processors=16, pools=PARTS.pools, mode="recorded", wait_bound="all")
-    found = []
-    for sequence, event in enumerate([opened, *events]):
-        envelope = Envelope(run="r", sequence=sequence, event=event)
-        for run in runs:
-            forwarded = run.push(envelope)
-            assert forwarded is not None
-            envelope = forwarded
-        if isinstance(envelope.event, Rejected):
-            found.append(envelope.event.reason)
-    return found
+def opened() -> ClusterOpened:
+    return ClusterOpened(time=0, cluster="c", processors=16, pools=PARTS.pools, mode="recorded", wait_bound="all")
 
 
 @pytest.mark.parametrize("seed", range(30))
@@ -107,7 +93,7 @@ def test_every_life_is_told_once_however_seldom_it_is_seen_and_however_often_the
     assert spans(events) == true_spans(lives)
     times = [event.time for event in events]
     assert times == sorted(times)
-    assert rejected(events) == []
+    assert rejected(as_log([opened(), *events])) == []
 
 
 @pytest.mark.parametrize("seed", range(10))
