@@ -36,6 +36,7 @@ MEETS_THE_WORLD = (
     "replayer/following/pages.py",
     "replayer/following/commands.py",
     "replayer/following/line_inbox.py",
+    "replayer/following/mirrored.py",
     "replayer/following/slurm.py",
     "replayer/following/slurm_commands.py",
     "replayer/following/slurm_rest.py",

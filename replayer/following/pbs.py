@@ -29,16 +29,16 @@ class Pbs(Tailed):
     def __init__(self, given: Given) -> None:
         super().__init__(given)
         self._instants = Instants(zone_of(given.time_zone))
-        self._begin()
+        self._forget()
 
-    def _begin(self) -> None:
+    def _forget(self) -> None:
         self._jobs = Jobs(self._instants)
         self._rerun: dict[str, tuple[int, int]] = {}
         """Of jobs that wait again: since when, and when they started before."""
 
     async def meet(self, opened: ClusterOpened | None = None) -> Opening:
         """Return what a new run opens with; of one that was opened only the log is left."""
-        self._begin()
+        self._forget()
         return await super().meet(opened)
 
     def read(self, text: str) -> Told:

@@ -11,15 +11,13 @@ The rules that it keeps:
 import asyncio
 import logging
 import time
-from collections.abc import Sequence
-from typing import Any, ClassVar
+from typing import ClassVar
 
-from shadowtime.replayer.accounting.machine_parts import MachineParts, parts_of_nodes
-from shadowtime.replayer.accounting.names import Names
+from shadowtime.replayer.accounting.machine_parts import parts_of_nodes
 from shadowtime.replayer.following.given import Given
-from shadowtime.replayer.following.live_source import Opening, SourceLoad, as_opened
-from shadowtime.replayer.following.mirror import KEEP, LAG, Mirror
-from shadowtime.replayer.following.name_table import NameTable
+from shadowtime.replayer.following.live_source import Opening
+from shadowtime.replayer.following.mirror import KEEP, LAG
+from shadowtime.replayer.following.mirrored import Mirrored
 from shadowtime.replayer.following.sight import Sight, shifted
 from shadowtime.replayer.following.slurm_commands import Asked, ByCommands
 from shadowtime.replayer.following.slurm_load import Load
@@ -27,9 +25,7 @@ from shadowtime.replayer.following.slurm_rest import ByRest
 from shadowtime.replayer.following.waker import Waker
 from shadowtime.shared.backoff import Backoff
 from shadowtime.shared.errors import FollowError
-from shadowtime.shared.events import ClusterOpened, Event
-from shadowtime.shared.pools import Pool
-from shadowtime.shared.streaming.web import Route
+from shadowtime.shared.events import ClusterOpened
 from shadowtime.shared.wording import shortened
 
 log = logging.getLogger("shadowtime.follow")
@@ -51,10 +47,8 @@ LEAST = 5.0
 
 LONGEST_PAUSE = 300.0
 
-DAY = 86_400
 
-
-class Slurm:
+class Slurm(Mirrored):
     """One Slurm.
 
     Parameters
@@ -69,41 +63,19 @@ class Slurm:
     )
 
     def __init__(self, given: Given) -> None:
+        super().__init__(given)
         self.every = given.every
-        self.load = SourceLoad()
-        self._given = given
         self._asked: Asked = ByCommands(given) if given.rest is None else ByRest(given)
         self._backoff = Backoff(given.every, LONGEST_PAUSE)
         self._seen: Load | None = None
         self._waker = None if given.jobcomp is None else Waker(given.jobcomp)
         self._next = self._soonest = 0.0
-        self._zero = 0
-        self._mirror: Mirror | None = None
-
-    @property
-    def mirror(self) -> Mirror:
-        """What is known of it; only once it was met, or restored."""
-        if self._mirror is None:
-            raise FollowError("slurm was not met yet")
-        return self._mirror
-
-    @property
-    def names(self) -> NameTable:
-        """The names of users, accounts and the like, and their numbers."""
-        return self.mirror.names
 
     async def meet(self, opened: ClusterOpened | None = None) -> Opening:
         """Return what a new run opens with; of one that was opened only the log is left."""
         nodes = sorted(node for node in (await self._asked.machine()).nodes if node.partitions)
         parts = parts_of_nodes((node.name, sorted(node.partitions), node.has) for node in nodes)
-        if opened is None:
-            begin = await self._clock() - self._given.history
-            self._zero = begin - begin % DAY
-            begin -= self._zero
-        else:
-            self._zero, begin, parts = opened.unix_start, opened.time, as_opened(parts, opened)
-        self._mirror = Mirror(parts, NameTable(Names(self._given.key)), begin, self._given.patience)
-        return Opening(sum(pool.processors for pool in parts.pools), parts.pools, self._zero, begin)
+        return self._begin(parts, await self._clock()) if opened is None else self._begin_again(parts, opened)
 
     async def listen(self) -> None:
         """Ask accounting for the next of the past, as long as there is one; else wait until the next picture is due."""
@@ -126,51 +98,13 @@ class Slurm:
             pause = self._backoff.pause()
             self._next = self._soonest = time.monotonic() + pause
             log.warning("%s; asking again in %.0f s", shortened(str(error)), pause)
-        self.load.asked(time.monotonic() - began)
-        self.load.take(self.mirror)
-        self.load.behind = time.time() - (self._zero + self.mirror.until)
-
-    def routes(self) -> Sequence[Route]:
-        """Return nothing: it only asks."""
-        return ()
+        self._heard(began)
 
     async def close(self) -> None:
         """Let go of the cluster."""
         await self._asked.close()
         if self._waker is not None:
             await self._waker.close()
-
-    def next_time(self) -> int | None:
-        """Return the time of the next instant of which all is known."""
-        return self.mirror.next_time()
-
-    def next_instant(self) -> Sequence[Event]:
-        """Return its events."""
-        return self.mirror.next_instant()
-
-    def told(self, event: Event) -> None:
-        """Note that an event was told."""
-        self.mirror.told(event)
-
-    def snapshot(self) -> Any:
-        """Return what was told, and how it was met."""
-        parts = self.mirror.parts
-        return {
-            "zero": self._zero,
-            "begin": self.mirror.begin,
-            "pools": [pool.model_dump() for pool in parts.pools],
-            "of_partition": parts.of_partition,
-            "of_node": parts.of_node,
-            "mirror": self.mirror.snapshot(),
-        }
-
-    def restore(self, state: Any) -> None:
-        """Take on what `snapshot` returned."""
-        self._zero = state["zero"]
-        pools = tuple(Pool.model_validate(pool) for pool in state["pools"])
-        parts = MachineParts(pools, state["of_partition"], state["of_node"])
-        self._mirror = Mirror(parts, NameTable(Names(self._given.key)), state["begin"], self._given.patience)
-        self._mirror.restore(state["mirror"])
 
     async def _tell_past(self) -> None:
         """Take in the next window of the past, once accounting knows it all."""

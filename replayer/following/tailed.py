@@ -16,26 +16,21 @@ from abc import ABC, abstractmethod
 from collections.abc import Sequence
 from typing import Any, ClassVar, NamedTuple
 
-from shadowtime.replayer.accounting.machine_parts import MachineParts, read_parts
-from shadowtime.replayer.accounting.names import Names
+from shadowtime.replayer.accounting.machine_parts import read_parts
 from shadowtime.replayer.following.given import Given
-from shadowtime.replayer.following.live_source import Opening, SourceLoad, as_opened
-from shadowtime.replayer.following.mirror import Mirror
-from shadowtime.replayer.following.name_table import NameTable
+from shadowtime.replayer.following.live_source import Opening
+from shadowtime.replayer.following.mirrored import DAY, Mirrored
 from shadowtime.replayer.following.sight import Sight, shifted
 from shadowtime.replayer.following.tail import Line, Tail
 from shadowtime.shared.bounds import MAX_LINE_LENGTH
 from shadowtime.shared.errors import FollowError, SettingsError, TraceError
-from shadowtime.shared.events import ClusterOpened, Event
+from shadowtime.shared.events import ClusterOpened
 from shadowtime.shared.logs import FewAMinute
-from shadowtime.shared.pools import Pool, Room
-from shadowtime.shared.streaming.web import Route
+from shadowtime.shared.pools import Room
 from shadowtime.shared.wording import shortened
 
 log = logging.getLogger("shadowtime.follow.lines")
 log.addFilter(FewAMinute())
-
-DAY = 86_400
 
 BEFORE = 14 * DAY
 """Seconds before the past that is told in which files are looked at: jobs that run then are told of there."""
@@ -54,7 +49,7 @@ class Told(NamedTuple):
     known: bool = False
 
 
-class Tailed(ABC):
+class Tailed(Mirrored, ABC):
     """One cluster.
 
     Parameters
@@ -63,13 +58,13 @@ class Tailed(ABC):
         Where its lines are written, and what its machine is.
     """
 
-    name: ClassVar[str]
+    seen_once: ClassVar[bool] = True
     takes: ClassVar[frozenset[str]] = frozenset({"place", "pools"})
     files: re.Pattern[str]
     """What the files of a folder are called, in the order of their names."""
 
     def __init__(self, given: Given) -> None:
-        self.load = SourceLoad()
+        super().__init__(given)
         self.place = given.required("place")
         try:
             self._parts = read_parts(given.required("pools"))
@@ -78,10 +73,7 @@ class Tailed(ABC):
             raise SettingsError(f"--pools {error}") from None
         except OSError as error:
             raise SettingsError(f"--from {self.place} cannot be read: {error.strerror}") from None
-        self._given = given
         self._tail = Tail(self.place, self.files)
-        self._zero = 0
-        self._mirror: Mirror | None = None
         self._last: int | None = None
         self._known = False
 
@@ -95,30 +87,13 @@ class Tailed(ABC):
             If it cannot be read; says why.
         """
 
-    @property
-    def mirror(self) -> Mirror:
-        """What is known of it; only once it was met, or restored."""
-        if self._mirror is None:
-            raise FollowError(f"{self.name} was not met yet")
-        return self._mirror
-
-    @property
-    def names(self) -> NameTable:
-        """The names of users, accounts and the like, and their numbers."""
-        return self.mirror.names
-
     async def meet(self, opened: ClusterOpened | None = None) -> Opening:
         """Return what a new run opens with; of one that was opened only the log is left."""
-        parts = self._parts
-        if opened is None:
-            begin = int(time.time()) - self._given.history
-            self._zero = begin - begin % DAY
-            begin -= self._zero
-        else:
-            self._zero, begin, parts = opened.unix_start, opened.time, as_opened(parts, opened)
-        self._mirror = self._mirrored(parts, begin)
-        self._tail = Tail(self.place, self.files, self._zero + begin - BEFORE)
-        return Opening(sum(pool.processors for pool in parts.pools), parts.pools, self._zero, begin)
+        opening = (
+            self._begin(self._parts, int(time.time())) if opened is None else self._begin_again(self._parts, opened)
+        )
+        self._tail = Tail(self.place, self.files, self._zero + opening.time - BEFORE)
+        return opening
 
     async def listen(self) -> None:
         """Take in the next lines; if there are none, let what is old enough be told, and wait."""
@@ -127,7 +102,7 @@ class Tailed(ABC):
             lines = await asyncio.to_thread(self._tail.read)
         except FollowError as error:  # nothing is told of what nobody knows
             self.load.failures += 1
-            self.load.behind = time.time() - (self._zero + mirror.until)
+            self._note_behind()
             log.warning("%s", shortened(str(error)))
             await asyncio.sleep(self._given.every)
             return
@@ -140,9 +115,7 @@ class Tailed(ABC):
         known = min(now, self._last or now) if lines or self._known else now
         if (until := known - 1 - lag - self._zero) > mirror.until:
             mirror.release(until, beat=not lines)
-        self.load.asked(time.monotonic() - began)
-        self.load.take(mirror)
-        self.load.behind = time.time() - (self._zero + mirror.until)
+        self._heard(began)
         if not lines:
             await asyncio.sleep(self._given.every)
 
@@ -167,43 +140,12 @@ class Tailed(ABC):
         """Let go of the file."""
         self._tail.close()
 
-    def routes(self) -> Sequence[Route]:
-        """Return nothing: it only reads."""
-        return ()
-
-    def next_time(self) -> int | None:
-        """Return the time of the next instant of which all is known."""
-        return self.mirror.next_time()
-
-    def next_instant(self) -> Sequence[Event]:
-        """Return its events."""
-        return self.mirror.next_instant()
-
-    def told(self, event: Event) -> None:
-        """Note that an event was told."""
-        self.mirror.told(event)
-
     def snapshot(self) -> Any:
-        """Return what was told and what was seen, and how far was read."""
-        parts = self.mirror.parts
-        return {
-            "zero": self._zero,
-            "begin": self.mirror.begin,
-            "parts": [[pool.model_dump() for pool in parts.pools], parts.of_partition, parts.of_node],
-            "mirror": self.mirror.snapshot(seen=True),
-            "tail": self._tail.snapshot(),
-            "last": self._last,
-            "known": self._known,
-        }
+        """Return how far was read, beside the rest."""
+        return super().snapshot() | {"tail": self._tail.snapshot(), "last": self._last, "known": self._known}
 
     def restore(self, state: Any) -> None:
         """Take on what `snapshot` returned."""
-        pools, of_partition, of_node = state["parts"]
-        parts = MachineParts(tuple(Pool.model_validate(pool) for pool in pools), of_partition, of_node)
-        self._zero, self._last, self._known = state["zero"], state["last"], state["known"]
-        self._mirror = self._mirrored(parts, state["begin"])
-        self._mirror.restore(state["mirror"])
+        super().restore(state)
+        self._last, self._known = state["last"], state["known"]
         self._tail.restore(state["tail"])
-
-    def _mirrored(self, parts: MachineParts, begin: int) -> Mirror:
-        return Mirror(parts, NameTable(Names(self._given.key)), begin, self._given.patience)
