@@ -1,59 +1,23 @@
-"""Closed replay: a machine that runs the jobs of a trace as the scheduler decides.
+"""Closed replay: a machine that runs the jobs of a trace as the scheduler decides (docs/algorithms.md#closed-replay).
 
 It alone knows the actual run times. A job ends when its work is done or at the limit of its start, whichever comes
-first (docs/algorithms.md#closed-replay, docs/algorithms.md#end-at-the-limit).
+first (docs/algorithms.md#end-at-the-limit).
 """
 
 from collections.abc import Sequence
-from dataclasses import dataclass
 from heapq import heapify, heappop, heappush
 from typing import Any
 
+from shadowtime.replayer.execution import Execution
 from shadowtime.replayer.logged_job import Job
 from shadowtime.replayer.room_left import RoomLeft
-from shadowtime.replayer.source import DEFAULT_TRAITS, OUTCOMES, Archived, JobTraits, submission
+from shadowtime.replayer.source import DEFAULT_TRAITS, Archived, JobTraits, submission
 from shadowtime.replayer.workload import Workload
 from shadowtime.shared.bounds import MAX_TIME
 from shadowtime.shared.decisions import Start
 from shadowtime.shared.errors import ReplayError, TraceError
 from shadowtime.shared.events import CapacityChanged, Decided, Event, JobEnded, JobStarted, SchedulingPoint
-from shadowtime.shared.speedup import ratio, reshaped_time
-
-
-@dataclass(frozen=True, slots=True)
-class _Execution:
-    """A job on the machine; `row` is its place in the workload, `limit` None where nothing ends it early.
-
-    `by` is what its times are multiplied by, and divided, on this number of processors.
-    """
-
-    row: int
-    job: Job
-    start_time: int
-    processors: int
-    limit: int | None
-    by: tuple[int, int]
-
-    @property
-    def run_time(self) -> int:
-        return reshaped_time(self.job.run_time, self.by)
-
-    @property
-    def on_trial(self) -> bool:
-        """Whether it has less time than it requests: if it needs more it is to wait again."""
-        return self.limit is not None and self.limit < reshaped_time(self.job.requested_time, self.by)
-
-    @property
-    def cut(self) -> bool:
-        """Whether its limit ends it: on another size rounding may make a cut run as long as the whole."""
-        if self.limit is None:
-            return False
-        rounded = self.limit == self.run_time and self.job.run_time > self.job.requested_time
-        return self.limit < self.run_time or rounded
-
-    @property
-    def end_time(self) -> int:
-        return self.start_time + (self.run_time if self.limit is None else min(self.run_time, self.limit))
+from shadowtime.shared.speedup import ratio
 
 
 class Machine(Archived):
@@ -89,7 +53,7 @@ class Machine(Archived):
         self._changed = 0
         self._time = 0
         self._waiting: dict[int, tuple[int, Job]] = {}
-        self._running: dict[int, _Execution] = {}
+        self._running: dict[int, tuple[int, Execution]] = {}
         self._ends: list[tuple[int, int]] = []
         self._submit_times: list[int] = workload.columns["submit_time"].tolist()
         self._left = RoomLeft(workload.processors, workload.pools or ())
@@ -166,7 +130,7 @@ class Machine(Archived):
                 raise ReplayError(f"job {kill.job_number} is to be killed at {self._time} but does not run")
             if kill.requeue and not self._traits.restartable:
                 raise ReplayError(f"job {kill.job_number} is to be requeued at {self._time} but is not restartable")
-            self._ends.remove((self._running[kill.job_number].end_time, kill.job_number))
+            self._ends.remove((self._running[kill.job_number][1].end_time, kill.job_number))
             heapify(self._ends)
             events.append(self._end(kill.job_number, killed=True, requeue=kill.requeue))
         events.extend(self._start(start) for start in decided.starts)
@@ -187,44 +151,28 @@ class Machine(Archived):
             )
         if lacking := self._left.lacking(job, start.processors):
             raise ReplayError(f"job {job.job_number} is to start at {self._time} on {lacking} free")
-        execution = self._execution(row, job, self._time, start.processors, start.limit)
+        execution = self._execution(job, self._time, start.processors, start.limit)
         del self._waiting[job.job_number]
-        self._running[job.job_number] = execution
+        self._running[job.job_number] = row, execution
         self._left.take(job, start.processors)
         heappush(self._ends, (execution.end_time, job.job_number))
-        return JobStarted(
-            time=self._time,
-            job_number=job.job_number,
-            processors=start.processors,
-            limit=start.limit,
-            trial=True if execution.on_trial else None,
-        )
+        return execution.started()
 
     def _end(self, job_number: int, *, killed: bool = False, requeue: bool = False) -> JobEnded:
-        execution = self._running.pop(job_number)
-        job, cut = execution.job, execution.cut
-        if cut and not killed and execution.on_trial:
-            requeue = True
-        if requeue:
-            self._waiting[job_number] = (execution.row, job)
-        self._left.take(job, execution.processors, -1)
-        whole = not (killed or requeue) and execution.processors != job.processors
-        return JobEnded(
-            time=self._time,
-            job_number=job_number,
-            run_time=self._time - execution.start_time,
-            outcome="killed" if killed else "limit" if cut else OUTCOMES.get(job.status, "completed"),
-            requeued=requeue,
-            original_run_time=min(job.run_time, job.requested_time) if whole else None,
-        )
+        row, execution = self._running.pop(job_number)
+        ended = execution.ended(self._time, killed=killed, requeue=requeue)
+        if ended.requeued:
+            self._waiting[job_number] = (row, execution.job)
+        self._left.take(execution.job, execution.processors, -1)
+        return ended
 
-    def _execution(self, row: int, job: Job, start_time: int, processors: int, limit: int | None) -> _Execution:
+    def _execution(self, job: Job, start_time: int, processors: int, limit: int | None) -> Execution:
         by = ratio(job.processors, processors, self._traits.speedup)
-        return _Execution(row, job, start_time, processors, limit, by)
+        return Execution(job, start_time, processors, limit, by)
 
     def snapshot(self) -> Any:
         """Return the whole state as plain values."""
-        running = [[each.row, each.start_time, each.processors, each.limit] for each in self._running.values()]
+        running = [[row, each.start_time, each.processors, each.limit] for row, each in self._running.values()]
         return {
             "time": self._time,
             "arrived": self._arrived,
@@ -238,8 +186,9 @@ class Machine(Archived):
         self._time, self._arrived, self._changed = state["time"], state["arrived"], state["changed"]
         waiting = [(row, self._workload[row]) for row in state["waiting"]]
         self._waiting = {job.job_number: (row, job) for row, job in waiting}
-        executions = [self._execution(row, self._workload[row], *rest) for row, *rest in state["running"]]
-        self._running = {each.job.job_number: each for each in executions}
+        rows = [(row, self._execution(self._workload[row], *rest)) for row, *rest in state["running"]]
+        executions = [each for _, each in rows]
+        self._running = {each.job.job_number: (row, each) for row, each in rows}
         self._ends = [(each.end_time, each.job.job_number) for each in executions]
         heapify(self._ends)
         self._left = RoomLeft(self._workload.processors, self._workload.pools or ())

@@ -1,0 +1,98 @@
+"""A shadow beside a log, all in one process: what it tells, also where its state is stored and restored on the way."""
+
+import json
+from collections.abc import Sequence
+from random import Random
+from typing import Any
+
+from shadowtime.replayer.embedded import EmbeddedReplay
+from shadowtime.replayer.machine import Machine
+from shadowtime.replayer.source import DEFAULT_TRAITS, Archived, JobTraits
+from shadowtime.replayer.twin.twin import Twin
+from shadowtime.replayer.workload import Workload
+from shadowtime.services.catalogue import configure
+from shadowtime.shared.events import CapacityChanged, ClusterOpened, Decided, Envelope, Event
+
+
+class Beside(Archived):
+    """What a twin tells of a log, as a source of an embedded replay."""
+
+    name = "twin"
+    obeys = True
+
+    def __init__(self, log: Sequence[Event], *, exact: bool, kills: float = 0.0, seed: int = 0) -> None:
+        self.log, self.exact = log, exact
+        assert isinstance(opened := log[0], ClusterOpened)
+        self.opened = opened
+        self.twin = Twin(opened, exact=exact)
+        self.heard = 1
+        self._kills, self._random = kills, Random(seed)
+
+    def next_time(self) -> int | None:
+        while self.twin.hungry and self.heard < len(self.log):
+            self.twin.hear(self.log[self.heard])
+            self.heard += 1
+            if self._random.random() < self._kills:
+                state = json.loads(json.dumps(self.twin.snapshot()))
+                self.twin = Twin(self.opened, exact=self.exact)
+                self.twin.restore(state)
+        return None if self.twin.closed else self.twin.next_time()
+
+    def next_instant(self) -> Sequence[Event]:
+        self.next_time()
+        events = self.twin.next_instant()
+        return [] if self.twin.closed else events
+
+    def apply(self, decided: Decided) -> Sequence[Event]:
+        self.twin.apply(decided)
+        return self.twin.next_instant() if self.twin.caused else ()
+
+    def can_start(self) -> bool:
+        return True
+
+    def snapshot(self) -> Any:
+        return None
+
+    def restore(self, state: Any) -> None:
+        raise AssertionError
+
+
+def settings(workload: Workload, policy: str, **of: Any) -> ClusterOpened:
+    chosen = configure(policy, "empirical", "none")
+    return ClusterOpened(
+        time=int(workload.columns["submit_time"][0]),
+        cluster="twins",
+        processors=workload.processors,
+        policy=chosen.policy,
+        runtime=chosen.runtime,
+        adjustment=chosen.adjustment,
+        **of,
+    )
+
+
+def closed(
+    workload: Workload, policy: str, capacity: Sequence[CapacityChanged] = (), traits: JobTraits = DEFAULT_TRAITS
+) -> list[Envelope]:
+    """Return the decision log of a closed replay."""
+    return played(settings(workload, policy), Machine(workload, capacity, traits))
+
+
+def played(opened: ClusterOpened, source: Archived) -> list[Envelope]:
+    log: list[Envelope] = []
+
+    def note(envelope: Envelope) -> None:
+        log.append(envelope)
+        if isinstance(source, Beside) and envelope.run_time is not None:
+            source.twin.predict(envelope.event.job_number, envelope.run_time.point)
+
+    EmbeddedReplay(opened, source, [note]).run_to_end()
+    return log
+
+
+def told(log: Sequence[Envelope]) -> list[Event]:
+    """Return what was told to the stages: scheduling points, where decisions are now."""
+    from shadowtime.shared.events import SchedulingPoint
+
+    return [
+        SchedulingPoint(time=each.event.time) if isinstance(each.event, Decided) else each.event for each in log
+    ]
