@@ -11,6 +11,7 @@ from shadowtime.replayer.execution import Execution
 from shadowtime.replayer.logged_job import Job
 from shadowtime.replayer.source import OUTCOMES
 from shadowtime.shared.events import (
+    JobChanged,
     JobEnded,
     JobResumed,
     JobStarted,
@@ -29,15 +30,15 @@ SHORTEST = 1
 """Seconds that a job runs at least in the shadow: ends come first at an instant, so none may end as it starts."""
 
 
-@dataclass(slots=True)
+@dataclass(slots=True, eq=False)
 class Life:
     """A job from its submission to its end; times in seconds.
 
     On the cluster it `started` on `processors`, was suspended for `lost` seconds and is since `stopped`; it runs longer
-    than `outlasts` seconds, which is all that is known before its `run_time` is. It may be `blocked` or `held` there, or have `left`
-    the queue; then, or once it has ended, it is `over`. In the shadow it is `due` if one of the same number is there
-    before it, gets its `start` `on` processors for `limit` seconds, is `freed` once it is presumed to be over, and is
-    `done`; `predicted` is for how long it is expected to run.
+    than `outlasts` seconds, which is all that is known before its `run_time` is. It may be `blocked` or `held` there,
+    or have `left` the queue; then, or once it has ended, it is `over`. In the shadow it is `due` if one of the same
+    number is there before it, gets its `start` `on` processors for `limit` seconds, is `freed` once it is presumed to
+    be over, and is `done`; `predicted` is for how long it is expected to run.
     """
 
     job: JobSubmitted
@@ -85,12 +86,20 @@ class Life:
         longer = event.outcome == "limit"  # it would have gone on
         self.run_time = max(event.own_run_time + longer, SHORTEST)
 
-    def gone(self, event: JobWithdrawn) -> None:
-        """Note that it left the queue of the cluster for good: how long it would run nobody will know.
+    def withdrawn(self, event: JobWithdrawn) -> None:
+        """Note that it left the queue of the cluster: until it is released, or how long it would run nobody will know.
 
-        Where it has started in the shadow it runs there until then, or to its limit.
+        Then, where it has started in the shadow, it runs there until now, or to its limit.
         """
-        self.left, self.over, self.outcome = event.time, True, "cancelled"
+        if event.reason == "held":
+            self.held = True
+        else:
+            self.left, self.over, self.outcome = event.time, True, "cancelled"
+
+    def changed(self, event: JobChanged) -> None:
+        """Note whether it may not start there for now."""
+        if event.blocked is not None:
+            self.blocked = event.blocked
 
     @property
     def length(self) -> int | None:

@@ -9,17 +9,17 @@ log tells; until then (docs/twin.md#how-a-shadow-runs)
 """
 
 from collections import deque
-from collections.abc import Sequence
-from math import inf
+from collections.abc import Iterator, Sequence
 from typing import Any
 
 from shadowtime.replayer.embedded import EVENTS
 from shadowtime.replayer.event_order import in_order
-from shadowtime.replayer.room_left import RoomLeft
-from shadowtime.replayer.twin.actual import Actual, Heard
+from shadowtime.replayer.twin.actual import Actual
 from shadowtime.replayer.twin.life import Life
+from shadowtime.replayer.twin.machine_state import MachineState
+from shadowtime.replayer.twin.reaching import reaches
+from shadowtime.replayer.twin.taking_over import happens
 from shadowtime.shared.bounds import MAX_TIME
-from shadowtime.shared.decisions import Start
 from shadowtime.shared.errors import ReplayError
 from shadowtime.shared.events import (
     CapacityChanged,
@@ -29,13 +29,13 @@ from shadowtime.shared.events import (
     Event,
     JobChanged,
     JobEnded,
+    JobExpected,
     JobStarted,
     JobSubmitted,
     JobSuspended,
     JobWithdrawn,
     SchedulingPoint,
 )
-from shadowtime.shared.jobs_in_system import new_request
 
 NEVER = MAX_TIME + 1
 """In the place of a time that nothing happens at."""
@@ -52,9 +52,11 @@ class Twin:
         How the log of the cluster was opened.
     exact
         Whether it waits for what is not known, or goes by predictions.
+    takes_over
+        From when on, in seconds, it decides who runs; what happened before that happens in it as it did.
     """
 
-    def __init__(self, opened: ClusterOpened, *, exact: bool) -> None:
+    def __init__(self, opened: ClusterOpened, *, exact: bool, takes_over: int = 0) -> None:
         self.exact = exact
         self.horizon = -1
         """Up to when, in seconds, the log of the cluster is known."""
@@ -64,11 +66,10 @@ class Twin:
         """Whether the decision of the last instant is awaited."""
         self.closed = False
         self.actual = Actual()
-        self._rooms = RoomLeft(opened.processors, opened.pools or ())
+        self._takes_over = takes_over
+        self._machine = MachineState(opened)
         self._batch: list[Event] = []
-        self._coming: deque[Heard] = deque()
-        self._waiting: dict[int, Life] = {}
-        self._running: dict[int, Life] = {}
+        self._coming: deque[tuple[Event, Life | None]] = deque()
         self._caused: list[Event] = []
         self._closing = False
 
@@ -90,38 +91,62 @@ class Twin:
         batch, self._batch = self._batch, []
         self.horizon, self._closing = event.time, isinstance(event, ClusterClosed)
         for each in batch:
-            if (heard := self.actual.hear(each)) is not None:
-                self._coming.append(heard)
+            if each.time < self._takes_over:
+                self._caused += self._happened(each)
+            else:
+                self._note(each)
+
+    def _note(self, event: Event) -> None:
+        """Take in what happened on the cluster; what concerns the shadow happens there as it comes to that instant."""
+        life = self.actual.hear(event)
+        if isinstance(event, JobStarted) and life is not None and life.blocked:
+            life.blocked = False  # nothing has blocked one that starts
+            event = JobChanged(time=event.time, job_number=event.job_number, blocked=False)
+        if isinstance(event, CapacityChanged | JobSubmitted | JobWithdrawn | JobChanged):
+            self._coming.append((event, life))
+
+    def _happened(self, event: Event) -> Sequence[Event]:
+        """Let happen in the shadow what happened on the cluster."""
+        self.clock = event.time
+        life = self.actual.hear(event)
+        if isinstance(event, CapacityChanged):
+            self._machine.resize(event)
+        elif life is not None:
+            happens(self._machine, event, life)
+            self.actual.forget_if_over(life)
+        return [] if isinstance(event, JobExpected) else [event]
 
     def predict(self, job_number: int, seconds: float) -> None:
         """Take in for how long a job is expected to run that waits in the shadow."""
-        if (life := self._waiting.get(job_number)) is not None:
+        if (life := self._machine.waiting.get(job_number)) is not None:
             life.predicted = seconds
 
     def next_time(self) -> int | None:
         """Return the time of the next instant; None if that is not known yet, or a decision is awaited."""
         if self._caused:
-            return self.clock
+            return self._caused[0].time
         if self.deciding or self.closed:
             return None
-        time = min((end for life in self._running.values() if (end := self._end(life)) is not None), default=NEVER)
+        time = min((end for _, end in self._ends()), default=NEVER)
         if self._coming:
-            time = min(time, self._coming[0].event.time)
+            time = min(time, self._coming[0][0].time)
         if self._closing:
             return self.clock if time == NEVER else time
         return None if time > self.horizon or (self.exact and time > self._surely()) else time
 
     def _surely(self) -> int:
         """Return up to when nothing ends but what is known to."""
-        unknown = [life for life in self._running.values() if life.known_end(self.horizon) is None]
+        unknown = [life for life in self._machine.running.values() if life.known_end(self.horizon) is None]
         return min((life.runs_until(self.horizon) for life in unknown), default=NEVER)
 
-    def _end(self, life: Life) -> int | None:
-        """Return when a running job ends, or gives its processors back; None if that is not known."""
-        end = life.known_end(self.horizon)
-        if end is None and life.freed is None and (self._closing or not self.exact):
-            end, _ = life.presumed_end(self.horizon)
-        return end if end is None or end > self.clock else max(self.horizon, self.clock)
+    def _ends(self) -> Iterator[tuple[int, int]]:
+        """Yield numbers of running jobs and when they end, or give their processors back, as far as that is known."""
+        for number, life in self._machine.running.items():
+            end = life.known_end(self.horizon)
+            if end is None and life.freed is None and (self._closing or not self.exact):
+                end, _ = life.presumed_end(self.horizon)
+            if end is not None:
+                yield number, end if end > self.clock else max(self.horizon, self.clock)
 
     def next_instant(self) -> Sequence[Event]:
         """Return the events of the next instant, or what the last decision has caused, and move on."""
@@ -131,135 +156,70 @@ class Twin:
         time = self.next_time()
         if time is None:
             return ()
-        ends = [
-            number for number, life in self._running.items() if (end := self._end(life)) is not None and end <= time
-        ]
+        ends = [number for number, end in self._ends() if end <= time]
         if not ends and not self._coming:  # nothing is left
             self.closed = True
             return [ClusterClosed(time=self.clock)]
         self.clock = time
-        events: list[Event] = [self._finish(self._running[number]) for number in sorted(ends)]
-        while self._coming and self._coming[0].event.time <= time:
-            events += self._take(*self._coming.popleft())
+        events: list[Event] = [self._finish(self._machine.running[number]) for number in sorted(ends)]
+        while self._coming and self._coming[0][0].time <= time:
+            event, life = self._coming.popleft()
+            events += reaches(self._machine, event, life)
+            if life is not None and life.over and life.done:
+                self._done(life)
         self.deciding = True
         return in_order([*events, SchedulingPoint(time=time)])
 
     def apply(self, decided: Decided) -> None:
-        """Do what was decided at the last instant: kill, then start.
+        """Do what was decided at the last instant: kill, then start; before it has taken over that is advice.
 
         Raises
         ------
         ReplayError
             If a decision cannot be carried out; names the job.
         """
+        if not self.deciding:
+            return
         self.deciding = False
         for kill in decided.kills:
-            life = self._running.get(kill.job_number)
+            life = self._machine.running.get(kill.job_number)
             if life is None or (kill.requeue and not life.job.restartable):
                 raise ReplayError(f"job {kill.job_number} is to be killed at {self.clock} but does not run, or restart")
             ended = life.execution().ended(self.clock, killed=True, requeue=kill.requeue)
-            self._release(life, ended)
+            self._leave_machine(life, ended)
             self._caused.append(ended)
-        self._caused += [self._start(each) for each in decided.starts]
-
-    def _start(self, decided: Start) -> JobStarted:
-        life = self._waiting.pop(decided.job_number, None)
-        if life is None:
-            raise ReplayError(f"job {decided.job_number} is to start at {self.clock} but does not wait")
-        life.start, life.on, life.limit = self.clock, decided.processors, decided.limit
-        execution = life.execution()
-        if lacking := self._rooms.lacking(execution.job, decided.processors):
-            raise ReplayError(f"job {decided.job_number} is to start at {self.clock} on {lacking} free")
-        self._running[decided.job_number] = life
-        self._rooms.take(execution.job, decided.processors)
-        return execution.started()
+        self._caused += [self._machine.carry_out(each, self.clock) for each in decided.starts]
 
     def _finish(self, life: Life) -> JobEnded | JobSuspended:
-        """End a job; one that is presumed to be over gives its processors back, or waits again as a trial that is cut."""
+        """End a job; one that is presumed over gives its processors back, or waits again as a trial that is cut."""
         execution, known = life.execution(), life.known_end(self.horizon)
         if known is None and not (execution.on_trial and life.presumed_end(self.horizon)[1]):
             life.freed = self.clock
-            self._rooms.free[life.job.pool or 0][0] += life.on
+            self._machine.give_processors(life, -1)
             return JobSuspended(time=self.clock, job_number=life.job.job_number)
         ended = execution.ended(self.clock)
         if known is not None and (known < self.clock or life.freed is not None):  # it is told late
             happened = max(known, life.freed or known)
             ended = ended.model_copy(update={"run_time": known - execution.start_time, "happened": happened})
-        self._release(life, ended)
+        self._leave_machine(life, ended)
         return ended
 
-    def _release(self, life: Life, ended: JobEnded) -> None:
-        """Give back what a job holds; it waits again, or is done."""
-        number = ended.job_number
-        if life.freed is not None:
-            self._rooms.free[life.job.pool or 0][0] -= life.on
-        self._rooms.take(life.execution().job, life.on, -1)
-        del self._running[number]
-        if ended.requeued:
-            life.start = life.limit = life.freed = None
-            self._waiting[number] = life
-            if life.left is not None and life.left <= self.clock:
-                self._coming.appendleft(Heard(JobWithdrawn(time=self.clock, job_number=number), life))
-        else:
-            self._let_go(life)
+    def _leave_machine(self, life: Life, ended: JobEnded) -> None:
+        self._machine.remove(life)
+        if not ended.requeued:
+            self._done(life)
+            return
+        self._machine.wait_again(life)
+        if life.left is not None and life.left <= self.clock:  # it left the queue of the cluster while it ran here
+            self._coming.appendleft((JobWithdrawn(time=self.clock, job_number=ended.job_number), life))
 
-    def _let_go(self, life: Life) -> None:
+    def _done(self, life: Life) -> None:
         """Let a life be done; what bears its number next may come now."""
         life.done = True
         after = self.actual.next_after(life)
-        if life.over:
-            self.actual.forget(life)
+        self.actual.forget_if_over(life)
         if after is not None and after.due:
-            self._coming.appendleft(Heard(after.job.model_copy(update={"time": self.clock}), after))
-
-    def _take(self, event: Event, life: Life | None) -> Sequence[Event]:
-        """Return what an event of the cluster's log means in the shadow at its instant."""
-        if isinstance(event, CapacityChanged):
-            self._rooms.change(event)
-            return [event]
-        if life is None or life.done:
-            return ()
-        waits = self._waiting.get(life.job.job_number) is life
-        if isinstance(event, JobSubmitted):
-            return self._arrive(event, life, waits=waits)
-        if isinstance(event, JobWithdrawn):
-            return self._leave(event, life, waits=waits)
-        return self._change(event, life, waits=waits) if isinstance(event, JobChanged) else ()
-
-    def _arrive(self, event: JobSubmitted, life: Life, *, waits: bool) -> Sequence[Event]:
-        if waits or life.start is not None:
-            return ()  # it was held and is free again, while it runs here
-        life.job, number = event, event.job_number
-        life.due = number in self._waiting or number in self._running
-        if life.due:
-            return ()
-        self._waiting[number] = life
-        return [event]
-
-    def _leave(self, event: JobWithdrawn, life: Life, *, waits: bool) -> Sequence[Event]:
-        if life.start is not None:
-            return ()
-        if waits:
-            del self._waiting[event.job_number]
-        if event.reason != "held" or life.held:
-            life.over = True
-            self._let_go(life)
-        return [event] if waits else ()
-
-    def _change(self, event: JobChanged, life: Life, *, waits: bool) -> Sequence[Event]:
-        new = new_request(event)
-        if life.start is None:
-            life.job = life.job.model_copy(update=new)
-            return [event] if waits else ()
-        if "requested_time" not in new:
-            return ()
-        if life.limit == life.job.requested_time:
-            life.limit = new["requested_time"]
-        life.job = life.job.model_copy(update={"requested_time": new["requested_time"]})
-        told = JobChanged(
-            time=event.time, job_number=event.job_number, requested_time=event.requested_time, unlimited=event.unlimited
-        )
-        return [told]
+            self._coming.appendleft((after.job.model_copy(update={"time": self.clock}), after))
 
     def snapshot(self) -> Any:
         """Return the whole state as plain values."""
@@ -272,13 +232,10 @@ class Twin:
             "closing": self._closing,
             "closed": self.closed,
             "lives": [life.snapshot() for life in lives],
-            "waiting": [at[id(life)] for life in self._waiting.values()],
-            "running": [at[id(life)] for life in self._running.values()],
+            "machine": self._machine.snapshot(at),
             "coming": [[event.model_dump(), None if life is None else at[id(life)]] for event, life in self._coming],
             "batch": [event.model_dump() for event in self._batch],
             "caused": [event.model_dump() for event in self._caused],
-            "rooms": self._rooms.rooms.snapshot(),
-            "free": [[None if each == inf else each for each in free] for free in self._rooms.free],
         }
 
     def restore(self, state: Any) -> None:
@@ -288,15 +245,10 @@ class Twin:
         lives = [Life.of(each) for each in state["lives"]]
         self.actual = Actual()
         for life in lives:
-            self.actual.lives.setdefault(life.job.job_number, []).append(life)
-        self._waiting = {lives[at].job.job_number: lives[at] for at in state["waiting"]}
-        self._running = {lives[at].job.job_number: lives[at] for at in state["running"]}
+            self.actual.add(life)
+        self._machine.restore(state["machine"], lives)
         events = EVENTS.validate_python([event for event, _ in state["coming"]])
-        places = [at for _, at in state["coming"]]
-        self._coming = deque(
-            Heard(event, None if at is None else lives[at]) for event, at in zip(events, places, strict=True)
-        )
+        of = [None if at is None else lives[at] for _, at in state["coming"]]
+        self._coming = deque(zip(events, of, strict=True))
         self._batch = EVENTS.validate_python(state["batch"])
         self._caused = EVENTS.validate_python(state["caused"])
-        self._rooms.rooms.restore(state["rooms"])
-        self._rooms.free = [[inf if each is None else each for each in free] for free in state["free"]]

@@ -1,7 +1,8 @@
 """A shadow beside a log, all in one process: what it tells, also where its state is stored and restored on the way."""
 
 import json
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
+from functools import partial
 from random import Random
 from typing import Any
 
@@ -11,7 +12,15 @@ from shadowtime.replayer.source import DEFAULT_TRAITS, Archived, JobTraits
 from shadowtime.replayer.twin.twin import Twin
 from shadowtime.replayer.workload import Workload
 from shadowtime.services.catalogue import configure
-from shadowtime.shared.events import CapacityChanged, ClusterOpened, Decided, Envelope, Event
+from shadowtime.shared.events import (
+    CapacityChanged,
+    ClusterOpened,
+    Decided,
+    Envelope,
+    Event,
+    JobSubmitted,
+    SchedulingPoint,
+)
 
 
 class Beside(Archived):
@@ -20,21 +29,26 @@ class Beside(Archived):
     name = "twin"
     obeys = True
 
-    def __init__(self, log: Sequence[Event], *, exact: bool, kills: float = 0.0, seed: int = 0) -> None:
-        self.log, self.exact = log, exact
-        assert isinstance(opened := log[0], ClusterOpened)
-        self.opened = opened
-        self.twin = Twin(opened, exact=exact)
+    def __init__(
+        self, log: Sequence[Event], *, exact: bool, takes_over: int = 0, kills: float = 0.0, seed: int = 0
+    ) -> None:
+        self.log = log
+        opened = log[0]
+        assert isinstance(opened, ClusterOpened)
+        self._make = partial(Twin, opened, exact=exact, takes_over=takes_over)
+        self.twin = self._make()
         self.heard = 1
+        self.at_rest: Callable[[], None] = lambda: None
         self._kills, self._random = kills, Random(seed)
 
     def next_time(self) -> int | None:
         while self.twin.hungry and self.heard < len(self.log):
+            self.at_rest()
             self.twin.hear(self.log[self.heard])
             self.heard += 1
             if self._random.random() < self._kills:
                 state = json.loads(json.dumps(self.twin.snapshot()))
-                self.twin = Twin(self.opened, exact=self.exact)
+                self.twin = self._make()
                 self.twin.restore(state)
         return None if self.twin.closed else self.twin.next_time()
 
@@ -44,6 +58,8 @@ class Beside(Archived):
         return [] if self.twin.closed else events
 
     def apply(self, decided: Decided) -> Sequence[Event]:
+        if not self.twin.deciding:
+            return ()
         self.twin.apply(decided)
         return self.twin.next_instant() if self.twin.caused else ()
 
@@ -77,22 +93,20 @@ def closed(
     return played(settings(workload, policy), Machine(workload, capacity, traits))
 
 
-def played(opened: ClusterOpened, source: Archived) -> list[Envelope]:
+def played(
+    opened: ClusterOpened, source: Archived, observer: Callable[[Envelope], None] = lambda _: None
+) -> list[Envelope]:
     log: list[Envelope] = []
 
     def note(envelope: Envelope) -> None:
         log.append(envelope)
-        if isinstance(source, Beside) and envelope.run_time is not None:
+        if isinstance(source, Beside) and envelope.run_time is not None and isinstance(envelope.event, JobSubmitted):
             source.twin.predict(envelope.event.job_number, envelope.run_time.point)
 
-    EmbeddedReplay(opened, source, [note]).run_to_end()
+    EmbeddedReplay(opened, source, [note, observer]).run_to_end()
     return log
 
 
 def told(log: Sequence[Envelope]) -> list[Event]:
     """Return what was told to the stages: scheduling points, where decisions are now."""
-    from shadowtime.shared.events import SchedulingPoint
-
-    return [
-        SchedulingPoint(time=each.event.time) if isinstance(each.event, Decided) else each.event for each in log
-    ]
+    return [SchedulingPoint(time=each.event.time) if isinstance(each.event, Decided) else each.event for each in log]
