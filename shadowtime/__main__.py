@@ -19,6 +19,7 @@ GROUPS = {
     },
     "On the stream": {
         "follow": ("replayer.following.command_line", "follow a Slurm, a PBS or another cluster as it is now"),
+        "shadow": ("replayer.twin.command_line", "play other policies beside a run, as it goes on"),
         "scores": ("replayer.scores_command", "tell how a run stands, also one that never ends"),
         "serve": ("services.workers", "run a worker: a stage, or the writer of metrics"),
         "live": ("services.command_line", "serve the live page"),

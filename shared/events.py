@@ -91,7 +91,8 @@ class ClusterOpened(Frozen):
     nothing but the log to do its work. `unix_start` is the Unix time of second 0 of the cluster's own time line, and
     `sample_every` the seconds between the moments at which the scoreboard samples its figures; None for never. For
     people, `name` is what they call these settings, and `experiment` what all runs have in common that belong together.
-    The machine is one pool of nodes, or `pools`, whose processors add up to its own.
+    The machine is one pool of nodes, or `pools`, whose processors add up to its own. Where a `closed` run has
+    `obeyed_from`, what happens before that happened elsewhere, and decisions are advice until then.
     """
 
     kind: Literal["ClusterOpened"] = "ClusterOpened"
@@ -109,6 +110,11 @@ class ClusterOpened(Frozen):
     sample_every: Request | None = None
     name: Name | None = None
     experiment: Name | None = None
+    obeyed_from: Instant | None = None
+
+    def obeys(self, time: int) -> bool:
+        """Return whether what is decided at a time is what happens."""
+        return self.mode == "closed" and (self.obeyed_from is None or time >= self.obeyed_from)
 
     @model_validator(mode="after")
     def _whole(self) -> "ClusterOpened":

@@ -215,11 +215,20 @@ FOLLOW_REFUSED = _follow("refused_total", "1", "Lines that could not be read; th
 FOLLOW_BEHIND = _follow("behind_seconds", "seconds", "How far what was told is behind the cluster.")
 FOLLOW_SHARE = _follow("share", "share", "Of the time of the cluster's scheduler, what was spent on being followed.")
 
+SHADOW_EVENTS = Metric("shadowtime_shadow_events_total", ("shadow",), "1", "Events of a shadow that were told.")
+SHADOW_BEHIND = Metric("shadowtime_shadow_behind_seconds", ("shadow",), "seconds", "How far it is behind its cluster.")
+
 SCRAPE_JOB: Final = "workers"
 FOLLOW_JOB: Final = "followers"
 ANSWERS: Final = f'up{{job="{SCRAPE_JOB}"}}'
 """VictoriaMetrics' own: 1 of a process that answered the last scrape, 0 of one that did not; by the label `worker`."""
 
 METRICS: Final = tuple(each for each in list(globals().values()) if isinstance(each, Metric))
-OF_PROCESSES: Final = ("shadowtime_worker", "shadowtime_metrics", "shadowtime_live", "shadowtime_follow")
+OF_PROCESSES: Final = (
+    "shadowtime_worker",
+    "shadowtime_metrics",
+    "shadowtime_live",
+    "shadowtime_follow",
+    "shadowtime_shadow_",
+)
 RESULTS: Final = tuple(each for each in METRICS if not each.name.startswith(OF_PROCESSES))

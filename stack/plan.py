@@ -6,7 +6,7 @@ from itertools import count
 from pathlib import Path
 
 from shadowtime.shared.metric_names import FOLLOW_JOB, SCRAPE_JOB
-from shadowtime.shared.streaming.role_settings import FOLLOW_PORT
+from shadowtime.shared.streaming.role_settings import FOLLOW_PORT, SHADOW_PORT
 from shadowtime.stack.access import Access
 from shadowtime.stack.ports import HOST, is_free
 from shadowtime.stack.roles import KAFKA, REDIS, VICTORIA_METRICS, roles
@@ -110,7 +110,8 @@ class Plan:
     def write_scrape_config(self) -> None:
         """Tell VictoriaMetrics where the figures are of workers, and of followers that may be there (JSON is YAML)."""
         targets = [{"targets": [worker.address], "labels": {"worker": worker.name}} for worker in self.make_workers()]
-        followers = [{"targets": [f"{HOST}:{FOLLOW_PORT - further}" for further in range(FOLLOWERS)]}]
+        ports = [first - further for first in (FOLLOW_PORT, SHADOW_PORT) for further in range(FOLLOWERS)]
+        followers = [{"targets": [f"{HOST}:{port}" for port in ports]}]
         jobs = [
             {"job_name": name, "scrape_interval": "5s", "static_configs": asked}
             for name, asked in ((SCRAPE_JOB, targets), (FOLLOW_JOB, followers))

@@ -15,8 +15,8 @@ from shadowtime.shared.topics import DEAD_LETTERS, DECISIONS, FLOW, JOBS, SCORES
 NAME = "shadowtime"
 """With what groups and keys begin."""
 
-ADMIN, REPLAYER, FOLLOW, METRICS, LIVE, SUBSCRIBER, ASK, HEALTH = (
-    *("admin", "replayer", "follow", "metrics", "live", "subscriber", "ask", "health"),
+ADMIN, REPLAYER, FOLLOW, SHADOW, METRICS, LIVE, SUBSCRIBER, ASK, HEALTH = (
+    *("admin", "replayer", "follow", "shadow", "metrics", "live", "subscriber", "ask", "health"),
 )
 ASKED = ("wait_bound", "scoreboard")
 """The stages whose state answers questions."""
@@ -38,7 +38,7 @@ class Role:
         The consumer group that it may be a member of, `*` at its end for all that begin so; none for a reader of its
         own.
     keeps, asks
-        Whose keys in Redis it reads and writes, or only reads: those of stages, or of the follower.
+        Whose keys in Redis it reads and writes, or only reads: those of stages, of the follower, or of shadows.
     samples
         Whether it has the password of VictoriaMetrics, which knows one user: who reads there may write, too.
     administers
@@ -78,8 +78,8 @@ def roles(stages: Sequence[str]) -> tuple[Role, ...]:
     An operator who rebuilds a stage takes the role of the stage.
 
     >>> [role.name for role in roles(["first", "second"])]
-    ['admin', 'replayer', 'follow', 'first', 'second', 'metrics', 'live', 'subscriber', 'ask', 'health']
-    >>> roles(["first", "second"])[4].reads
+    ['admin', 'replayer', 'follow', 'shadow', 'first', 'second', 'metrics', 'live', 'subscriber', 'ask', 'health']
+    >>> roles(["first", "second"])[5].reads
     ('runtime-distributions', 'walltime-adjustments')
     """
     everything = (*FLOW, DEAD_LETTERS)
@@ -87,6 +87,7 @@ def roles(stages: Sequence[str]) -> tuple[Role, ...]:
         Role(ADMIN, administers=True),
         Role(REPLAYER, reads=(JOBS, DECISIONS, SCORES), writes=(JOBS,)),
         Role(FOLLOW, reads=(JOBS,), writes=(JOBS,), keeps=FOLLOW),
+        Role(SHADOW, reads=(JOBS, DECISIONS), writes=(JOBS,), keeps=SHADOW),
         *(
             Role(stage, (source, target), (target, DEAD_LETTERS), group=f"{NAME}-{stage}", keeps=stage)
             for stage, (source, target) in zip(stages, pairwise(FLOW), strict=False)

@@ -70,7 +70,7 @@ class Follower:
         self._rivals = 0
 
     async def follow(self) -> None:
-        """Follow until cancelled.
+        """Follow until cancelled, or all is told.
 
         Raises
         ------
@@ -86,6 +86,8 @@ class Follower:
                     while True:
                         await self._tell()
                         backoff.reset()
+                        if self.source.over:
+                            return
                         await self.source.listen()
                 except (StoreError, BusError, KafkaError, OSError) as error:
                     self._rivals = self._rivals + 1 if isinstance(error, Fenced) else 0

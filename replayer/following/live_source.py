@@ -22,12 +22,16 @@ log.addFilter(FewAMinute())
 
 
 class Opening(NamedTuple):
-    """What a run opens with: the machine, which second of Unix is 0 on its time line, and when on it the log begins."""
+    """What a run opens with: the machine, which second of Unix is 0 on its time line, and when on it the log begins.
+
+    What is decided is done from `obeyed_from` on, where it is.
+    """
 
     processors: int
-    pools: tuple[Pool, ...]
+    pools: tuple[Pool, ...] | None
     unix_start: int
     time: int
+    obeyed_from: int | None = None
 
 
 def as_opened(parts: MachineParts, opened: ClusterOpened) -> MachineParts:
@@ -88,6 +92,11 @@ class LiveSource(Source, Protocol):
     load: SourceLoad
     takes: ClassVar[frozenset[str]]
     """Which fields of `Given` mean anything to it, beside those that mean something to all."""
+
+    @property
+    def over(self) -> bool:
+        """Whether all was told that there will ever be."""
+        ...
 
     @property
     def names(self) -> NameTable:

@@ -30,6 +30,8 @@ class Mirrored:
     name: ClassVar[str]
     seen_once: ClassVar[bool] = False
     """Whether what was seen of it is not seen again, and is stored with what was told."""
+    over: ClassVar[bool] = False
+    """A cluster goes on for ever."""
 
     def __init__(self, given: Given) -> None:
         self.load = SourceLoad()

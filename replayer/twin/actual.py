@@ -1,6 +1,6 @@
 """What the log of a cluster tells of its jobs."""
 
-from collections.abc import Callable, Iterator
+from collections.abc import Callable, Iterable, Iterator
 from typing import Any
 
 from shadowtime.replayer.twin.life import Life
@@ -32,8 +32,10 @@ class Actual:
     Memory is bounded by those jobs; an event costs O(1).
     """
 
-    def __init__(self) -> None:
+    def __init__(self, lives: Iterable[Life] = ()) -> None:
         self._lives: dict[int, list[Life]] = {}
+        for life in lives:
+            self._add(life)
 
     def __iter__(self) -> Iterator[Life]:
         return (life for lives in self._lives.values() for life in lives)
@@ -51,10 +53,6 @@ class Actual:
             self.forget_if_over(life)
         return life
 
-    def add(self, life: Life) -> None:
-        """Take in a life, behind others of the same number."""
-        self._lives.setdefault(life.job.job_number, []).append(life)
-
     def forget_if_over(self, life: Life) -> None:
         """Let go of a life that is over on the cluster and done in the shadow."""
         if life.over and life.done:
@@ -69,6 +67,9 @@ class Actual:
         at = lives.index(life) + 1
         return lives[at] if at < len(lives) else None
 
+    def _add(self, life: Life) -> None:
+        self._lives.setdefault(life.job.job_number, []).append(life)
+
     def _last(self, job_number: int) -> Life | None:
         """Return the life that a job has on the cluster now; None if there is none that is known."""
         lives = self._lives.get(job_number)
@@ -77,6 +78,6 @@ class Actual:
     def _submitted(self, event: JobSubmitted) -> Life:
         life = self._last(event.job_number)
         if life is None or not life.held:
-            self.add(life := Life(event))
+            self._add(life := Life(event))
         life.held, life.blocked = False, bool(event.blocked)
         return life

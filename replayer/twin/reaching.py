@@ -16,7 +16,7 @@ def reaches(machine: MachineState, event: Event, life: Life | None) -> Sequence[
     if isinstance(event, CapacityChanged):
         machine.resize(event)
         return [event]
-    if life is None or life.done:
+    if life is None:
         return ()
     if isinstance(event, JobSubmitted):
         return _arrives(machine, event, life)

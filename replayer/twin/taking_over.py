@@ -42,6 +42,7 @@ def _changed(machine: MachineState, event: JobChanged, life: Life) -> None:
         return
     if "requested_time" in new:
         life.limit = new["requested_time"]
+        life.job = life.job.model_copy(update={"requested_time": life.limit})
     if event.requested_processors is not None:
         times = 0 if life.freed is not None else 1
         machine.give_processors(life, -times)

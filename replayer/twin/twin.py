@@ -57,16 +57,15 @@ class Twin:
     """
 
     def __init__(self, opened: ClusterOpened, *, exact: bool, takes_over: int = 0) -> None:
-        self.exact = exact
         self.horizon = -1
         """Up to when, in seconds, the log of the cluster is known."""
-        self.clock = opened.time
-        """The time of the last instant that was told."""
         self.deciding = False
         """Whether the decision of the last instant is awaited."""
         self.closed = False
         self.actual = Actual()
-        self._takes_over = takes_over
+        self._exact = exact
+        self.takes_over = takes_over
+        self._clock = opened.time  # of the last instant that was told
         self._machine = MachineState(opened)
         self._batch: list[Event] = []
         self._coming: deque[tuple[Event, Life | None]] = deque()
@@ -74,9 +73,22 @@ class Twin:
         self._closing = False
 
     @property
-    def caused(self) -> bool:
-        """Whether the last decision has caused what is not told yet."""
+    def decides(self) -> bool:
+        """Whether it has taken over."""
+        return self.horizon >= self.takes_over or self._closing
+
+    @property
+    def telling(self) -> bool:
+        """Whether what comes next follows from what was decided, or has happened."""
         return bool(self._caused)
+
+    @property
+    def behind(self) -> int:
+        """By how many seconds it lags behind what is known of the cluster."""
+        if self.closed or not (self.deciding or self._exact):
+            return 0
+        until = self._clock if self.deciding else min(self._surely(), self.horizon)
+        return max(self.horizon - until, 0)
 
     @property
     def hungry(self) -> bool:
@@ -91,7 +103,7 @@ class Twin:
         batch, self._batch = self._batch, []
         self.horizon, self._closing = event.time, isinstance(event, ClusterClosed)
         for each in batch:
-            if each.time < self._takes_over:
+            if each.time < self.takes_over:
                 self._caused += self._happened(each)
             else:
                 self._note(each)
@@ -107,7 +119,7 @@ class Twin:
 
     def _happened(self, event: Event) -> Sequence[Event]:
         """Let happen in the shadow what happened on the cluster."""
-        self.clock = event.time
+        self._clock = event.time
         life = self.actual.hear(event)
         if isinstance(event, CapacityChanged):
             self._machine.resize(event)
@@ -125,14 +137,16 @@ class Twin:
         """Return the time of the next instant; None if that is not known yet, or a decision is awaited."""
         if self._caused:
             return self._caused[0].time
-        if self.deciding or self.closed:
+        if self.deciding or self.closed or not self.decides:
             return None
         time = min((end for _, end in self._ends()), default=NEVER)
+        while self._coming and (life := self._coming[0][1]) is not None and life.done:
+            self._coming.popleft()  # nothing reaches it any more
         if self._coming:
             time = min(time, self._coming[0][0].time)
         if self._closing:
-            return self.clock if time == NEVER else time
-        return None if time > self.horizon or (self.exact and time > self._surely()) else time
+            return self._clock if time == NEVER else time
+        return None if time > self.horizon or (self._exact and time > self._surely()) else time
 
     def _surely(self) -> int:
         """Return up to when nothing ends but what is known to."""
@@ -143,10 +157,10 @@ class Twin:
         """Yield numbers of running jobs and when they end, or give their processors back, as far as that is known."""
         for number, life in self._machine.running.items():
             end = life.known_end(self.horizon)
-            if end is None and life.freed is None and (self._closing or not self.exact):
+            if end is None and life.freed is None and (self._closing or not self._exact):
                 end, _ = life.presumed_end(self.horizon)
             if end is not None:
-                yield number, end if end > self.clock else max(self.horizon, self.clock)
+                yield number, end if end > self._clock else max(self.horizon, self._clock)
 
     def next_instant(self) -> Sequence[Event]:
         """Return the events of the next instant, or what the last decision has caused, and move on."""
@@ -159,16 +173,17 @@ class Twin:
         ends = [number for number, end in self._ends() if end <= time]
         if not ends and not self._coming:  # nothing is left
             self.closed = True
-            return [ClusterClosed(time=self.clock)]
-        self.clock = time
-        events: list[Event] = [self._finish(self._machine.running[number]) for number in sorted(ends)]
+            return [ClusterClosed(time=self._clock)]
+        self._clock = time
+        events = in_order(self._finish(self._machine.running[number]) for number in sorted(ends))
         while self._coming and self._coming[0][0].time <= time:
             event, life = self._coming.popleft()
-            events += reaches(self._machine, event, life)
-            if life is not None and life.over and life.done:
-                self._done(life)
+            if life is None or not life.done:
+                events += reaches(self._machine, event, life)
+                if life is not None and life.done:
+                    self._done(life)
         self.deciding = True
-        return in_order([*events, SchedulingPoint(time=time)])
+        return [*events, SchedulingPoint(time=time)]
 
     def apply(self, decided: Decided) -> None:
         """Do what was decided at the last instant: kill, then start; before it has taken over that is advice.
@@ -184,21 +199,23 @@ class Twin:
         for kill in decided.kills:
             life = self._machine.running.get(kill.job_number)
             if life is None or (kill.requeue and not life.job.restartable):
-                raise ReplayError(f"job {kill.job_number} is to be killed at {self.clock} but does not run, or restart")
-            ended = life.execution().ended(self.clock, killed=True, requeue=kill.requeue)
+                raise ReplayError(
+                    f"job {kill.job_number} is to be killed at {self._clock} but does not run, or restart"
+                )
+            ended = life.execution().ended(self._clock, killed=True, requeue=kill.requeue)
             self._leave_machine(life, ended)
             self._caused.append(ended)
-        self._caused += [self._machine.carry_out(each, self.clock) for each in decided.starts]
+        self._caused += [self._machine.carry_out(each, self._clock) for each in decided.starts]
 
     def _finish(self, life: Life) -> JobEnded | JobSuspended:
         """End a job; one that is presumed over gives its processors back, or waits again as a trial that is cut."""
         execution, known = life.execution(), life.known_end(self.horizon)
         if known is None and not (execution.on_trial and life.presumed_end(self.horizon)[1]):
-            life.freed = self.clock
+            life.freed = self._clock
             self._machine.give_processors(life, -1)
-            return JobSuspended(time=self.clock, job_number=life.job.job_number)
-        ended = execution.ended(self.clock)
-        if known is not None and (known < self.clock or life.freed is not None):  # it is told late
+            return JobSuspended(time=self._clock, job_number=life.job.job_number)
+        ended = execution.ended(self._clock)
+        if known is not None and (known < self._clock or life.freed is not None):  # it is told late
             happened = max(known, life.freed or known)
             ended = ended.model_copy(update={"run_time": known - execution.start_time, "happened": happened})
         self._leave_machine(life, ended)
@@ -210,8 +227,8 @@ class Twin:
             self._done(life)
             return
         self._machine.wait_again(life)
-        if life.left is not None and life.left <= self.clock:  # it left the queue of the cluster while it ran here
-            self._coming.appendleft((JobWithdrawn(time=self.clock, job_number=ended.job_number), life))
+        if life.left is not None and life.left <= self._clock:  # it left the queue of the cluster while it ran here
+            self._coming.appendleft((JobWithdrawn(time=self._clock, job_number=ended.job_number), life))
 
     def _done(self, life: Life) -> None:
         """Let a life be done; what bears its number next may come now."""
@@ -219,33 +236,34 @@ class Twin:
         after = self.actual.next_after(life)
         self.actual.forget_if_over(life)
         if after is not None and after.due:
-            self._coming.appendleft((after.job.model_copy(update={"time": self.clock}), after))
+            self._coming.appendleft((after.job.model_copy(update={"time": self._clock}), after))
 
     def snapshot(self) -> Any:
         """Return the whole state as plain values."""
-        lives = list(self.actual)
-        at = {id(life): place for place, life in enumerate(lives)}
+        at = {id(life): place for place, life in enumerate(self.actual)}
         return {
             "horizon": self.horizon,
-            "clock": self.clock,
+            "clock": self._clock,
             "deciding": self.deciding,
             "closing": self._closing,
             "closed": self.closed,
-            "lives": [life.snapshot() for life in lives],
+            "lives": [life.snapshot() for life in self.actual],
             "machine": self._machine.snapshot(at),
-            "coming": [[event.model_dump(), None if life is None else at[id(life)]] for event, life in self._coming],
+            "coming": [
+                [event.model_dump(), None if life is None else at[id(life)]]
+                for event, life in self._coming
+                if life is None or not life.done
+            ],
             "batch": [event.model_dump() for event in self._batch],
             "caused": [event.model_dump() for event in self._caused],
         }
 
     def restore(self, state: Any) -> None:
         """Take on what `snapshot` returned."""
-        self.horizon, self.clock, self.deciding = state["horizon"], state["clock"], state["deciding"]
+        self.horizon, self._clock, self.deciding = state["horizon"], state["clock"], state["deciding"]
         self._closing, self.closed = state["closing"], state["closed"]
         lives = [Life.of(each) for each in state["lives"]]
-        self.actual = Actual()
-        for life in lives:
-            self.actual.add(life)
+        self.actual = Actual(lives)
         self._machine.restore(state["machine"], lives)
         events = EVENTS.validate_python([event for event, _ in state["coming"]])
         of = [None if at is None else lives[at] for _, at in state["coming"]]

@@ -1,6 +1,7 @@
 """Backfilling by the probability of delaying the head."""
 
 import math
+from collections.abc import Callable
 from typing import Any
 
 import numpy as np
@@ -62,13 +63,13 @@ class Probabilistic(Policy):
             on_requests=settings.order == "sjbf",
             weight=settings.weight,
         )
-        self.obeyed = True  # whether what it decides is what happens
+        self.obeyed: Callable[[int], bool] = lambda now: True  # whether what it decides is what happens
         self.recalibration = None if settings.recalibrate == "no" else Recalibration()
 
     def open(self, opened: ClusterOpened) -> None:
         """Take note of the run: draws of chance are its own."""
         self.ordering.open(opened)
-        self.obeyed = opened.mode != "recorded"
+        self.obeyed = opened.obeys
 
     def forecaster(self) -> Forecaster | None:
         """Return what runs EASY ahead in the order of this queue, where the key `forecast` asks for it."""
@@ -190,7 +191,7 @@ class Probabilistic(Policy):
 
     def _follow(self, busy: Busy, evaluated: Evaluated, processors: Integers, measures: FloatTable) -> None:
         """Have candidates followed; where decisions are advice only, those that no start of the pass came before."""
-        if self.recalibration is not None and len(measures) and (self.obeyed or not busy.started):
+        if self.recalibration is not None and len(measures) and (not busy.started or self.obeyed(busy.now)):
             started = busy.numbers[len(busy.numbers) - busy.started :].tolist()
             passes = (measures[:, MEASURES.index(self.settings.criterion)] < self.settings.tau).tolist()
             told = evaluated.job_numbers, processors.tolist(), evaluated.probabilities, measures[:, STATED].tolist()

@@ -196,7 +196,7 @@ class Scoreboard(StageHandler):
         """Count the pass, and take in what it weighed."""
         if decided.evaluated or decided.starts:
             self._require_waiting(decided)
-            self.tally.calibration.decide(decided, self.jobs.waiting, obeyed=self.opened.mode == "closed")
+            self.tally.calibration.decide(decided, self.jobs.waiting, obeyed=self.opened.obeys(decided.time))
         self.tally.members.decide(decided)
         self.tally.scheduling_points += 1
         if self.sampling is not None:

@@ -26,7 +26,10 @@ PREFIX = "SHADOWTIME_"
 FOLLOW_PORT = 6065
 """Of a follower's pages, below those of the workers of a stack, however many they are."""
 
-OWN = {"follow": {"web_port": str(FOLLOW_PORT)}}
+SHADOW_PORT = 6061
+"""Of the pages of a process with shadows, below those of followers."""
+
+OWN = {"follow": {"web_port": str(FOLLOW_PORT)}, "shadow": {"web_port": str(SHADOW_PORT)}}
 """What is otherwise for a role if nobody says anything."""
 
 SERVERS = ("kafka", "redis", "victoria_metrics", "grafana")

@@ -61,7 +61,7 @@ class Beside(Archived):
         if not self.twin.deciding:
             return ()
         self.twin.apply(decided)
-        return self.twin.next_instant() if self.twin.caused else ()
+        return self.twin.next_instant() if decided.starts or decided.kills else ()
 
     def can_start(self) -> bool:
         return True

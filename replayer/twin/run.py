@@ -1,0 +1,60 @@
+"""Shadows as a process: each a follower of its own, with one page of figures for all."""
+
+from collections.abc import Sequence
+
+import orjson
+from aiokafka.errors import KafkaError
+
+from shadowtime.replayer.following.follower import Follower
+from shadowtime.replayer.following.run import follow_all, with_store
+from shadowtime.replayer.twin.given import Wanted
+from shadowtime.replayer.twin.pages import health_of, registry_of
+from shadowtime.replayer.twin.shadow import Shadow
+from shadowtime.shared.events import ClusterOpened
+from shadowtime.shared.streaming import bus
+from shadowtime.shared.streaming.redis_store import RedisStore
+
+STORE = "shadow"
+"""What the keys of shadows in Redis are called."""
+
+
+async def play(shadows: Sequence[Wanted]) -> None:
+    """Play shadows until the process is ended, or the run whose shadows they are is closed.
+
+    Raises
+    ------
+    FollowError
+        If one of them cannot be played; the others are played to their ends.
+    SettingsError
+        If one of them would not be known by its settings.
+    BusError, StoreError
+        If Kafka or Redis do not answer at the start.
+    """
+    settings = shadows[0].of.settings
+
+    async def played(store: RedisStore) -> None:
+        followers = []
+        for wanted in shadows:
+            source = Shadow(wanted.of)
+            opened = wanted.opened(await known(store, wanted.of.run) or await first_of(source))
+            followers.append(Follower(wanted.of.run, opened, source, store, settings))
+        await follow_all(followers, settings, lambda: health_of(followers), registry_of(followers))
+
+    await with_store(settings, STORE, played)
+
+
+async def known(store: RedisStore, run: str) -> ClusterOpened | None:
+    """Return how a shadow was opened that goes on; None of a new one."""
+    saved = await store.load(run)
+    return None if saved is None else ClusterOpened.model_validate(orjson.loads(saved.snapshot or b"{}")["opened"])
+
+
+async def first_of(source: Shadow) -> ClusterOpened:
+    """Return how the real run was opened."""
+    try:
+        await source.meet()
+        return source.first
+    except KafkaError as error:
+        raise bus.unusable(source.of.settings, error) from error
+    finally:
+        await source.close()

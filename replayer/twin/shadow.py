@@ -1,0 +1,268 @@
+"""A shadow as a live source: it hears the log of a real run and the decisions of its own, and tells what that makes.
+
+What it tells follows from what it has heard alone, in whatever parts that comes, so that a process that was killed
+tells the same again. The rules of its position are those of `replayer/following/follower.py`.
+"""
+
+import logging
+from collections import deque
+from collections.abc import Sequence
+from typing import Any, ClassVar
+
+from aiokafka import AIOKafkaConsumer, TopicPartition
+
+from shadowtime.replayer.accounting.names import Names
+from shadowtime.replayer.embedded import EVENTS
+from shadowtime.replayer.following.live_source import Opening, SourceLoad
+from shadowtime.replayer.following.name_table import NameTable
+from shadowtime.replayer.twin.given import ShadowOf
+from shadowtime.replayer.twin.twin import Twin
+from shadowtime.shared.errors import FollowError
+from shadowtime.shared.events import ClusterOpened, Decided, Envelope, Event, JobSubmitted, Rejected, SchedulingPoint
+from shadowtime.shared.streaming import bus
+from shadowtime.shared.streaming.web import Route
+from shadowtime.shared.topics import DECISIONS, JOBS
+from shadowtime.shared.wording import quoted
+
+log = logging.getLogger("shadowtime.shadow")
+
+PART, PATIENCE = 500, 1_000
+"""Records that are read at once, and milliseconds to wait for one."""
+
+
+class Shadow:
+    """One policy beside a real run; a `LiveSource`.
+
+    Parameters
+    ----------
+    of
+        Whose shadow it is, and how it is played.
+    """
+
+    name: ClassVar[str] = "shadow"
+    takes: ClassVar[frozenset[str]] = frozenset()
+
+    def __init__(self, of: ShadowOf) -> None:
+        self.of = of
+        self.load = SourceLoad()
+        self.names = NameTable(Names(None))
+        self._twin: Twin | None = None
+        self._consumer: AIOKafkaConsumer | None = None
+        self._fetched: deque[Any] = deque()
+        self._forget()
+
+    def _forget(self) -> None:
+        self._heard, self._real_offset = 0, 0  # of the real run: sequence, and where the next record lies
+        self._answered, self._own_offset = -1, 0
+        self._told = 0
+        self._point = -1  # sequence of the last scheduling point that was told
+        self._already: deque[Event] = deque()
+        self._placed = False
+        self._fetched.clear()
+
+    @property
+    def twin(self) -> Twin:
+        """Its machine; only once the real run was met, or it was restored."""
+        if self._twin is None:
+            raise FollowError(f"{self.of.real} was not met yet")
+        return self._twin
+
+    @property
+    def over(self) -> bool:
+        """Whether the real run was closed, and all of it has been told here."""
+        return self._twin is not None and self._twin.closed
+
+    async def meet(self, opened: ClusterOpened | None = None) -> Opening:
+        """Return how the real run was opened, and from when on its shadow decides.
+
+        Raises
+        ------
+        FollowError
+            If there is no such run, or its beginning is gone.
+        """
+        self._forget()
+        first, last = await self._real_run()
+        takes_over = opened.obeyed_from if opened is not None else self._takes_over(first, last)
+        self._begin(first, takes_over)
+        self._told = 1
+        return Opening(first.processors, first.pools, first.unix_start, first.time, takes_over)
+
+    def _takes_over(self, first: ClusterOpened, last: int) -> int | None:
+        return max(last + 1, first.time) if self.of.from_now else None
+
+    first: ClusterOpened
+    """How the real run was opened."""
+
+    def _begin(self, first: ClusterOpened, takes_over: int | None) -> None:
+        self.first = first
+        self._twin = Twin(first, exact=self.of.exact, takes_over=takes_over or 0)
+        self._heard = 0
+
+    async def _real_run(self) -> tuple[ClusterOpened, int]:
+        """Return the first event of the real run, and the time of its last one so far, in seconds."""
+        consumer = await self._connected()
+        place = TopicPartition(JOBS, self._real_partition)
+        consumer.assign([place])
+        end = (await consumer.end_offsets([place]))[place]
+        await consumer.seek_to_beginning(place)
+        first: ClusterOpened | None = None
+        last = 0
+        while await consumer.position(place) < end:
+            for record in (await consumer.getmany(place, timeout_ms=PATIENCE, max_records=PART)).get(place, ()):
+                if record.key != self._real_key or record.offset >= end:
+                    continue
+                envelope = Envelope.read(record.value)
+                if envelope is None:
+                    continue
+                if first is None:
+                    if not isinstance(envelope.event, ClusterOpened):
+                        raise FollowError(
+                            f"the beginning of run {quoted(self.of.real)} is gone from topic {JOBS}, whose log begins "
+                            f"at sequence {envelope.sequence}: a shadow needs all of it; keep it for longer "
+                            "(shadowtime topics --retention-hours)"
+                        )
+                    first, self._real_offset = envelope.event, record.offset + 1
+                    if not self.of.from_now:
+                        return first, 0
+                last = envelope.event.time
+        if first is None:
+            raise FollowError(
+                f"topic {JOBS} knows no run {quoted(self.of.real)}; name the run to shadow: --of NAME; "
+                "shadowtime watch decisions --beginning shows those that are there"
+            )
+        return first, last
+
+    def next_time(self) -> int | None:
+        """Return the time of the next instant; None before what it depends on was heard."""
+        twin = self.twin
+        if twin.decides and not twin.telling and self._answered < self._point:
+            return None  # as it takes over: what was predicted of the jobs before is not known yet
+        return twin.next_time()
+
+    def next_instant(self) -> Sequence[Event]:
+        """Return the events of the next instant, without those that the log has already."""
+        fresh = []
+        for event in self.twin.next_instant():
+            if isinstance(event, SchedulingPoint):
+                self._point = self._told
+            self._told += 1
+            if not self._already:
+                fresh.append(event)
+            elif (before := self._already.popleft()) != event:
+                raise FollowError(f"the log of this shadow has {before} where it would tell {event}: begin a new one")
+        return fresh
+
+    async def listen(self) -> None:
+        """Hear more of the real run, or what is decided in this one."""
+        consumer = await self._connected()
+        real, own = TopicPartition(JOBS, self._real_partition), TopicPartition(DECISIONS, self._own_partition)
+        if not self._placed:
+            consumer.assign([real, own])
+            for place, offset in ((real, self._real_offset), (own, self._own_offset)):
+                if (await consumer.beginning_offsets([place]))[place] > offset > 0:
+                    raise FollowError(f"topic {place.topic} does not keep what is to be read next: begin a new shadow")
+                consumer.seek(place, offset)
+            self._placed = True
+        twin = self.twin
+        if twin.deciding or (twin.decides and self._answered < self._point):
+            found = await consumer.getmany(own, timeout_ms=PATIENCE, max_records=PART)
+            for record in found.get(own, ()):
+                self._own_offset = record.offset + 1
+                if record.key == self._own_key and (envelope := Envelope.read(record.value)) is not None:
+                    self._take_answer(envelope)
+        else:
+            if not self._fetched:
+                found = await consumer.getmany(real, timeout_ms=PATIENCE, max_records=PART)
+                self._fetched.extend(found.get(real, ()))
+            while self._fetched and self.next_time() is None and twin.hungry:
+                self._hear(self._fetched.popleft())
+        self.load.behind = float(twin.behind)
+
+    def _hear(self, record: Any) -> None:
+        """Take in a record of the partition of the real run."""
+        self._real_offset = record.offset + 1
+        if record.key != self._real_key or (envelope := Envelope.read(record.value)) is None:
+            return
+        if envelope.sequence <= self._heard:
+            return
+        if envelope.sequence > self._heard + 1:
+            raise FollowError(f"the log of run {quoted(self.of.real)} has a hole after sequence {self._heard}")
+        self._heard = envelope.sequence
+        self.load.answers += 1
+        self.twin.hear(envelope.event)
+
+    def _take_answer(self, envelope: Envelope) -> None:
+        """Take in what the stages say of an event of this run."""
+        if envelope.sequence <= self._answered:
+            return
+        self._answered, event = envelope.sequence, envelope.event
+        if isinstance(event, Rejected):
+            raise FollowError(f"event {envelope.sequence} of run {quoted(envelope.run)} was rejected: {event.reason}")
+        if envelope.run_time is not None and isinstance(event, JobSubmitted):
+            self.twin.predict(event.job_number, envelope.run_time.point)
+        if isinstance(event, Decided) and envelope.sequence == self._point and self.twin.deciding:
+            self.twin.apply(event)
+
+    async def _connected(self) -> AIOKafkaConsumer:
+        if self._consumer is None:
+            partitions = await bus.partitions_of(self.of.settings, JOBS)
+            self._real_key, self._own_key = self.of.real.encode(), self.of.run.encode()
+            self._real_partition = bus.partition_of(self.of.real, partitions)
+            self._own_partition = bus.partition_of(self.of.run, partitions)
+            consumer = bus.reader(self.of.settings)
+            try:
+                await consumer.start()
+            except BaseException:
+                await consumer.stop()
+                raise
+            self._consumer = consumer
+        return self._consumer
+
+    async def close(self) -> None:
+        """Let go of Kafka."""
+        consumer, self._consumer = self._consumer, None
+        self._placed = False
+        if consumer is not None:
+            await consumer.stop()
+
+    def routes(self) -> Sequence[Route]:
+        """Return nothing: it takes nothing over HTTP."""
+        return ()
+
+    def told(self, event: Event) -> None:
+        """Note that an event was told, by another process before this one."""
+        self._already.append(event)
+
+    def snapshot(self) -> Any:
+        """Return what was heard and told, and the machine."""
+        return {
+            "real": self.of.real,
+            "exact": self.of.exact,
+            "first": self.first.model_dump(mode="json"),
+            "takes_over": self.twin.takes_over,
+            "heard": [self._heard, self._real_offset],
+            "answered": [self._answered, self._own_offset],
+            "told": [self._told, self._point],
+            "already": [event.model_dump() for event in self._already],
+            "twin": self.twin.snapshot(),
+        }
+
+    def restore(self, state: Any) -> None:
+        """Take on what `snapshot` returned.
+
+        Raises
+        ------
+        FollowError
+            If it is the shadow of another run, or is played otherwise.
+        """
+        mine: dict[str, str | bool] = {"real": self.of.real, "exact": self.of.exact}
+        if {name: state[name] for name in mine} != mine:
+            played = f"beside {state['real']}{', exact' if state['exact'] else ''}"
+            raise FollowError(f"run {quoted(self.of.run)} is played {played}; call this one otherwise: --name")
+        self._forget()
+        self._begin(ClusterOpened.model_validate(state["first"]), state["takes_over"])
+        self._heard, self._real_offset = state["heard"]
+        self._answered, self._own_offset = state["answered"]
+        self._told, self._point = state["told"]
+        self._already = deque(EVENTS.validate_python(state["already"]))
+        self.twin.restore(state["twin"])
