@@ -78,7 +78,7 @@ async def follow_all(
             )
         works = [asyncio.create_task(_followed(each, alone=len(followers) == 1)) for each in followers]
         waiting = asyncio.create_task(ended.wait())
-        left = set(works)
+        left: set[asyncio.Task[Any]] = set(works)
         while left and not ended.is_set():
             _, left = await asyncio.wait({waiting, *left}, return_when=asyncio.FIRST_COMPLETED)
             left.discard(waiting)

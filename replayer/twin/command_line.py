@@ -65,7 +65,7 @@ def shadow(
         from shadowtime.replayer.comparison import run_name
         from shadowtime.replayer.twin.given import ShadowOf, Wanted
         from shadowtime.replayer.twin.run import play
-        from shadowtime.services.catalogue import canonical
+        from shadowtime.services.catalogue import configure
         from shadowtime.shared.logs import start_logging
         from shadowtime.shared.streaming.settings import read_settings
     if len(set(policy)) < len(policy):
@@ -73,13 +73,13 @@ def shadow(
     if seed is not None:
         require_seed(seed)
     for each in policy:
-        canonical("policy", each)
+        configure(each, runtime or "requested", adjustment or "none")
     settings = read_settings(context.args, "shadow")
     start_logging(settings.log_format, "shadow")
     real = of or run_name(cluster, "live")
     wanted = [
         Wanted(
-            ShadowOf(real, run_name(cluster, name, each), settings, exact=exact, from_now=since is Since.NOW),
+            ShadowOf(cluster, real, run_name(cluster, name, each), settings, exact=exact, from_now=since is Since.NOW),
             each,
             runtime=runtime,
             adjustment=adjustment,

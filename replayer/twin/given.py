@@ -4,8 +4,10 @@ from dataclasses import dataclass
 
 from shadowtime.services.catalogue import canonical, configure
 from shadowtime.shared.bounds import MAX_NAME_LENGTH
+from shadowtime.shared.errors import SettingsError
 from shadowtime.shared.events import ClusterOpened
 from shadowtime.shared.streaming.settings import Settings
+from shadowtime.shared.wording import quoted
 
 
 @dataclass(frozen=True)
@@ -14,8 +16,8 @@ class ShadowOf:
 
     Parameters
     ----------
-    real, run
-        The run whose stream it is played on, and its own.
+    cluster, real, run
+        The cluster, the run whose stream it is played on, and its own.
     settings
         Where Kafka is.
     exact
@@ -24,6 +26,7 @@ class ShadowOf:
         Whether it decides from now on, or from the beginning of the real run on.
     """
 
+    cluster: str
     real: str
     run: str
     settings: Settings
@@ -48,8 +51,11 @@ class Wanted:
         Raises
         ------
         SettingsError
-            If a SPEC is none.
+            If a SPEC is none, or that is the run of another cluster.
         """
+        if like.cluster != self.of.cluster:
+            real = f"run {quoted(self.of.real)} is of cluster {quoted(like.cluster)}"
+            raise SettingsError(f"{real}, not of {quoted(self.of.cluster)}")
         chosen = configure(self.policy, self.runtime or like.runtime, self.adjustment or like.adjustment)
         return like.model_copy(
             update={
