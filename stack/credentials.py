@@ -31,6 +31,7 @@ from shadowtime.stack.roles import (
     METRICS,
     REDIS,
     REPLAYER,
+    SHADOW,
     SUBSCRIBER,
     VICTORIA_METRICS,
     Role,
@@ -63,11 +64,12 @@ USERS = {
     REPLAYER: 10_023,
     "reader": 10_024,
     FOLLOW: 10_025,
+    SHADOW: 10_026,
 }
 """The user that each container runs as: one each, so that the files of one are closed to all others."""
 
 OURS = {
-    **{name: (name,) for name in (*FLOW, METRICS, LIVE, REPLAYER, FOLLOW)},
+    **{name: (name,) for name in (*FLOW, METRICS, LIVE, REPLAYER, FOLLOW, SHADOW)},
     "reader": (SUBSCRIBER, ASK),
 }
 """The roles of each container that runs a part of Shadowtime."""
@@ -152,10 +154,10 @@ def _broker(password: str) -> str:
 
 
 def _scraped() -> str:
-    """Return whom VictoriaMetrics asks: every container of a stage, what follows them, and a follower if there is one.
+    """Return whom VictoriaMetrics asks: every container of a stage, what follows them, followers and shadows, if any.
 
-    Their names, by which alerts and panels know them, become a label; JSON is YAML, too. The follower has a job of its
-    own, which nobody misses, and is not looked for by its name, which is an error in the log where there is none.
+    Their names, by which alerts and panels know them, become a label; JSON is YAML, too. Followers and shadows have a
+    job of their own, as nobody misses them, and are not looked for by name, which is an error where there are none.
     """
     job = {
         "job_name": SCRAPE_JOB,
@@ -163,7 +165,7 @@ def _scraped() -> str:
         "dns_sd_configs": [{"names": [*FLOW, METRICS], "type": "A", "port": WEB_PORT}],
         "relabel_configs": [{"source_labels": ["__meta_dns_name"], "target_label": "worker"}],
     }
-    targets = [{"targets": [f"{FOLLOW}:{WEB_PORT}"]}]
+    targets = [{"targets": [f"{name}:{WEB_PORT}" for name in (FOLLOW, SHADOW)]}]
     follower = {"job_name": FOLLOW_JOB, "scrape_interval": "5s", "static_configs": targets}
     return json.dumps({"scrape_configs": [job, follower]})
 

@@ -43,6 +43,10 @@ MEETS_THE_WORLD = (
     "replayer/following/slurmrestd.py",
     "replayer/following/tailed.py",
     "replayer/following/waker.py",
+    "replayer/twin/pages.py",
+    "replayer/twin/real_run.py",
+    "replayer/twin/run.py",
+    "replayer/twin/shadow.py",
 )
 """Where time passes and others answer: `shared/streaming/`, the readers of the stream, the entry points."""
 CLOCKS_AND_CHANCE = {"time", "datetime", "random", "secrets", "uuid"}

@@ -38,7 +38,7 @@ from shadowtime.stack.credentials import (
 )
 from shadowtime.stack.jars import kafka_version
 from shadowtime.stack.private_file import write_private
-from shadowtime.stack.roles import ADMIN, FOLLOW, HEALTH, KAFKA, REDIS, roles
+from shadowtime.stack.roles import ADMIN, FOLLOW, HEALTH, KAFKA, REDIS, SHADOW, roles
 from tests.patience import PATIENCE
 from tests.stack.compose import EXAMPLE, FILE, dockerfile, raw, resolved, services, variables
 
@@ -68,6 +68,7 @@ NETWORKS = {
     "live": {"kafka", "front"},
     "replayer": {"kafka"},
     FOLLOW: {"kafka", "redis", "scrape"},
+    SHADOW: {"kafka", "redis", "scrape"},
     "reader": {"kafka", "redis"},
 }
 
@@ -144,7 +145,7 @@ def test_workers_find_kafka_where_it_listens(name: str) -> None:
     assert told_to(name)["kafka_security_protocol"] == "SASL_PLAINTEXT"
 
 
-@pytest.mark.parametrize("name", [*FLOW, FOLLOW])
+@pytest.mark.parametrize("name", [*FLOW, FOLLOW, SHADOW])
 def test_workers_find_redis(name: str) -> None:
     found = re.fullmatch(r"redis://redis:(\d+)/0", told_to(name)["redis_url"])
     assert found is not None
@@ -276,7 +277,7 @@ def test_results_are_written_where_vmauth_listens() -> None:
     assert services()[METRICS]["command"] == ["shadowtime", "serve", METRICS]
 
 
-@pytest.mark.parametrize("name", [*FLOW, METRICS, FOLLOW])
+@pytest.mark.parametrize("name", [*FLOW, METRICS, FOLLOW, SHADOW])
 def test_health_is_asked_at_the_web_port(name: str) -> None:
     port = settings_of(name)["web_port"]
     check = ["CMD", "python", "-m", "shadowtime.stack.health", f"http://127.0.0.1:{port}/health"]
@@ -294,8 +295,9 @@ def test_every_stage_and_the_follower_are_scraped_at_their_web_port() -> None:
     (found,) = job["dns_sd_configs"]
     assert found["names"] == [*FLOW, METRICS]
     assert {str(found["port"])} == {settings_of(name)["web_port"] for name in found["names"]}
-    assert follower["static_configs"] == [{"targets": [f"{FOLLOW}:{settings_of(FOLLOW)['web_port']}"]}]
-    assert settings_of(FOLLOW)["web_names"] == FOLLOW
+    beside = (FOLLOW, SHADOW)
+    assert follower["static_configs"] == [{"targets": [f"{name}:{settings_of(name)['web_port']}" for name in beside]}]
+    assert [settings_of(name)["web_names"] for name in beside] == [*beside]
 
 
 def test_the_data_source_is_victoria_metrics_by_the_name_of_its_reader() -> None:
@@ -354,6 +356,12 @@ def test_whoever_follows_nothing_starts_no_follower_and_it_reads_what_is_mounted
     assert (program, command, source) == ("shadowtime", "follow", "lines")
     paths = {option for option in options if option.startswith("/")}
     assert paths == {volume["target"] for volume in each["volumes"][1:]}
+
+
+def test_whoever_wants_no_shadows_has_none() -> None:
+    each = services()[SHADOW]
+    assert each["profiles"] == ["shadow"]
+    assert shlex.split(each["command"])[:3] == ["shadowtime", "shadow", "--cluster"]
 
 
 @service

@@ -1,6 +1,6 @@
 """One job on the cluster and in the shadow of it: what is known of its length, and when it ends in the shadow.
 
-The rule: docs/twin.md#how-a-shadow-runs.
+The rule: docs/shadows.md#how-a-shadow-runs.
 """
 
 from dataclasses import asdict, dataclass
@@ -37,8 +37,8 @@ class Life:
     On the cluster it `started` on `processors`, was suspended for `lost` seconds and is since `stopped`; it runs longer
     than `outlasts` seconds, which is all that is known before its `run_time` is. It may be `blocked` or `held` there,
     or have `left` the queue; then, or once it has ended, it is `over`. In the shadow it is `due` if one of the same
-    number is there before it, gets its `start` `on` processors for `limit` seconds, is `freed` once it is presumed to
-    be over, and is `done`; `predicted` is for how long it is expected to run.
+    number is there before it, gets its `start` `on` processors for `limit` seconds, is `freed` since it is presumed to
+    be over, `stood` still for so many seconds before, and is `done`; it is `predicted` to run for so long.
     """
 
     job: JobSubmitted
@@ -58,6 +58,7 @@ class Life:
     on: int = 0
     limit: int | None = None
     freed: int | None = None
+    stood: int = 0
     predicted: float | None = None
     done: bool = False
 
@@ -139,10 +140,15 @@ class Life:
         return Execution(job, start, self.on, self.limit, self.by)
 
     def known_end(self, now: int) -> int | None:
-        """Return when it ends in the shadow; None if that is not known at `now`."""
+        """Return when it ends in the shadow; None if that is not known at `now`.
+
+        One that was presumed to be over goes on, or ends, as soon as it is known for how long it runs.
+        """
+        if self.freed is not None:
+            return None if self.length is None else self.freed
         if self.length is None and (self.limit is None or not self._exceeds(now, self.limit)):
             return None
-        return self.execution().end_time
+        return self.execution().end_time + self.stood
 
     def _exceeds(self, now: int, limit: int) -> bool:
         surely = self.surely(now)
@@ -159,7 +165,7 @@ class Life:
         It runs as long as predicted; if it is known to run longer, twice as long, then to its request
         (docs/algorithms.md#wait-forecasts). One that is known to run longer than all that runs on.
         """
-        start, surely = 0 if self.start is None else self.start, self.surely(now)
+        start, surely = self.stood + (0 if self.start is None else self.start), self.surely(now)
         predicted = [] if self.predicted is None else [ceil(self.predicted), ceil(2 * self.predicted)]
         requested = [] if self.job.requested_time is None else [self.job.requested_time]
         lengths = [each for each in predicted + requested if each > surely]
@@ -169,6 +175,25 @@ class Life:
         if self.limit is not None and self.limit <= run_time:
             return start + self.limit, True
         return start + run_time, False
+
+    def finished(self, time: int, now: int) -> JobEnded | JobSuspended | JobResumed:
+        """Return how its end is told at a time, by what is known at `now`.
+
+        As a stop where it is presumed to be over; as a trial that was cut, which waits again, where it is presumed to
+        reach the limit of one; and where it was stopped too early it goes on, for as long as it has run too little.
+        """
+        execution, known = self.execution(), self.known_end(now)
+        number, length = self.job.job_number, execution.end_time - execution.start_time
+        if known is None and not (execution.on_trial and self.presumed_end(now)[1]):
+            return JobSuspended(time=time, job_number=number)
+        if self.freed is not None:
+            if length > self.freed - execution.start_time - self.stood:
+                return JobResumed(time=time, job_number=number)
+            known = max(self.freed, execution.end_time + self.stood)
+        ended = execution.ended(time)
+        if known is None or known == time == execution.end_time:
+            return ended
+        return ended.model_copy(update={"run_time": length, "happened": None if known == time else known})
 
     def snapshot(self) -> dict[str, Any]:
         """Return it as plain values."""

@@ -1,14 +1,18 @@
 """Who waits and who runs in a shadow, and what is free there."""
 
-from collections.abc import Sequence
+from collections.abc import Iterator, Sequence
 from math import inf
 from typing import Any
 
 from shadowtime.replayer.room_left import RoomLeft
 from shadowtime.replayer.twin.life import Life
+from shadowtime.shared.bounds import MAX_TIME
 from shadowtime.shared.decisions import Start
 from shadowtime.shared.errors import ReplayError
 from shadowtime.shared.events import CapacityChanged, ClusterOpened, JobStarted
+
+NEVER = MAX_TIME + 1
+"""In the place of a time that nothing happens at."""
 
 
 class MachineState:
@@ -63,11 +67,38 @@ class MachineState:
     def wait_again(self, life: Life) -> None:
         """Put a job that was on the machine back among those that wait."""
         life.start = life.limit = life.freed = None
+        life.stood = 0
         self.waiting[life.job.job_number] = life
+
+    def stop(self, life: Life, now: int) -> None:
+        """Let a job give its processors back, and nothing else."""
+        life.freed = now
+        self.give_processors(life, -1)
+
+    def go_on(self, life: Life, now: int) -> None:
+        """Let a job that was stopped have its processors again, whether they are free or not."""
+        if life.freed is not None:
+            life.stood += now - life.freed
+        life.freed = None
+        self.give_processors(life)
 
     def give_processors(self, life: Life, times: int = 1) -> None:
         """Let a job have its processors, -1 times: without anything else."""
         self._rooms.free[life.job.pool or 0][0] -= times * life.on
+
+    def ends(self, now: int, *, presumed: bool) -> Iterator[tuple[int, int]]:
+        """Yield numbers of jobs and when they end, or are `presumed` to, as far as that is known at `now`. O(running)."""
+        for number, life in self.running.items():
+            end = life.known_end(now)
+            if end is None and presumed and life.freed is None:
+                end, _ = life.presumed_end(now)
+            if end is not None:
+                yield number, end
+
+    def surely(self, now: int) -> int:
+        """Return up to when no job ends but those of which that is known, by what is known at `now`. O(running)."""
+        unknown = [life for life in self.running.values() if life.known_end(now) is None]
+        return min((life.runs_until(now) for life in unknown), default=NEVER)
 
     def snapshot(self, places: dict[int, int]) -> Any:
         """Return it as plain values; `places` has a number for each life."""

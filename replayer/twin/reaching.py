@@ -10,6 +10,9 @@ from shadowtime.replayer.twin.machine_state import MachineState
 from shadowtime.shared.events import CapacityChanged, Event, JobChanged, JobSubmitted, JobWithdrawn
 from shadowtime.shared.jobs_in_system import new_request
 
+REACHING = CapacityChanged, JobSubmitted, JobWithdrawn, JobChanged
+"""What concerns a shadow too; when jobs start and end on the cluster does not."""
+
 
 def reaches(machine: MachineState, event: Event, life: Life | None) -> Sequence[Event]:
     """Let an event reach the shadow, and return what is told there; a job that left the queue for good is done."""

@@ -3,7 +3,6 @@
 from collections.abc import Sequence
 
 import orjson
-from aiokafka.errors import KafkaError
 
 from shadowtime.replayer.following.follower import Follower
 from shadowtime.replayer.following.run import follow_all, with_store
@@ -11,7 +10,6 @@ from shadowtime.replayer.twin.given import Wanted
 from shadowtime.replayer.twin.pages import health_of, registry_of
 from shadowtime.replayer.twin.shadow import Shadow
 from shadowtime.shared.events import ClusterOpened
-from shadowtime.shared.streaming import bus
 from shadowtime.shared.streaming.redis_store import RedisStore
 
 STORE = "shadow"
@@ -54,7 +52,5 @@ async def first_of(source: Shadow) -> ClusterOpened:
     try:
         await source.meet()
         return source.first
-    except KafkaError as error:
-        raise bus.unusable(source.of.settings, error) from error
     finally:
         await source.close()

@@ -10,12 +10,14 @@ from collections.abc import Sequence
 from typing import Any, ClassVar
 
 from aiokafka import AIOKafkaConsumer, TopicPartition
+from aiokafka.errors import KafkaError
 
 from shadowtime.replayer.accounting.names import Names
 from shadowtime.replayer.embedded import EVENTS
 from shadowtime.replayer.following.live_source import Opening, SourceLoad
 from shadowtime.replayer.following.name_table import NameTable
 from shadowtime.replayer.twin.given import ShadowOf
+from shadowtime.replayer.twin.real_run import PART, PATIENCE, beginning_of
 from shadowtime.replayer.twin.twin import Twin
 from shadowtime.shared.errors import FollowError
 from shadowtime.shared.events import ClusterOpened, Decided, Envelope, Event, JobSubmitted, Rejected, SchedulingPoint
@@ -25,9 +27,6 @@ from shadowtime.shared.topics import DECISIONS, JOBS
 from shadowtime.shared.wording import quoted
 
 log = logging.getLogger("shadowtime.shadow")
-
-PART, PATIENCE = 500, 1_000
-"""Records that are read at once, and milliseconds to wait for one."""
 
 
 class Shadow:
@@ -79,9 +78,17 @@ class Shadow:
         ------
         FollowError
             If there is no such run, or its beginning is gone.
+        BusError
+            If Kafka cannot be used.
         """
         self._forget()
-        first, last = await self._real_run()
+        try:
+            consumer = await self._connected()
+            first, last, self._real_offset = await beginning_of(
+                consumer, self._real_partition, self.of.real, to_the_end=self.of.from_now
+            )
+        except KafkaError as error:
+            raise bus.unusable(self.of.settings, error) from error
         takes_over = opened.obeyed_from if opened is not None else self._takes_over(first, last)
         self._begin(first, takes_over)
         self._told = 1
@@ -97,40 +104,6 @@ class Shadow:
         self.first = first
         self._twin = Twin(first, exact=self.of.exact, takes_over=takes_over or 0)
         self._heard = 0
-
-    async def _real_run(self) -> tuple[ClusterOpened, int]:
-        """Return the first event of the real run, and the time of its last one so far, in seconds."""
-        consumer = await self._connected()
-        place = TopicPartition(JOBS, self._real_partition)
-        consumer.assign([place])
-        end = (await consumer.end_offsets([place]))[place]
-        await consumer.seek_to_beginning(place)
-        first: ClusterOpened | None = None
-        last = 0
-        while await consumer.position(place) < end:
-            for record in (await consumer.getmany(place, timeout_ms=PATIENCE, max_records=PART)).get(place, ()):
-                if record.key != self._real_key or record.offset >= end:
-                    continue
-                envelope = Envelope.read(record.value)
-                if envelope is None:
-                    continue
-                if first is None:
-                    if not isinstance(envelope.event, ClusterOpened):
-                        raise FollowError(
-                            f"the beginning of run {quoted(self.of.real)} is gone from topic {JOBS}, whose log begins "
-                            f"at sequence {envelope.sequence}: a shadow needs all of it; keep it for longer "
-                            "(shadowtime topics --retention-hours)"
-                        )
-                    first, self._real_offset = envelope.event, record.offset + 1
-                    if not self.of.from_now:
-                        return first, 0
-                last = envelope.event.time
-        if first is None:
-            raise FollowError(
-                f"topic {JOBS} knows no run {quoted(self.of.real)}; name the run to shadow: --of NAME; "
-                "shadowtime watch decisions --beginning shows those that are there"
-            )
-        return first, last
 
     def next_time(self) -> int | None:
         """Return the time of the next instant; None before what it depends on was heard."""

@@ -57,13 +57,11 @@ def _started(machine: MachineState, event: JobStarted, life: Life) -> None:
 
 
 def _suspended(machine: MachineState, event: JobSuspended, life: Life) -> None:
-    life.freed = moment(event)
-    machine.give_processors(life, -1)
+    machine.stop(life, moment(event))
 
 
-def _resumed(machine: MachineState, _: JobResumed, life: Life) -> None:
-    life.freed = None
-    machine.give_processors(life)
+def _resumed(machine: MachineState, event: JobResumed, life: Life) -> None:
+    machine.go_on(life, moment(event))
 
 
 def _ended(machine: MachineState, event: JobEnded, life: Life) -> None:

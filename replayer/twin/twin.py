@@ -1,7 +1,7 @@
 """The machine of a shadow: it gets the arrivals of a cluster, and what its own policy decides is done.
 
 It hears the cluster's log instant by instant, each up to its scheduling point. How long a job runs it knows once the
-log tells; until then (docs/twin.md#how-a-shadow-runs)
+log tells; until then (docs/shadows.md#how-a-shadow-runs)
 
 * `exact`: it stops where it would need to know. What it tells is what a closed replay of the whole log would tell.
 * else it is never behind: a job runs for as long as it is predicted to, gives its processors back then, and ends once
@@ -16,10 +16,9 @@ from shadowtime.replayer.embedded import EVENTS
 from shadowtime.replayer.event_order import in_order
 from shadowtime.replayer.twin.actual import Actual
 from shadowtime.replayer.twin.life import Life
-from shadowtime.replayer.twin.machine_state import MachineState
-from shadowtime.replayer.twin.reaching import reaches
+from shadowtime.replayer.twin.machine_state import NEVER, MachineState
+from shadowtime.replayer.twin.reaching import REACHING, reaches
 from shadowtime.replayer.twin.taking_over import happens
-from shadowtime.shared.bounds import MAX_TIME
 from shadowtime.shared.errors import ReplayError
 from shadowtime.shared.events import (
     CapacityChanged,
@@ -30,15 +29,12 @@ from shadowtime.shared.events import (
     JobChanged,
     JobEnded,
     JobExpected,
+    JobResumed,
     JobStarted,
-    JobSubmitted,
     JobSuspended,
     JobWithdrawn,
     SchedulingPoint,
 )
-
-NEVER = MAX_TIME + 1
-"""In the place of a time that nothing happens at."""
 
 
 class Twin:
@@ -87,7 +83,7 @@ class Twin:
         """By how many seconds it lags behind what is known of the cluster."""
         if self.closed or not (self.deciding or self._exact):
             return 0
-        until = self._clock if self.deciding else min(self._surely(), self.horizon)
+        until = self._clock if self.deciding else min(self._machine.surely(self.horizon), self.horizon)
         return max(self.horizon - until, 0)
 
     @property
@@ -114,7 +110,7 @@ class Twin:
         if isinstance(event, JobStarted) and life is not None and life.blocked:
             life.blocked = False  # nothing has blocked one that starts
             event = JobChanged(time=event.time, job_number=event.job_number, blocked=False)
-        if isinstance(event, CapacityChanged | JobSubmitted | JobWithdrawn | JobChanged):
+        if isinstance(event, REACHING):
             self._coming.append((event, life))
 
     def _happened(self, event: Event) -> Sequence[Event]:
@@ -146,21 +142,12 @@ class Twin:
             time = min(time, self._coming[0][0].time)
         if self._closing:
             return self._clock if time == NEVER else time
-        return None if time > self.horizon or (self._exact and time > self._surely()) else time
-
-    def _surely(self) -> int:
-        """Return up to when nothing ends but what is known to."""
-        unknown = [life for life in self._machine.running.values() if life.known_end(self.horizon) is None]
-        return min((life.runs_until(self.horizon) for life in unknown), default=NEVER)
+        return None if time > self.horizon or (self._exact and time > self._machine.surely(self.horizon)) else time
 
     def _ends(self) -> Iterator[tuple[int, int]]:
-        """Yield numbers of running jobs and when they end, or give their processors back, as far as that is known."""
-        for number, life in self._machine.running.items():
-            end = life.known_end(self.horizon)
-            if end is None and life.freed is None and (self._closing or not self._exact):
-                end, _ = life.presumed_end(self.horizon)
-            if end is not None:
-                yield number, end if end > self._clock else max(self.horizon, self._clock)
+        """Yield numbers of running jobs and when they end, stop or go on, as far as that is known."""
+        for number, end in self._machine.ends(self.horizon, presumed=self._closing or not self._exact):
+            yield number, end if end > self._clock else max(self.horizon, self._clock)
 
     def next_instant(self) -> Sequence[Event]:
         """Return the events of the next instant, or what the last decision has caused, and move on."""
@@ -207,19 +194,16 @@ class Twin:
             self._caused.append(ended)
         self._caused += [self._machine.carry_out(each, self._clock) for each in decided.starts]
 
-    def _finish(self, life: Life) -> JobEnded | JobSuspended:
-        """End a job; one that is presumed over gives its processors back, or waits again as a trial that is cut."""
-        execution, known = life.execution(), life.known_end(self.horizon)
-        if known is None and not (execution.on_trial and life.presumed_end(self.horizon)[1]):
-            life.freed = self._clock
-            self._machine.give_processors(life, -1)
-            return JobSuspended(time=self._clock, job_number=life.job.job_number)
-        ended = execution.ended(self._clock)
-        if known is not None and (known < self._clock or life.freed is not None):  # it is told late
-            happened = max(known, life.freed or known)
-            ended = ended.model_copy(update={"run_time": known - execution.start_time, "happened": happened})
-        self._leave_machine(life, ended)
-        return ended
+    def _finish(self, life: Life) -> Event:
+        """End a job, or stop it, or let it go on."""
+        told = life.finished(self._clock, self.horizon)
+        if isinstance(told, JobSuspended):
+            self._machine.stop(life, self._clock)
+        elif isinstance(told, JobResumed):
+            self._machine.go_on(life, self._clock)
+        else:
+            self._leave_machine(life, told)
+        return told
 
     def _leave_machine(self, life: Life, ended: JobEnded) -> None:
         self._machine.remove(life)

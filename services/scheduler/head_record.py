@@ -3,7 +3,10 @@
 from typing import Any
 
 from shadowtime.services.scheduler.job_table import NEVER
-from shadowtime.shared.events import Event, JobStarted, JobSubmitted, JobWithdrawn, moment
+from shadowtime.shared.events import ClusterOpened, Event, JobStarted, JobSubmitted, JobWithdrawn, moment
+
+ALWAYS = ClusterOpened(time=0, cluster="any", processors=1)
+"""Of a run, before it was opened: what is decided is what happens."""
 
 
 def add_risk(spent: float, probability: float) -> float:

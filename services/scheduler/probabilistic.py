@@ -1,7 +1,6 @@
 """Backfilling by the probability of delaying the head."""
 
 import math
-from collections.abc import Callable
 from typing import Any
 
 import numpy as np
@@ -10,7 +9,7 @@ from shadowtime.services.scheduler.busy import Busy
 from shadowtime.services.scheduler.candidates import MEASURES, STATED, TOO_MUCH, Evaluation, Rule, evaluate_candidates
 from shadowtime.services.scheduler.easy_pass import BEYOND, backfilled_rows, shadow_of
 from shadowtime.services.scheduler.forecast import Forecaster
-from shadowtime.services.scheduler.head_record import HeadRecord, add_risk
+from shadowtime.services.scheduler.head_record import ALWAYS, HeadRecord, add_risk
 from shadowtime.services.scheduler.job_table import Queue, Running
 from shadowtime.services.scheduler.limits import MAX_STARTS, WALKED, WEIGHED
 from shadowtime.services.scheduler.ordering import Ordering
@@ -63,7 +62,7 @@ class Probabilistic(Policy):
             on_requests=settings.order == "sjbf",
             weight=settings.weight,
         )
-        self.obeyed: Callable[[int], bool] = lambda now: True  # whether what it decides is what happens
+        self.obeyed = ALWAYS.obeys  # whether what it decides is what happens
         self.recalibration = None if settings.recalibrate == "no" else Recalibration()
 
     def open(self, opened: ClusterOpened) -> None:
