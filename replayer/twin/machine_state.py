@@ -87,7 +87,7 @@ class MachineState:
         self._rooms.free[life.job.pool or 0][0] -= times * life.on
 
     def ends(self, now: int, *, presumed: bool) -> Iterator[tuple[int, int]]:
-        """Yield numbers of jobs and when they end, or are `presumed` to, as far as that is known at `now`. O(running)."""
+        """Yield numbers of jobs and when they end, or are `presumed` to, as far as is known at `now`. O(running)."""
         for number, life in self.running.items():
             end = life.known_end(now)
             if end is None and presumed and life.freed is None:

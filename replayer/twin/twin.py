@@ -8,13 +8,13 @@ log tells; until then (docs/shadows.md#how-a-shadow-runs)
   the log tells how long it really ran.
 """
 
-from collections import deque
 from collections.abc import Iterator, Sequence
 from typing import Any
 
 from shadowtime.replayer.embedded import EVENTS
 from shadowtime.replayer.event_order import in_order
 from shadowtime.replayer.twin.actual import Actual
+from shadowtime.replayer.twin.coming import Coming
 from shadowtime.replayer.twin.life import Life
 from shadowtime.replayer.twin.machine_state import NEVER, MachineState
 from shadowtime.replayer.twin.reaching import REACHING, reaches
@@ -64,7 +64,7 @@ class Twin:
         self._clock = opened.time  # of the last instant that was told
         self._machine = MachineState(opened)
         self._batch: list[Event] = []
-        self._coming: deque[tuple[Event, Life | None]] = deque()
+        self._coming = Coming()
         self._caused: list[Event] = []
         self._closing = False
 
@@ -111,7 +111,7 @@ class Twin:
             life.blocked = False  # nothing has blocked one that starts
             event = JobChanged(time=event.time, job_number=event.job_number, blocked=False)
         if isinstance(event, REACHING):
-            self._coming.append((event, life))
+            self._coming.append(event, life)
 
     def _happened(self, event: Event) -> Sequence[Event]:
         """Let happen in the shadow what happened on the cluster."""
@@ -136,10 +136,7 @@ class Twin:
         if self.deciding or self.closed or not self.decides:
             return None
         time = min((end for _, end in self._ends()), default=NEVER)
-        while self._coming and (life := self._coming[0][1]) is not None and life.done:
-            self._coming.popleft()  # nothing reaches it any more
-        if self._coming:
-            time = min(time, self._coming[0][0].time)
+        time = min(time, self._coming.next_time())
         if self._closing:
             return self._clock if time == NEVER else time
         return None if time > self.horizon or (self._exact and time > self._machine.surely(self.horizon)) else time
@@ -158,17 +155,15 @@ class Twin:
         if time is None:
             return ()
         ends = [number for number, end in self._ends() if end <= time]
-        if not ends and not self._coming:  # nothing is left
+        if not ends and self._coming.next_time() == NEVER:  # nothing is left
             self.closed = True
             return [ClusterClosed(time=self._clock)]
         self._clock = time
         events = in_order(self._finish(self._machine.running[number]) for number in sorted(ends))
-        while self._coming and self._coming[0][0].time <= time:
-            event, life = self._coming.popleft()
-            if life is None or not life.done:
-                events += reaches(self._machine, event, life)
-                if life is not None and life.done:
-                    self._done(life)
+        for event, life in self._coming.until(time):
+            events += reaches(self._machine, event, life)
+            if life is not None and life.done:
+                self._done(life)
         self.deciding = True
         return [*events, SchedulingPoint(time=time)]
 
@@ -212,7 +207,7 @@ class Twin:
             return
         self._machine.wait_again(life)
         if life.left is not None and life.left <= self._clock:  # it left the queue of the cluster while it ran here
-            self._coming.appendleft((JobWithdrawn(time=self._clock, job_number=ended.job_number), life))
+            self._coming.insert(JobWithdrawn(time=self._clock, job_number=ended.job_number), life)
 
     def _done(self, life: Life) -> None:
         """Let a life be done; what bears its number next may come now."""
@@ -220,7 +215,7 @@ class Twin:
         after = self.actual.next_after(life)
         self.actual.forget_if_over(life)
         if after is not None and after.due:
-            self._coming.appendleft((after.job.model_copy(update={"time": self._clock}), after))
+            self._coming.insert(after.job.model_copy(update={"time": self._clock}), after)
 
     def snapshot(self) -> Any:
         """Return the whole state as plain values."""
@@ -233,11 +228,7 @@ class Twin:
             "closed": self.closed,
             "lives": [life.snapshot() for life in self.actual],
             "machine": self._machine.snapshot(at),
-            "coming": [
-                [event.model_dump(), None if life is None else at[id(life)]]
-                for event, life in self._coming
-                if life is None or not life.done
-            ],
+            "coming": self._coming.snapshot(at),
             "batch": [event.model_dump() for event in self._batch],
             "caused": [event.model_dump() for event in self._caused],
         }
@@ -249,8 +240,6 @@ class Twin:
         lives = [Life.of(each) for each in state["lives"]]
         self.actual = Actual(lives)
         self._machine.restore(state["machine"], lives)
-        events = EVENTS.validate_python([event for event, _ in state["coming"]])
-        of = [None if at is None else lives[at] for _, at in state["coming"]]
-        self._coming = deque(zip(events, of, strict=True))
+        self._coming.restore(state["coming"], lives)
         self._batch = EVENTS.validate_python(state["batch"])
         self._caused = EVENTS.validate_python(state["caused"])
