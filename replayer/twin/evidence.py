@@ -3,8 +3,6 @@
 from math import exp, log1p
 from typing import Any
 
-from shadowtime.shared.formatting import DAY
-
 WEEK = 7
 """Days of a bet: what one day leaves behind for the next ones is in one week for the most part."""
 
@@ -29,7 +27,7 @@ class Evidence:
     >>> for day in range(7 * 12):
     ...     evidence.add(day, over=-900.0, jobs=10)
     >>> evidence.since, evidence.sooner
-    (62, True)
+    (56, True)
 
     References
     ----------
@@ -40,7 +38,45 @@ class Evidence:
         self._log_capital = [0.0] * len(STAKES)
         self._scale = 0.0
         self._week: int | None = None
-        self._over, self._jobs = 0.0, 0
+        self._over, self._jobs = 0.0, 0.0
         self.since: int | None = None
         self.sooner: bool | None = None
 
+    def add(self, day: int, over: float, jobs: float) -> None:
+        """Take in a day: what its jobs had more in the shadow, added up, and how many they are; days ascend."""
+        week = day // WEEK
+        if self._week is not None and week != self._week:
+            self._settle((self._week + 1) * WEEK)
+        self._week = week
+        self._over += over
+        self._jobs += jobs
+
+    def _settle(self, day: int) -> None:
+        """Bet on the week that is over on a day."""
+        mean = self._over / self._jobs if self._jobs else 0.0
+        self._over, self._jobs = 0.0, 0.0
+        if self._scale:
+            won = max(-1.0, min(mean / self._scale, 1.0))
+            self._log_capital = [
+                capital + log1p(stake * won) for capital, stake in zip(self._log_capital, STAKES, strict=True)
+            ]
+        self._scale = max(self._scale, abs(mean))
+        if self.since is None and self.times >= ENOUGH:
+            best = max(range(len(STAKES)), key=self._log_capital.__getitem__)
+            self.since, self.sooner = day, STAKES[best] < 0
+
+    @property
+    def times(self) -> float:
+        """How many times the first capital there is by now, of all stakes together."""
+        most = max(self._log_capital)
+        return exp(min(most, 700.0)) * sum(exp(each - most) for each in self._log_capital) / len(STAKES)
+
+    def snapshot(self) -> dict[str, Any]:
+        """Return the whole state."""
+        return {name.removeprefix("_"): value for name, value in vars(self).items()}
+
+    def restore(self, state: dict[str, Any]) -> None:
+        """Take on what `snapshot` returned."""
+        for name in vars(self):
+            setattr(self, name, state[name.removeprefix("_")])
+        self._log_capital = list(self._log_capital)

@@ -77,7 +77,7 @@ class OpenDays:
     >>> days.submitted(JobSubmitted(time=0, job_number=7, requested_processors=1, requested_time=60))
     >>> for which, start in ((REAL, 20), (SHADOW, 50)):
     ...     days.started(which, 7, start)
-    ...     days.ended(which, 7, start + 30, 30)
+    ...     days.ended(which, 7, start + 30, 30, 1)
     >>> list(days.over(DAY - 1)), [[job.waits for job in jobs] for _, jobs in days.over(DAY)]
     ([], [[(20, 50)]])
     """
@@ -109,11 +109,12 @@ class OpenDays:
         elif job is not None:
             job.shadow_start = time
 
-    def ended(self, which: Which, number: int, time: int, run_time: int) -> None:
+    def ended(self, which: Which, number: int, time: int, run_time: int, processors: int) -> None:
         """Take in the end of a job for good, unless it comes `PATIENCE` after it was submitted."""
         job = self._job(number)
         if job is None or job.ended or time > job.since + PATIENCE:
             return
+        job.processors = processors
         if which == REAL:
             job.real_run_time = run_time
         else:
