@@ -1,10 +1,10 @@
-"""When a difference is real: a bet on each week that stays honest however often one looks."""
+"""When a difference is real: a bet on every ten days that stays honest however often one looks."""
 
 from math import exp, log1p
 from typing import Any
 
-WEEK = 7
-"""Days of a bet: what one day leaves behind for the next ones is in one week for the most part."""
+BET_DAYS = 10
+"""Days of a bet: what a day leaves behind for the next ones is within one bet for the most part."""
 
 STAKES = (-0.9, -0.6, -0.3, 0.3, 0.6, 0.9)
 """Shares of the capital that are bet on later (+) and on sooner (-)."""
@@ -14,20 +14,20 @@ ENOUGH = 20.0
 
 
 class Evidence:
-    """Bets on which of two is better, week by week, where each week is fair if neither is.
+    """Bets on which of two is better, ten days at a time, where each bet is fair if neither is.
 
-    Each stake begins with the same capital, and wins or loses its share of it times y, the difference of the week over
-    the largest one before, between -1 and 1. While neither is better, y is 0 on average whatever came before, so that
-    the capital of all together is a martingale, and it ever gets to `ENOUGH` times what it was with a probability of
+    Each stake begins with the same capital, and wins or loses its share of it times y, the difference of the ten days
+    over the largest one before, between -1 and 1. While neither is better, y is 0 on average whatever came before, so
+    that the capital of all together is a martingale, and it ever gets to `ENOUGH` times what it was with a probability of
     at most 1 / `ENOUGH` (Ville): at all looks together. O(1) a day.
 
     Examples
     --------
     >>> evidence = Evidence()
-    >>> for day in range(7 * 12):
+    >>> for day in range(120):
     ...     evidence.add(day, over=-900.0, jobs=10)
     >>> evidence.since, evidence.sooner
-    (56, True)
+    (80, True)
 
     References
     ----------
@@ -37,22 +37,22 @@ class Evidence:
     def __init__(self) -> None:
         self._log_capital = [0.0] * len(STAKES)
         self._scale = 0.0
-        self._week: int | None = None
+        self._bet: int | None = None
         self._over, self._jobs = 0.0, 0.0
         self.since: int | None = None
         self.sooner: bool | None = None
 
     def add(self, day: int, over: float, jobs: float) -> None:
         """Take in a day: what its jobs had more in the shadow, added up, and how many they are; days ascend."""
-        week = day // WEEK
-        if self._week is not None and week != self._week:
-            self._settle((self._week + 1) * WEEK)
-        self._week = week
+        bet = day // BET_DAYS
+        if self._bet is not None and bet != self._bet:
+            self._settle((self._bet + 1) * BET_DAYS)
+        self._bet = bet
         self._over += over
         self._jobs += jobs
 
     def _settle(self, day: int) -> None:
-        """Bet on the week that is over on a day."""
+        """Bet on the ten days that end before a day."""
         mean = self._over / self._jobs if self._jobs else 0.0
         self._over, self._jobs = 0.0, 0.0
         if self._scale:

@@ -119,7 +119,7 @@ class OpenDays:
             job.real_run_time = run_time
         else:
             job.shadow_run_time = run_time
-        if job.ended:
+        if job.real_run_time is not None and job.shadow_run_time is not None:
             self._open[self._day_of[number]] -= 1
 
     def withdrawn(self, number: int) -> bool:

@@ -2,8 +2,6 @@
 
 from typing import Any
 
-import numpy as np
-
 from shadowtime.replayer.twin.compared import Comparison
 from shadowtime.replayer.twin.day_areas import DayAreas
 from shadowtime.replayer.twin.day_sums import PARTS, DaySums, parts_of
@@ -106,11 +104,11 @@ class SideBySide:
             for job in jobs:
                 self._extremes.add(job)
                 self._users.add(job)
-            each = dict(
-                zip(PARTS, np.array([parts_of(job) for job in jobs]).reshape(-1, len(PARTS)).sum(0), strict=True)
-            )
-            self._wait.add(day, each["shadow_wait"] - each["real_wait"], each["jobs"])
-            self._slowdown.add(day, each["shadow_slowdown"] - each["real_slowdown"], each["ended"])
+            if jobs:
+                columns = zip(*map(parts_of, jobs), strict=True)
+                sums = dict(zip(PARTS, map(sum, columns), strict=True))
+                self._wait.add(day, sums["shadow_wait"] - sums["real_wait"], sums["jobs"])
+                self._slowdown.add(day, sums["shadow_slowdown"] - sums["real_slowdown"], sums["ended"])
 
     def _hold(self, which: Which, job_number: int, time: int, processors: int) -> None:
         held = self._held[which]
