@@ -17,9 +17,9 @@ class Evidence:
     """Bets on which of two is better, ten days at a time, where each bet is fair if neither is.
 
     Each stake begins with the same capital, and wins or loses its share of it times y, the difference of the ten days
-    over the largest one before, between -1 and 1. While neither is better, y is 0 on average whatever came before, so
-    that the capital of all together is a martingale, and it ever gets to `ENOUGH` times what it was with a probability of
-    at most 1 / `ENOUGH` (Ville): at all looks together. O(1) a day.
+    over the largest one before, between -1 and 1. While neither is better, y is 0 on average whatever came before: the
+    capital of all together is a martingale, and ever gets to `ENOUGH` times what it was with a probability of at most
+    1 / `ENOUGH` (Ville), at all looks together. O(1) a day.
 
     Examples
     --------
