@@ -13,6 +13,7 @@ from shadowtime.dashboards import (
     runtime_distribution,
     scheduler,
     scoreboard,
+    twin,
     wait_bound,
     walltime_adjustment,
 )
@@ -29,6 +30,7 @@ BOARDS = {
     "walltime_adjustment": walltime_adjustment.dashboard,
     "wait_bound": wait_bound.dashboard,
     "scheduler": scheduler.dashboard,
+    "twin": twin.dashboard,
     "health": health.dashboard,
 }
 """In the order of the flow; that of a stage bears its name."""

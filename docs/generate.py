@@ -25,6 +25,7 @@ from shadowtime.replayer.campaign import command_line, reproduce
 from shadowtime.replayer.command_line import compare
 from shadowtime.replayer.compare_command import compare_policies
 from shadowtime.replayer.following.command_line import app as follow
+from shadowtime.replayer.twin import twin_command
 from shadowtime.services.catalogue import DEFAULTS, REGISTRIES
 from shadowtime.services.command_line import app as services
 from shadowtime.services.scheduler.policies import BEST
@@ -55,6 +56,7 @@ COMMAND_LINES = {
     "search-templates": application(template_search_command.command),
     "follow": follow,
     "scores": application(scores_command.scores),
+    "twin": application(twin_command.twin),
     "serve": workers,
     "stack": stack,
     "dashboards": dashboards,

@@ -50,7 +50,7 @@ function _shtab_shadowtime_using
   test "$_shtab_shadowtime_cmdpath" = "$argv"
 end
 
-set -g _shtab_shadowtime_commands replay compare campaign reproduce check check-schedule convert generate search-templates list follow scores serve 'serve runtime_distribution' 'serve walltime_adjustment' 'serve wait_bound' 'serve scheduler' 'serve scoreboard' 'serve metrics' live ask watch rebuild topics settings asyncapi stack 'stack up' 'stack down' 'stack status' 'stack install' dashboards 'dashboards generate' 'dashboards push' doctor completion
+set -g _shtab_shadowtime_commands replay compare campaign reproduce check check-schedule convert generate search-templates list follow scores twin serve 'serve runtime_distribution' 'serve walltime_adjustment' 'serve wait_bound' 'serve scheduler' 'serve scoreboard' 'serve metrics' live ask watch rebuild topics settings asyncapi stack 'stack up' 'stack down' 'stack status' 'stack install' dashboards 'dashboards generate' 'dashboards push' doctor completion
 set -g _shtab_shadowtime_opts_with_value --adjustment --allow --baseline --capacity --cluster --columns --confidence --count --csv --decisions --every --filter --first --folder --from --generations --history --host --job --jobcomp --jobs --json --kafka-port --kind --latex --live-port --load --logs --mode --moldable --names --names-key --on --out --output --patience --policy --pools --population --port --processors --quantile --queue --redis-port --report --requested-time --requests --rest --rest-token-file --rest-user --restartable --results --run --runtime --schedule --seed --set --speed --speedup --time-zone --timeout --token --token-file --transport --url --user --via --victoria-metrics --victoria-metrics-port --wait-bound --waits --web-port --workers -o
 
 complete -c shadowtime -e
@@ -227,6 +227,11 @@ complete -c shadowtime -n '_shtab_shadowtime_using follow' -l names-key -xka "(_
 complete -c shadowtime -n '_shtab_shadowtime_using; and test $_shtab_shadowtime_npos -eq 0' -a scores -d 'tell how a run stands, also one that never ends'
 complete -c shadowtime -n '_shtab_shadowtime_using scores' -s h -l help -d 'show this help message and exit'
 complete -c shadowtime -n '_shtab_shadowtime_using scores' -l json -d 'Print JSON, not tables'
+complete -c shadowtime -n '_shtab_shadowtime_using; and test $_shtab_shadowtime_npos -eq 0' -a twin -d 'tell how other policies would fare on a cluster, from its shadows'
+complete -c shadowtime -n '_shtab_shadowtime_using twin' -s h -l help -d 'show this help message and exit'
+complete -c shadowtime -n '_shtab_shadowtime_using twin' -l users -d 'Also each user'
+complete -c shadowtime -n '_shtab_shadowtime_using twin' -l classes -d 'Also jobs by requested time and size'
+complete -c shadowtime -n '_shtab_shadowtime_using twin' -l json -d 'Print JSON, not tables; all users and classes are in it'
 complete -c shadowtime -n '_shtab_shadowtime_using; and test $_shtab_shadowtime_npos -eq 0' -a serve -d 'run a worker: a stage, or the writer of metrics'
 complete -c shadowtime -n '_shtab_shadowtime_using serve' -s h -l help -d 'show this help message and exit'
 complete -c shadowtime -n '_shtab_shadowtime_using serve; and test $_shtab_shadowtime_npos -eq 0' -a runtime_distribution -d 'Run one worker: jobs to runtime-distributions'

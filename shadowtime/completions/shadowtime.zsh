@@ -33,6 +33,7 @@ _shtab_shadowtime_commands() {
     settings:'print every setting with its flag and value'
     stack:'run servers and workers as local processes: up, down'
     topics:'create the topics that are missing'
+    twin:'tell how other policies would fare on a cluster, from its shadows'
     watch:'show the messages of a topic as they come'
   )
   _describe 'shadowtime commands' _commands
@@ -503,6 +504,17 @@ _shtab_shadowtime_topics_options=(
 # guard to ensure default positional specs are added only once per session
 _shtab_shadowtime_topics_defaults_added=0
 
+_shtab_shadowtime_twin_options=(
+  "(- : *)"{-h,--help}"[show this help message and exit]"
+  "--users[Also each user]"
+  "--classes[Also jobs by requested time and size]"
+  "--json[Print JSON, not tables\; all users and classes are in it]"
+  "(*)::cluster:"
+)
+
+# guard to ensure default positional specs are added only once per session
+_shtab_shadowtime_twin_defaults_added=0
+
 _shtab_shadowtime_watch_options=(
   "(- : *)"{-h,--help}"[show this help message and exit]"
   "--cluster[Only this cluster\'s runs]:cluster:"
@@ -562,6 +574,7 @@ _shtab_shadowtime() {
         settings) _arguments -C -s $_shtab_shadowtime_settings_options ;;
         stack) _shtab_shadowtime_stack ;;
         topics) _arguments -C -s $_shtab_shadowtime_topics_options ;;
+        twin) _arguments -C -s $_shtab_shadowtime_twin_options ;;
         watch) _arguments -C -s $_shtab_shadowtime_watch_options ;;
       esac
   esac

@@ -107,6 +107,9 @@ def ended(store: VictoriaMetrics, jobs: int) -> list[Any]:
 FOLLOWED = ("Followed clusters", "What following costs", "Told by followers")
 """Panels of clusters that are followed, of which there is none."""
 
+SHADOWS = "twin"
+"""The dashboard of shadows, of which there is none either."""
+
 
 @pytest.fixture(
     scope="module", params=[(250, 1.5), pytest.param((5_000, 0.7), marks=pytest.mark.archive)], ids=["small", "large"]
@@ -131,7 +134,7 @@ def choices(replayed: Replayed, name: str, start: int, end: int) -> Iterator[dic
                 yield there | {variable: regular(value) if made[variable].get("multi") else value}
 
 
-@pytest.mark.parametrize("board", [*boards(), "alerts"])
+@pytest.mark.parametrize("board", [*(each for each in boards() if each != SHADOWS), "alerts"])
 def test_every_query_returns_data(replayed: Replayed, board: str) -> None:
     now = int(time.time()) + 2
     real = board in ("home", "health", "alerts")
