@@ -2,8 +2,9 @@
 
 from typing import Annotated
 
-from shadowtime.shared.bounds import MAX_EXPECTED_QUEUES, MAX_KINDS, MAX_MEMBER_CHANGES, MAX_MEMBERS
+from shadowtime.shared.bounds import MAX_EPISODES, MAX_EXPECTED_QUEUES, MAX_KINDS, MAX_MEMBER_CHANGES, MAX_MEMBERS
 from shadowtime.shared.decisions import Standing
+from shadowtime.shared.drifts import Predicted, Scope
 from shadowtime.shared.message import AtMost, Count, Finite, Frozen, Instant, Name, Whole
 
 TENTHS = 10
@@ -210,6 +211,34 @@ class PortfolioScores(Frozen):
     left_out: Count = 0
 
 
+class DriftEpisode(Frozen):
+    """For how long predictions did not hold: the fields are those of `shared.drifts.Drift`.
+
+    It began at `since` as far as is known, was told at `told`, and has lasted until `until`, None if it lasts.
+    """
+
+    of: Predicted
+    what: Name
+    scope: Scope
+    number: Whole | None = None
+    since: Whole
+    told: Instant
+    until: Instant | None = None
+    share: Finite
+    most: Finite
+
+
+class DriftScores(Frozen):
+    """Whether predictions held: the days of outcomes of the cluster, and when they did not.
+
+    `left_out` counts the episodes that came after so many.
+    """
+
+    days: Count
+    episodes: Annotated[tuple[DriftEpisode, ...], AtMost(MAX_EPISODES)] = ()
+    left_out: Count = 0
+
+
 class Happenings(Frozen):
     """What happened to jobs beside coming, starting and ending: how many times each.
 
@@ -230,7 +259,8 @@ class Scores(Frozen):
 
     `calibration` only of policies that weigh probabilities, `wait_forecast` only of those that forecast, `portfolio`
     only of those that move between several configurations, `happenings` only of logs in which there were any, and
-    `expected_starts` only of those in which the site's own scheduler said when it expects jobs to start.
+    `expected_starts` only of those in which the site's own scheduler said when it expects jobs to start. `drifts` only
+    where something was predicted.
     """
 
     policy: PolicyScores
@@ -242,3 +272,4 @@ class Scores(Frozen):
     portfolio: PortfolioScores | None = None
     happenings: Happenings | None = None
     expected_starts: Annotated[tuple[ExpectedStartScores, ...], AtMost(MAX_EXPECTED_QUEUES + 1)] | None = None
+    drifts: DriftScores | None = None
