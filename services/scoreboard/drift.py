@@ -63,7 +63,7 @@ class DriftWatch:
     ...         break
     ...     watch.add("cluster", Owner(user=1), [(late, 0.1 if day < 30 else 0.7)])
     >>> day, found[0].since // DAY, round(found[0].share, 2)
-    (39, 30, 0.7)
+    (37, 30, 0.7)
     """
 
     def __init__(self) -> None:

@@ -40,6 +40,7 @@ def figures(run: StageHandler, tally: Tally, sampling: Sampling, time: int) -> I
         *_forecasts(tally),
         *_expected_starts(tally, sampling),
         *_members(tally),
+        *_drifts(tally),
     ):
         if value is not None and isfinite(value):  # sums of absurd predictions are not
             yield metric.name, labels, float(value)
@@ -180,6 +181,21 @@ def _members(tally: Tally) -> Told:
     for told in members.standings:
         yield names.MEMBER_WEIGHT, (label(told.member),), told.weight
         yield names.MEMBER_SLOWDOWN, (label(told.member),), told.slowdown
+
+
+def _drifts(tally: Tally) -> Told:
+    """Yield what is under alarm, what was, and how near to one the shares of the cluster are."""
+    held = tally.held
+    alarms: Counter[tuple[str, str]] = Counter()
+    for each in held.episodes:
+        alarms[each.of, each.scope] += 1
+    keys = {(each.of, each.what, each.scope, each.number): each.until is None for each in held.episodes}
+    for (of, what, scope, number), lasts in keys.items():
+        yield names.DRIFTING, (of, label(what), scope, ALL if number is None else str(number)), float(lasts)
+    for (of, scope), count in alarms.items():
+        yield names.DRIFT_ALARMS, (of, scope), count
+    for statistic, share in held.watch.units["cluster"].get(None, {}).items():
+        yield names.DRIFT_EVIDENCE, (statistic.of, label(statistic.what)), share.evidence
 
 
 def _wait_bounds(tally: Tally, sampling: Sampling, time: int) -> Told:

@@ -9,7 +9,7 @@ from typing import Any, Literal
 
 from shadowtime.services.scoreboard.e_detector import EDetector
 
-TOLERANCE = 0.1
+TOLERANCE = 0.05
 """How far a share may be above what is stated, and above its record."""
 
 RECORD = 20
@@ -17,6 +17,9 @@ RECORD = 20
 
 LAG = 10
 """Days after which one enters the record, so that a change is found before it is taken for granted."""
+
+DOUBT = 60
+"""The same of days on which the share may have risen already."""
 
 HORIZON = 90
 """Days over which the record is taken; those before fade."""
@@ -50,9 +53,9 @@ class WatchedShare:
     True
     >>> found = [share.add(day, 0.6) for day in range(40, 60)]
     >>> found.index("drifts"), share.since, round(share.most, 2)
-    (9, 40, 0.2)
+    (6, 40, 0.15)
     >>> [share.add(day, 0.1) for day in range(60, 80)].index("holds")
-    13
+    18
     """
 
     def __init__(self, stated: float, limit: float) -> None:
@@ -61,7 +64,7 @@ class WatchedShare:
         self.days = 0
         self.mean = 0.0
         self.variance = 0.0
-        self.waiting: deque[float] = deque()
+        self.waiting: deque[tuple[int, float]] = deque()
         self.rising = EDetector()
         self.falling = EDetector()
         self.since: int | None = None
@@ -78,10 +81,11 @@ class WatchedShare:
             self._learn(value)
             return None
         self.most = max(self.stated, self.mean) + max(TOLERANCE, ERRORS * sqrt(self.variance / min(self.days, HORIZON)))
-        self.waiting.append(value)
-        if len(self.waiting) > LAG:
-            self._learn(self.waiting.popleft())
-        if self.most > HIGHEST or self.rising.add(day, value, self.most) < self.limit:
+        self.waiting.append((day, value))
+        found = self.most <= HIGHEST and self.rising.add(day, value, self.most) >= self.limit
+        while len(self.waiting) > (LAG if self.rising.score <= 0 or self.waiting[0][0] < self.rising.began else DOUBT):
+            self._learn(self.waiting.popleft()[1])
+        if not found:
             return None
         self.since, self.share = self.rising.began, self.rising.mean
         self.waiting.clear()
@@ -117,7 +121,7 @@ class WatchedShare:
         """Take on what `snapshot` returned."""
         self.stated, self.limit, record, rising, falling, told = state
         self.days, self.mean, self.variance, waiting = record
-        self.waiting = deque(waiting)
+        self.waiting = deque((day, value) for day, value in waiting)
         self.rising.restore(rising)
         self.falling.restore(falling)
         self.since, self.most, self.share = told
