@@ -53,7 +53,7 @@ ALERTS = (
         "0s",
         "In cluster {{ $labels.cluster }}, predictions of {{ $labels.of }} do not hold ({{ $labels.what }}) for "
         "{{ $labels.scope }} {{ $labels.number }}. What to do: docs/drift.md.",
-        "wait_bound",
+        "drift",
         "Predictions that are not to be trusted",
     ),
     Alert(

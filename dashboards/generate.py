@@ -7,6 +7,7 @@ from typing import Any
 from grafana_foundation_sdk.cog.encoder import JSONEncoder
 
 from shadowtime.dashboards import (
+    drift,
     health,
     home,
     policies,
@@ -29,6 +30,7 @@ BOARDS = {
     "walltime_adjustment": walltime_adjustment.dashboard,
     "wait_bound": wait_bound.dashboard,
     "scheduler": scheduler.dashboard,
+    "drift": drift.dashboard,
     "health": health.dashboard,
 }
 """In the order of the flow; that of a stage bears its name."""

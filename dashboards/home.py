@@ -43,6 +43,7 @@ WHERE = """
 | Can predicted run times be believed? | [Run times](/d/shadowtime-runtime-distribution) |
 | Are adjusted requests closer to the truth? | [Requested times](/d/shadowtime-walltime-adjustment) |
 | Do the bounds on waits hold? | [Bounds on waits](/d/shadowtime-wait-bound) |
+| Which predictions are not to be trusted any more? | [Drift](/d/shadowtime-drift) |
 | Do the processes keep up? | [Health](/d/shadowtime-health) |
 
 A cluster or a policy in the table above opens its screen in the time of its log; from there the menu *Shadowtime* leads

@@ -10,8 +10,6 @@ from shadowtime.shared.colours import GOOD, WARNING
 
 UNBOUNDED = "Waits are not bounded: replay with --wait-bound all"
 UNFORECAST = "Waits are not forecast: replay a policy with forecast=yes"
-UNTESTED = "Nothing that is predicted has been tested yet: that takes three weeks of outcomes"
-NO_DRIFT = "Nothing was found to drift"
 UNEXPECTED = "The site's own scheduler has said of no start when it expects it"
 WAITED = "longest wait"
 
@@ -131,25 +129,6 @@ def dashboard() -> Dashboard:
             "Starts that were foretold",
             Asks("On how many jobs does that rest?", empty=UNEXPECTED),
             [Query(ONE.of(names.EXPECTED, **queue), "{{by}}")],
-        ),
-        chart(
-            "Predictions that are not to be trusted",
-            Asks("Of what and of whom do predictions fail? 1 while they do, 0 once they hold again.", empty=NO_DRIFT),
-            [
-                Query(
-                    largest(f"{ONE.of(names.DRIFTING)}", "of, what, scope, number"),
-                    "{{of}} {{what}}, {{scope}} {{number}}",
-                )
-            ],
-        ),
-        chart(
-            "Evidence that predictions fail",
-            Asks(
-                "Which are near to an alarm? Of all jobs of the cluster, as a share of what alarms.",
-                "percentunit",
-                UNTESTED,
-            ),
-            [Query(f"topk_last(5, {ONE.of(names.DRIFT_EVIDENCE)})", "{{of}} {{what}}")],
         ),
     ):
         made = made.with_panel(panel)

@@ -165,13 +165,12 @@ CHANGE_POINTS = _result("change_points_total", "1", "Change points that were fou
 DRIFTING = _result(
     "predictions_drifting",
     "1",
-    "1 while predictions are not to be trusted, 0 once they hold again.",
+    "1 while predictions are not to be trusted, 0 while they hold.",
     *("of", "what", "scope", "number"),
 )
 DRIFT_EVIDENCE = _result(
     "drift_evidence", "share", "Evidence that predictions for the cluster fail, over what alarms.", "of", "what"
 )
-DRIFT_ALARMS = _result("drift_alarms_total", "1", "Times that predictions were found to fail.", "of", "scope")
 
 WORKER_EVENTS = Metric("shadowtime_worker_events_total", ("stage",), "1", "Events handled.")
 WORKER_DUPLICATES = Metric(

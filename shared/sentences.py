@@ -208,12 +208,11 @@ def _learned(envelope: Envelope, log: Log) -> Iterator[str]:
 def drifted(drift: Drift, unix_start: int, now: int | None = None) -> str:
     """Return that predictions do not hold any more, or hold again; `now` is the second of the log that needs no date.
 
-    >>> drift = Drift(of="run_time", what="longer", scope="user", number=7, since=86400, share=0.41, most=0.2)
-    >>> drifted(drift, 0)
-    'not to be trusted since 1970-01-02 00:00:00: run times are longer than predicted, of user 7 (41 %, not at most 20 %)'
+    >>> drifted(Drift(of="run_time", what="half", scope="user", number=7, since=86400, share=0.4, most=0.2), 0)
+    'not to be trusted since 1 d 00:00:00: jobs run less than half as long as predicted, of user 7 (40 %, not 20 %)'
     """
     of = plain(f"{said(drift.of, drift.what)}, of {whose(drift.scope, drift.number)}")
-    shares = f"({100 * drift.share:.0f} %, {'' if drift.holds else 'not '}at most {100 * drift.most:.0f} %)"
+    shares = f"({100 * drift.share:.0f} %, {'at most' if drift.holds else 'not'} {100 * drift.most:.0f} %)"
     when = clock(drift.since, unix_start, now)
     return (
         f"hold again since {when}: no more that {of} {shares}"

@@ -184,17 +184,14 @@ def _members(tally: Tally) -> Told:
 
 
 def _drifts(tally: Tally) -> Told:
-    """Yield what is under alarm, what was, and how near to one the shares of the cluster are."""
+    """Yield what is watched for the cluster and whatever was ever under alarm, and how near to one the former are."""
     held = tally.held
-    alarms: Counter[tuple[str, str]] = Counter()
-    for each in held.episodes:
-        alarms[each.of, each.scope] += 1
-    keys = {(each.of, each.what, each.scope, each.number): each.until is None for each in held.episodes}
-    for (of, what, scope, number), lasts in keys.items():
-        yield names.DRIFTING, (of, label(what), scope, ALL if number is None else str(number)), float(lasts)
-    for (of, scope), count in alarms.items():
-        yield names.DRIFT_ALARMS, (of, scope), count
-    for statistic, share in held.watch.units["cluster"].get(None, {}).items():
+    of_cluster = held.watch.units["cluster"].get(None, {})
+    told = {(of, what, "cluster", None): False for of, what, _ in of_cluster}
+    told |= {(each.of, each.what, each.scope, each.number): each.until is None for each in held.episodes}
+    for (of, what, scope, number), fails in told.items():
+        yield names.DRIFTING, (of, label(what), scope, ALL if number is None else str(number)), float(fails)
+    for statistic, share in of_cluster.items():
         yield names.DRIFT_EVIDENCE, (statistic.of, label(statistic.what)), share.evidence
 
 
