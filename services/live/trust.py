@@ -55,7 +55,8 @@ class Trust:
     def words(self, unix_start: int) -> list[str]:
         """Return the alarms in words, those of all jobs first, then of a few others, the latest first."""
         alarms = sorted(self._alarms.values(), key=lambda each: (each.scope != "cluster", -each.since))
+        words = (f"{said(each.of, each.what)}, of {whose(each.scope, each.number)}" for each in alarms)
         return [
-            f"{said(each.of, each.what)}, of {whose(each.scope, each.number)}, since {clock(each.since, unix_start)[:-9]}"
-            for each in alarms[:SHOWN]
+            f"{what}, since {clock(each.since, unix_start)[:-9]}"
+            for what, each in zip(words, alarms[:SHOWN], strict=False)
         ]

@@ -187,7 +187,9 @@ def _drifts(tally: Tally) -> Told:
     """Yield what is watched for the cluster and whatever was ever under alarm, and how near to one the former are."""
     held = tally.held
     of_cluster = held.watch.units["cluster"].get(None, {})
-    told = {(of, what, "cluster", None): False for of, what, _ in of_cluster}
+    told: dict[tuple[str, str, str, int | None], bool] = {
+        (of, what, "cluster", None): False for of, what, _ in of_cluster
+    }
     told |= {(each.of, each.what, each.scope, each.number): each.until is None for each in held.episodes}
     for (of, what, scope, number), fails in told.items():
         yield names.DRIFTING, (of, label(what), scope, ALL if number is None else str(number)), float(fails)
