@@ -70,7 +70,7 @@ def test_a_waiting_job_has_its_place_its_reason_and_when_it_starts() -> None:
     assert (first["start"], first["forecast"]) == (3600, False)
     assert second == {
         "user": 0, "processors": 1, "asks": 3600, "adjusted": 1800, "expected": 900, "since": 0, "by": (600, 0.9),
-        "start": 300, "forecast": True, "why": "fits, but job 2 goes first",
+        "start": 300, "forecast": True, "untrusted": {}, "why": "fits, but job 2 goes first",
     }  # fmt: skip
     page = job_page(view, 3)
     assert page is not None
