@@ -1,6 +1,7 @@
 """One share that is watched day by day: whether it lies above what is stated and above its own record.
 
-The rule: docs/algorithms.md#drift.
+What is tested is not that nothing changes, but that nothing fails by more than a tolerance (Podkopaev 2022); the rule:
+docs/algorithms.md#drift.
 """
 
 from collections import deque
