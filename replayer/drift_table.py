@@ -6,9 +6,8 @@ from typing import Any
 from shadowtime.replayer.columns import Column
 from shadowtime.replayer.comparison import Result
 from shadowtime.replayer.fitted_table import FittedTable
-from shadowtime.shared.drifts import said, whose
+from shadowtime.shared.drifts import DriftEpisode, DriftScores, said, whose
 from shadowtime.shared.formatting import clock
-from shadowtime.shared.scores import DriftEpisode, DriftScores
 
 MOST = 20
 """Episodes of a run that the table shows; JSON has all."""

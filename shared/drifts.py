@@ -1,8 +1,9 @@
 """That predictions do not hold any more, or hold again: docs/algorithms.md#drift."""
 
-from typing import Final, Literal
+from typing import Annotated, Final, Literal
 
-from shadowtime.shared.message import Finite, Frozen, Name, Whole
+from shadowtime.shared.bounds import MAX_EPISODES
+from shadowtime.shared.message import AtMost, Count, Finite, Frozen, Instant, Name, Whole
 
 Predicted = Literal["run_time", "adjustment", "wait_bound", "forecast"]
 """What was predicted."""
@@ -28,13 +29,6 @@ SAID: Final = {
     ("forecast", OFF): "forecast waits are off",
 }
 """In words; of bounds on waits see `said`."""
-
-PREDICTIONS_OF: Final[dict[Predicted, str]] = {
-    "run_time": "run times",
-    "adjustment": "adjusted requests",
-    "wait_bound": "bounds on waits",
-    "forecast": "forecasts of waits",
-}
 
 
 class Drift(Frozen):
@@ -70,6 +64,34 @@ class Drift(Frozen):
     def key(self) -> tuple[str, str, str, int | None]:
         """What tells it apart from others that there may be at the time."""
         return self.of, self.what, self.scope, self.number
+
+
+class DriftEpisode(Frozen):
+    """For how long predictions did not hold: the fields are those of `Drift`.
+
+    It began at `since` as far as is known, was told at `told`, and has lasted until `until`, None if it lasts.
+    """
+
+    of: Predicted
+    what: Name
+    scope: Scope
+    number: Whole | None = None
+    since: Whole
+    told: Instant
+    until: Instant | None = None
+    share: Finite
+    most: Finite
+
+
+class DriftScores(Frozen):
+    """Whether predictions held: the days of outcomes of the cluster, and when they did not.
+
+    `left_out` counts the episodes that came after so many.
+    """
+
+    days: Count
+    episodes: Annotated[tuple[DriftEpisode, ...], AtMost(MAX_EPISODES)] = ()
+    left_out: Count = 0
 
 
 def said(of: str, what: str) -> str:

@@ -2,9 +2,9 @@
 
 from typing import Annotated
 
-from shadowtime.shared.bounds import MAX_EPISODES, MAX_EXPECTED_QUEUES, MAX_KINDS, MAX_MEMBER_CHANGES, MAX_MEMBERS
+from shadowtime.shared.bounds import MAX_EXPECTED_QUEUES, MAX_KINDS, MAX_MEMBER_CHANGES, MAX_MEMBERS
 from shadowtime.shared.decisions import Standing
-from shadowtime.shared.drifts import Predicted, Scope
+from shadowtime.shared.drifts import DriftScores
 from shadowtime.shared.message import AtMost, Count, Finite, Frozen, Instant, Name, Whole
 
 TENTHS = 10
@@ -208,34 +208,6 @@ class PortfolioScores(Frozen):
     jobs: Count | None = None
     members: Annotated[tuple[Standing, ...], AtMost(MAX_MEMBERS)] = ()
     changes: Annotated[tuple[MemberChange, ...], AtMost(MAX_MEMBER_CHANGES)] = ()
-    left_out: Count = 0
-
-
-class DriftEpisode(Frozen):
-    """For how long predictions did not hold: the fields are those of `shared.drifts.Drift`.
-
-    It began at `since` as far as is known, was told at `told`, and has lasted until `until`, None if it lasts.
-    """
-
-    of: Predicted
-    what: Name
-    scope: Scope
-    number: Whole | None = None
-    since: Whole
-    told: Instant
-    until: Instant | None = None
-    share: Finite
-    most: Finite
-
-
-class DriftScores(Frozen):
-    """Whether predictions held: the days of outcomes of the cluster, and when they did not.
-
-    `left_out` counts the episodes that came after so many.
-    """
-
-    days: Count
-    episodes: Annotated[tuple[DriftEpisode, ...], AtMost(MAX_EPISODES)] = ()
     left_out: Count = 0
 
 

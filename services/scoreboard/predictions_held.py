@@ -7,10 +7,9 @@ from shadowtime.services.scoreboard.coverage import BoundKind, WaitBoundCoverage
 from shadowtime.services.scoreboard.drift import DAY, DriftWatch, Owner
 from shadowtime.services.scoreboard.drift_outcomes import of_adjustment, of_bound, of_forecast, of_run_time
 from shadowtime.shared.bounds import MAX_DRIFTS, MAX_EPISODES
-from shadowtime.shared.drifts import Drift
+from shadowtime.shared.drifts import Drift, DriftEpisode, DriftScores
 from shadowtime.shared.events import JobSubmitted
 from shadowtime.shared.predictions import RunTimePrediction
-from shadowtime.shared.scores import DriftEpisode, DriftScores
 
 Key = tuple[str, str, str, int | None]
 

@@ -15,11 +15,10 @@ from shadowtime.services.scoreboard.e_detector import EDetector
 from shadowtime.services.scoreboard.predictions_held import PredictionsHeld
 from shadowtime.services.scoreboard.watched_share import WatchedShare
 from shadowtime.shared.bounds import MAX_DRIFTS
-from shadowtime.shared.drifts import Drift
+from shadowtime.shared.drifts import Drift, DriftScores
 from shadowtime.shared.events import ClusterClosed, ClusterOpened, Envelope, JobEnded, JobStarted, JobSubmitted
 from shadowtime.shared.predictions import RunTimePrediction, WaitBound
 from shadowtime.shared.run_time_bins import EDGES
-from shadowtime.shared.scores import DriftScores
 from shadowtime.shared.stage import StageRun
 from tests.planted import arrivals_tripled, middle, requests_halved, run_times_doubled
 
