@@ -164,7 +164,7 @@ class Scoreboard(StageHandler):
         return self._told(envelope)
 
     def _told(self, envelope: Envelope) -> Envelope:
-        told = self.tally.held.told()
+        told = () if envelope.drifts else self.tally.held.told()
         return envelope.model_copy(update={"drifts": told}) if told else envelope
 
     def on_ended(self, envelope: Envelope, ended: JobEnded, job: RunningJob) -> Envelope:
@@ -201,7 +201,7 @@ class Scoreboard(StageHandler):
         return self._told(envelope)
 
     def on_capacity(self, envelope: Envelope, changed: CapacityChanged) -> Envelope:
-        """Note how large the machine is from now on."""
+        """Note how much the machine has from now on."""
         self.tally.capacity.change(changed.time, self.processors_after(changed))
         return envelope
 
