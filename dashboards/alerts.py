@@ -46,6 +46,17 @@ ALERTS = (
         "Coverage of the last 1,000 starts",
     ),
     Alert(
+        "shadowtime-drift",
+        "Predictions are not to be trusted",
+        f"max by (cluster, run, of, what, scope, number) (last_over_time({names.DRIFTING.name}[6h]))",
+        0.0,
+        "0s",
+        "In cluster {{ $labels.cluster }}, predictions of {{ $labels.of }} do not hold ({{ $labels.what }}) for "
+        "{{ $labels.scope }} {{ $labels.number }}. What to do: docs/drift.md.",
+        "drift",
+        "Predictions that are not to be trusted",
+    ),
+    Alert(
         "shadowtime-lag",
         "A stage falls behind",
         f"sum by (stage) ({names.WORKER_LAG.name})",

@@ -7,6 +7,7 @@ from typing import Any
 from grafana_foundation_sdk.cog.encoder import JSONEncoder
 
 from shadowtime.dashboards import (
+    drift,
     health,
     home,
     policies,
@@ -31,6 +32,7 @@ BOARDS = {
     "wait_bound": wait_bound.dashboard,
     "scheduler": scheduler.dashboard,
     "twin": twin.dashboard,
+    "drift": drift.dashboard,
     "health": health.dashboard,
 }
 """In the order of the flow; that of a stage bears its name."""

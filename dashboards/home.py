@@ -44,6 +44,7 @@ WHERE = """
 | Are adjusted requests closer to the truth? | [Requested times](/d/shadowtime-walltime-adjustment) |
 | Do the bounds on waits hold? | [Bounds on waits](/d/shadowtime-wait-bound) |
 | How would other policies fare on a cluster that is followed? | [The twin](/d/shadowtime-twin) |
+| Which predictions are not to be trusted any more? | [Drift](/d/shadowtime-drift) |
 | Do the processes keep up? | [Health](/d/shadowtime-health) |
 
 A cluster or a policy in the table above opens its screen in the time of its log; from there the menu *Shadowtime* leads

@@ -7,6 +7,7 @@ import numpy as np
 
 from shadowtime.replayer.baseline import baseline_of
 from shadowtime.replayer.comparison import Plan, Result
+from shadowtime.replayer.drift_table import drift_rows
 from shadowtime.replayer.log_check import columns_replayed, lacks_of, overlaps
 from shadowtime.services.catalogue import spelled_out
 from shadowtime.shared.message import MAX_DURATION
@@ -25,47 +26,51 @@ def as_json(
     """
     plan = results[0].plan
     workload = plan.workload
-    expected = expected_rows(results)
+    expected, drifts = expected_rows(results), drift_rows(results)
     columns = columns_replayed(workload)
     schedules = results if plan.obeyed else results[:1]  # the recorded one is the same in every pass
-    return {
-        "trace": workload.name,
-        "cluster": plan.cluster,
-        "processors": workload.processors,
-        "jobs": len(workload),
-        "skipped": workload.skipped,
-        "aligned": workload.aligned,
-        "lacks": [lack._asdict() for lack in lacks_of(columns)],
-        "overlaps": [] if plan.obeyed else [each._asdict() for each in overlaps(columns, workload.processors)],
-        "settings": {
-            "mode": plan.mode,
-            "obeyed": plan.obeyed,
-            "baseline": baseline_of([result.plan.label for result in results], baseline),
-            **(rewritten or {}),
-            "wait_bound": plan.wait_bound,
-            "seed": plan.seed,
-            "capacity": [[change.time, change.processors] for change in plan.capacity],
-            "restartable": plan.traits.restartable,
-            "moldable": plan.traits.moldable,
-            "speedup": None if plan.traits.speedup is None else plan.traits.speedup.model_dump(),
-        },
-        "policies": [_policy_row(result) for result in schedules],
-        "requests_as_run_times": requests_as_run_times(plan),
-        "run_time_predictions": list(map(_run_time_row, results)),
-        "walltime_adjustments": [
-            {"scheme": result.plan.configuration.adjustment} | result.scores.adjustment.model_dump()
-            for result in results
-        ],
-        "wait_bounds": [row for result in schedules for row in wait_bound_rows(result)],
-        "wait_forecasts": _forecast_rows(results),
-        "told_at_submission": None
-        if told is None
-        else {
-            "run_time_predictions": [_run_time_row(told)],
-            "wait_bounds": wait_bound_rows(told),
-            "wait_forecasts": _forecast_rows([told]),
-        },
-    } | ({"expected_starts": expected} if expected else {})
+    return (
+        {
+            "trace": workload.name,
+            "cluster": plan.cluster,
+            "processors": workload.processors,
+            "jobs": len(workload),
+            "skipped": workload.skipped,
+            "aligned": workload.aligned,
+            "lacks": [lack._asdict() for lack in lacks_of(columns)],
+            "overlaps": [] if plan.obeyed else [each._asdict() for each in overlaps(columns, workload.processors)],
+            "settings": {
+                "mode": plan.mode,
+                "obeyed": plan.obeyed,
+                "baseline": baseline_of([result.plan.label for result in results], baseline),
+                **(rewritten or {}),
+                "wait_bound": plan.wait_bound,
+                "seed": plan.seed,
+                "capacity": [[change.time, change.processors] for change in plan.capacity],
+                "restartable": plan.traits.restartable,
+                "moldable": plan.traits.moldable,
+                "speedup": None if plan.traits.speedup is None else plan.traits.speedup.model_dump(),
+            },
+            "policies": [_policy_row(result) for result in schedules],
+            "requests_as_run_times": requests_as_run_times(plan),
+            "run_time_predictions": list(map(_run_time_row, results)),
+            "walltime_adjustments": [
+                {"scheme": result.plan.configuration.adjustment} | result.scores.adjustment.model_dump()
+                for result in results
+            ],
+            "wait_bounds": [row for result in schedules for row in wait_bound_rows(result)],
+            "wait_forecasts": _forecast_rows(results),
+            "told_at_submission": None
+            if told is None
+            else {
+                "run_time_predictions": [_run_time_row(told)],
+                "wait_bounds": wait_bound_rows(told),
+                "wait_forecasts": _forecast_rows([told]),
+            },
+        }
+        | ({"expected_starts": expected} if expected else {})
+        | ({"drifts": drifts} if drifts else {})
+    )
 
 
 def _run_time_row(result: Result) -> dict[str, Any]:

@@ -16,6 +16,7 @@ from shadowtime.replayer import told_at_submission
 from shadowtime.replayer.arguments import split_size
 from shadowtime.replayer.comparison import Plan, Result
 from shadowtime.replayer.comparison_table import comparison_table, forecast_table, wait_bound_table
+from shadowtime.replayer.drift_table import drift_tables
 from shadowtime.replayer.embedded import Observer
 from shadowtime.replayer.expected_starts import expected_table
 from shadowtime.replayer.frame_files import write_columns
@@ -128,6 +129,7 @@ def print_tables(
         if any(result.scores.expected_starts for result in results):
             tables.append(expected_table)
         shown: list[RenderableType] = [table(results, exact=exact) for table in tables]
+        shown += drift_tables(results)
         if told:
             shown += told_at_submission.tables(told[place], exact=exact)
         for number, each in enumerate(shown):

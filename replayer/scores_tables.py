@@ -3,6 +3,7 @@
 from collections.abc import Iterator, Mapping, Sequence
 
 from shadowtime.replayer.columns import Column, numbers, seconds, shares
+from shadowtime.replayer.drift_table import drift_table
 from shadowtime.replayer.expected_starts import starts_table, words
 from shadowtime.replayer.fitted_table import FittedTable
 from shadowtime.shared.scores import Scores
@@ -26,6 +27,8 @@ def tables(run: str, scores: Scores) -> Iterator[FittedTable]:
             "for": [f"{100 * each.quantile:.4g} %" for each in bounds],
         }
         yield _table("Bounds on waits", held, names)
+    if scores.drifts is not None and scores.drifts.episodes:
+        yield drift_table(run, [(run, scores.drifts)])
     rows = [
         ("", "all" if each.queue is None else str(each.queue), word)
         for each in scores.expected_starts or ()

@@ -25,5 +25,5 @@ STAGES = chained(
         ("wait_bounds", "coverage", "change_points"),
     ),
     Stage("scheduler", topics.WAIT_BOUNDS, topics.DECISIONS, Scheduler, ("forecast", "Decided")),
-    Stage("scoreboard", topics.DECISIONS, topics.SCORES, Scoreboard, ("scores", "samples")),
+    Stage("scoreboard", topics.DECISIONS, topics.SCORES, Scoreboard, ("scores", "samples", "drifts")),
 )

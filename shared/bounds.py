@@ -59,6 +59,12 @@ MAX_MEMBERS = 200
 MAX_MEMBER_CHANGES = 1_000
 """Changes of the member that decides of which a run tells; later ones are only counted."""
 
+MAX_DRIFTS = 32
+"""Alarms that begin or end, told at one event; more are told at the next ones."""
+
+MAX_EPISODES = 500
+"""Alarms of a run of which its scores tell, the first ones; later ones are only counted."""
+
 MAX_KINDS = 500
 """Kinds of bounds, by grouping, queue, quantile and confidence, that a run has scores of; later ones are left out."""
 

@@ -15,8 +15,17 @@ from typing import Annotated, Final, Literal
 
 from pydantic import Field, ValidationError, model_validator
 
-from shadowtime.shared.bounds import MAX_BOUNDS, MAX_LIVE_JOBS, MAX_POOLS, MAX_PROCESSORS, MAX_SAMPLES, MAX_TIME
+from shadowtime.shared.bounds import (
+    MAX_BOUNDS,
+    MAX_DRIFTS,
+    MAX_LIVE_JOBS,
+    MAX_POOLS,
+    MAX_PROCESSORS,
+    MAX_SAMPLES,
+    MAX_TIME,
+)
 from shadowtime.shared.decisions import Chosen, CutShort, Evaluated, Kill, OfJobs, Start
+from shadowtime.shared.drifts import Drift
 from shadowtime.shared.job_events import (
     JobChanged,
     JobEnded,
@@ -223,6 +232,7 @@ class Envelope(Frozen):
     change_points: Annotated[tuple[ChangePoint, ...], OfBounds] = ()
     scores: Scores | None = None
     samples: Annotated[tuple[Sample, ...], AtMost(MAX_SAMPLES)] | None = None
+    drifts: Annotated[tuple[Drift, ...], AtMost(MAX_DRIFTS)] | None = None
 
     def to_bytes(self) -> bytes:
         """Return the envelope as JSON, as it lies on a topic: what is None is left out."""

@@ -162,6 +162,15 @@ EXPECTED_BIAS = _result(
     "expected_start_mean_error_seconds", "seconds", "The same with its sign; above 0 is too late.", "by", "queue"
 )
 CHANGE_POINTS = _result("change_points_total", "1", "Change points that were found.", "grouping", "queue")
+DRIFTING = _result(
+    "predictions_drifting",
+    "1",
+    "1 while predictions are not to be trusted, 0 while they hold.",
+    *("of", "what", "scope", "number"),
+)
+DRIFT_EVIDENCE = _result(
+    "drift_evidence", "share", "Evidence that predictions for the cluster fail, over what alarms.", "of", "what"
+)
 
 WORKER_EVENTS = Metric("shadowtime_worker_events_total", ("stage",), "1", "Events handled.")
 WORKER_DUPLICATES = Metric(
@@ -226,9 +235,7 @@ TWIN_JOBS = _twin("jobs", "jobs", "Jobs of a cluster that are compared with the 
 TWIN_WAIT = _twin("wait_seconds", "seconds", "Their mean wait, really and in the shadow.", "shape", "of")
 TWIN_LONGEST = _twin("longest_wait_seconds", "seconds", "Their longest wait.", "shape", "of")
 TWIN_SLOWDOWN = _twin("slowdown", "1", "Their mean bounded slowdown (10 s, clamped at 1).", "shape", "of")
-TWIN_CHANGE = _twin(
-    "wait_change", "share", "Change of the mean wait in the shadow, and its 95 % interval.", "shape", "bound"
-)
+TWIN_CHANGE = _twin("wait_change", "share", "Change of their mean wait, and its 95 % interval.", "shape", "bound")
 TWIN_MOVED = _twin("moved_share", "share", "Jobs that start a minute sooner or later in the shadow.", "shape", "when")
 TWIN_BUSY = _twin("utilization", "share", "Processors that run jobs, of all, really and in the shadow.", "of")
 TWIN_WAITING = _twin("longest_waiting_seconds", "seconds", "How long the longest waiting job has waited.", "of")

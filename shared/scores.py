@@ -4,6 +4,7 @@ from typing import Annotated
 
 from shadowtime.shared.bounds import MAX_EXPECTED_QUEUES, MAX_KINDS, MAX_MEMBER_CHANGES, MAX_MEMBERS
 from shadowtime.shared.decisions import Standing
+from shadowtime.shared.drifts import DriftScores
 from shadowtime.shared.message import AtMost, Count, Finite, Frozen, Instant, Name, Whole
 
 TENTHS = 10
@@ -230,7 +231,8 @@ class Scores(Frozen):
 
     `calibration` only of policies that weigh probabilities, `wait_forecast` only of those that forecast, `portfolio`
     only of those that move between several configurations, `happenings` only of logs in which there were any, and
-    `expected_starts` only of those in which the site's own scheduler said when it expects jobs to start.
+    `expected_starts` only of those in which the site's own scheduler said when it expects jobs to start. `drifts` only
+    where something was predicted.
     """
 
     policy: PolicyScores
@@ -242,3 +244,4 @@ class Scores(Frozen):
     portfolio: PortfolioScores | None = None
     happenings: Happenings | None = None
     expected_starts: Annotated[tuple[ExpectedStartScores, ...], AtMost(MAX_EXPECTED_QUEUES + 1)] | None = None
+    drifts: DriftScores | None = None

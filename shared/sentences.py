@@ -8,6 +8,7 @@ from typing import NamedTuple
 
 from shadowtime.shared.because import UNKNOWN, Log, because, left_undone, procs
 from shadowtime.shared.command_line import plain
+from shadowtime.shared.drifts import Drift, said, whose
 from shadowtime.shared.events import (
     CapacityChanged,
     ClusterClosed,
@@ -102,11 +103,11 @@ def sentences(envelope: Envelope, log: Log = UNKNOWN) -> Iterator[Sentence]:
     elif isinstance(event, JobResumed):
         yield Sentence("resumed", event.job_number, "goes on", _late(event, log))
     elif isinstance(event, JobStarted):
-        yield Sentence("started", event.job_number, _begun(event), (*_late(event, log), *_learned(envelope)))
+        yield Sentence("started", event.job_number, _begun(event), (*_late(event, log), *_learned(envelope, log)))
     elif isinstance(event, JobEnded):
         again = ", waits again" if event.requeued else ""
         what = f"{ENDS[event.outcome]} after {duration(event.run_time)}{again}"
-        yield Sentence("ended", event.job_number, what, (*_late(event, log), *_learned(envelope)))
+        yield Sentence("ended", event.job_number, what, (*_late(event, log), *_learned(envelope, log)))
     elif isinstance(event, Decided):
         yield from _decisions(event, log)
     elif isinstance(event, CapacityChanged):
@@ -191,7 +192,7 @@ def _changes(changed: JobChanged) -> Iterator[str]:
             yield f"{name} {value}"
 
 
-def _learned(envelope: Envelope) -> Iterator[str]:
+def _learned(envelope: Envelope, log: Log) -> Iterator[str]:
     """Yield how earlier predictions fared, as far as a start or an end brought it to light."""
     if envelope.adjustment is not None and (outcome := envelope.adjustment.outcome) is not None:
         to = duration(envelope.adjustment.adjusted_time)
@@ -200,6 +201,24 @@ def _learned(envelope: Envelope) -> Iterator[str]:
         yield "waits within bounds: " + ", ".join(map(_covered, envelope.coverage))
     for each in envelope.change_points:
         yield f"change point of {_scope(each)}: {each.misses} misses in a row, {each.kept} waits kept"
+    for drift in envelope.drifts or ():
+        yield drifted(drift, log.unix_start, envelope.event.time)
+
+
+def drifted(drift: Drift, unix_start: int, now: int | None = None) -> str:
+    """Return that predictions do not hold any more, or hold again; `now` is the second of the log that needs no date.
+
+    >>> drifted(Drift(of="run_time", what="half", scope="user", number=7, since=86400, share=0.4, most=0.2), 0)
+    'not to be trusted since 1 d 00:00:00: jobs run less than half as long as predicted, of user 7 (40 %, not 20 %)'
+    """
+    of = plain(f"{said(drift.of, drift.what)}, of {whose(drift.scope, drift.number)}")
+    shares = f"({100 * drift.share:.0f} %, {'at most' if drift.holds else 'not'} {100 * drift.most:.0f} %)"
+    when = clock(drift.since, unix_start, now)
+    return (
+        f"hold again since {when}: no more that {of} {shares}"
+        if drift.holds
+        else (f"not to be trusted since {when}: {of} {shares}")
+    )
 
 
 def _covered(told: Coverage) -> str:

@@ -14,6 +14,7 @@ from shadowtime.shared.formatting import clock, duration
 from shadowtime.shared.sentences import ADJUSTED, ENDS, LEFT
 
 NOT_YET = "not known yet"
+PREDICTED = {"run time": "run_time", "request as adjusted": "adjustment", "forecast start": "forecast"}
 
 
 def job_page(view: LiveView, number: int) -> dict[str, Any] | None:
@@ -29,7 +30,7 @@ def job_page(view: LiveView, number: int) -> dict[str, Any] | None:
         "state": state_of(story),
         "head": headline(view, story),
         "story": sorted(_story(view, story, machine), key=lambda each: each[0]),
-        "predictions": [list(each) for each in _predictions(view, story, machine)],
+        "predictions": [_marked(view, story, each) for each in _predictions(view, story, machine)],
         "marks": {
             "submitted": story.job.since,
             "started": None if story.started is None else story.started.time,
@@ -157,6 +158,17 @@ def _predictions(view: LiveView, story: Story, machine: Machine) -> Iterator[tup
         for word, (_, awaits) in words.items():
             verdict = "" if story.started is None else off(awaits - moment(story.started), "late")
             yield f"start the site expects, {word} word", clock(awaits, machine.unix_start)[:-3], waited, verdict
+
+
+def _marked(view: LiveView, story: Story, row: tuple[str, str, str, str]) -> list[str]:
+    """Return a row, with a word at what it said where that is not to be trusted; nothing once the job has ended."""
+    what, told, *rest = row
+    groupings = {_scope(each): each.grouping for each in story.bounds}
+    of = "wait_bound" if what in groupings else PREDICTED.get(what)
+    since = None if of is None else view.trust.since(story.job, of, groupings.get(what))
+    if since is not None and story.ended is None:
+        told += f" (not to be trusted since {clock(since, view.log.unix_start)[:-9]})"
+    return [what, told, *rest]
 
 
 def _scope(bound: Bounded) -> str:

@@ -8,6 +8,7 @@ from itertools import islice
 from shadowtime.services.live.outlook import IN_ORDER, base
 from shadowtime.services.live.picture import Picture
 from shadowtime.services.live.story import Story, Weighed
+from shadowtime.services.live.trust import Trust
 from shadowtime.shared.because import Log
 from shadowtime.shared.events import (
     CapacityChanged,
@@ -68,12 +69,14 @@ class Stories(StageHandler):
         self.coverage: dict[tuple[str, int | None], Coverage] = {}
         self.scores: PolicyScores | None = None
         self.quarantined: str | None = None
+        self.trust = Trust()
 
     def handle(self, envelope: Envelope) -> Envelope:
         """Take in an event; when it is the first of an instant, note how the one before it ended."""
         time = envelope.event.time
         if time > self.time and not isinstance(envelope.event, Rejected):
             self.picture.pass_time(self.time, len(self.jobs.waiting), time)
+        self.trust.take_in(envelope.drifts or ())
         return super().handle(envelope)
 
     def on_submitted(self, envelope: Envelope, job: JobSubmitted) -> Envelope:

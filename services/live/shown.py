@@ -35,6 +35,7 @@ def overview(view: LiveView) -> dict[str, Any]:
         "time": view.time,
         "closed": view.closed,
         "quarantined": view.quarantined,
+        "untrusted": view.trust.words(view.log.unix_start),
         "processors": view.processors,
         "busy": view.busy,
         "waiting": len(view.jobs.waiting),
@@ -83,6 +84,7 @@ def _waiting(view: LiveView, story: Story, machine: Machine, head: Head | None) 
         "by": by,
         "start": start if start is not None else forecast if forecast is None or forecast > machine.now else None,
         "forecast": start is None,
+        "untrusted": view.trust.marks(story),
         "why": "starts now" if job.job_number in view.starting else why(story, machine, head),
     }
 
@@ -97,6 +99,7 @@ def _running(view: LiveView, story: Story) -> dict[str, Any]:
         "end": None if expected is None else expected.end,
         "predicted": expected is not None and expected.predicted,
         "trial": started.trial is True,
+        "untrusted": view.trust.marks(story),
     }
 
 

@@ -40,6 +40,7 @@ def figures(run: StageHandler, tally: Tally, sampling: Sampling, time: int) -> I
         *_forecasts(tally),
         *_expected_starts(tally, sampling),
         *_members(tally),
+        *_drifts(tally),
     ):
         if value is not None and isfinite(value):  # sums of absurd predictions are not
             yield metric.name, labels, float(value)
@@ -180,6 +181,20 @@ def _members(tally: Tally) -> Told:
     for told in members.standings:
         yield names.MEMBER_WEIGHT, (label(told.member),), told.weight
         yield names.MEMBER_SLOWDOWN, (label(told.member),), told.slowdown
+
+
+def _drifts(tally: Tally) -> Told:
+    """Yield what is watched for the cluster and whatever was ever under alarm, and how near to one the former are."""
+    held = tally.held
+    of_cluster = held.watch.units["cluster"].get(None, {})
+    told: dict[tuple[str, str, str, int | None], bool] = {
+        (of, what, "cluster", None): False for of, what, _ in of_cluster
+    }
+    told |= {(each.of, each.what, each.scope, each.number): each.until is None for each in held.episodes}
+    for (of, what, scope, number), fails in told.items():
+        yield names.DRIFTING, (of, label(what), scope, ALL if number is None else str(number)), float(fails)
+    for statistic, share in of_cluster.items():
+        yield names.DRIFT_EVIDENCE, (statistic.of, label(statistic.what)), share.evidence
 
 
 def _wait_bounds(tally: Tally, sampling: Sampling, time: int) -> Told:

@@ -87,7 +87,9 @@ class Scoreboard(StageHandler):
         self._count_late(withdrawn)
         self.predictions.pop(number, None)
         self.adjusted_times.pop(number, None)
-        self.tally.coverage.withdraw(number, moment(withdrawn) - job.since)
+        waited = moment(withdrawn) - job.since
+        self.tally.held.withdraw(job, waited, self.tally.coverage)
+        self.tally.coverage.withdraw(number, waited)
         self.tally.forecasts.withdraw(number)
         self.tally.expected.withdraw(number)
         self.tally.calibration.withdraw(number)
@@ -104,7 +106,9 @@ class Scoreboard(StageHandler):
         if self.sampling is not None:
             self.sampling.queue_of(new.queue_number)
         if new.queue_number != old.queue_number:  # what was said was about another queue
-            self.tally.coverage.withdraw(new.job_number, envelope.event.time - old.since)
+            waited = envelope.event.time - old.since
+            self.tally.held.withdraw(old, waited, self.tally.coverage)
+            self.tally.coverage.withdraw(new.job_number, waited)
             self.tally.expected.tables.pop(new.job_number, None)
         return envelope
 
@@ -147,6 +151,8 @@ class Scoreboard(StageHandler):
     def on_wait(self, envelope: Envelope, job: JobSubmitted, wait: int) -> Envelope:
         """Score what was said of the wait."""
         tally, number = self.tally, job.job_number
+        tally.held.enter(envelope.event.time, self.jobs.waiting, tally.coverage)
+        tally.held.wait(job, wait, tally.coverage, tally.forecasts.waiting.get(number))
         if number in tally.expected.waiting:
             forecast, bound = tally.forecasts.waiting.get(number), tally.coverage.named(number)
             tally.expected.reveal(number, job.queue_number, job.since + wait, wait, forecast, bound)
@@ -155,11 +161,16 @@ class Scoreboard(StageHandler):
         tally.forecasts.reveal(number, wait)
         if self.sampling is not None:
             self.sampling.reveal(envelope, job, wait)
-        return envelope
+        return self._told(envelope)
+
+    def _told(self, envelope: Envelope) -> Envelope:
+        told = () if envelope.drifts else self.tally.held.told()
+        return envelope.model_copy(update={"drifts": told}) if told else envelope
 
     def on_ended(self, envelope: Envelope, ended: JobEnded, job: RunningJob) -> Envelope:
         """Score the job, or count the work that its killing wasted."""
         submitted, started = job.submitted, job.started
+        self.tally.held.enter(ended.time, self.jobs.waiting, self.tally.coverage)
         if ended.happened is not None:
             self._count_late(ended)
         actual = None if ended.requeued else ended.run_time
@@ -168,7 +179,7 @@ class Scoreboard(StageHandler):
             self.tally.killed += 1
             self.tally.wasted_processor_seconds += started.processors * ended.run_time
         if ended.requeued:
-            return envelope
+            return self._told(envelope)
         self.tally.ended_at_limit += ended.outcome == "limit"
         prediction = self.predictions.pop(ended.job_number, None)
         adjusted_time = self.adjusted_times.pop(ended.job_number, submitted.requested_time)
@@ -176,16 +187,18 @@ class Scoreboard(StageHandler):
         run_time = ended.own_run_time
         self.tally.run_times.add(predicted_time, submitted.requested_time, run_time)
         if prediction is not None and ended.outcome != "killed":  # a killing tells nothing of the job's own length
-            self.tally.distributions.add(prediction.histogram, submitted.requested_time, run_time)
+            pit = self.tally.distributions.add(prediction.histogram, submitted.requested_time, run_time)
+            self.tally.held.run_time(submitted, prediction, pit, run_time)
         if submitted.requested_time is not None and adjusted_time is not None and ended.outcome != "killed":
             self.tally.accuracy.add(run_time, submitted.requested_time, adjusted_time)
+            self.tally.held.adjustment(submitted, submitted.requested_time, adjusted_time, run_time)
         requested_time = submitted.requested_time or max(run_time, 1)
         began, over = moment(started), moment(ended)
         processors, suspended = started.processors, job.stood_still(over)
         self.tally.waits.add(submitted.since, began, over, processors, requested_time, run_time, suspended)
         if self.sampling is not None:
             self.sampling.end(submitted, began - submitted.since, requested_time)
-        return envelope
+        return self._told(envelope)
 
     def on_capacity(self, envelope: Envelope, changed: CapacityChanged) -> Envelope:
         """Note how much the machine has from now on."""

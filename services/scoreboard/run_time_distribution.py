@@ -137,16 +137,21 @@ class RunTimeDistributionScores:
         self.crps = 0.0
         self.pit = [0.0] * PIT_BINS
 
-    def add(self, histogram: tuple[float, ...], requested_time: int | None, run_time: int) -> None:
-        """Take in what was predicted at submission, if it has any mass, and the run time in seconds."""
+    def add(self, histogram: tuple[float, ...], requested_time: int | None, run_time: int) -> list[float] | None:
+        """Take in what was predicted at submission and the run time in seconds; return the shares of its transform.
+
+        None, and nothing else, of what has no mass.
+        """
         masses = np.array(histogram)
         if not masses.any():
-            return
+            return None
         limit = math.inf if requested_time is None else float(requested_time)
         self.jobs += 1
         self.log_score += log_score(masses, run_time, limit)
         self.crps += crps(masses, run_time, limit)
-        self.pit = [sum(pair) for pair in zip(self.pit, pit_shares(masses, run_time, limit).tolist(), strict=True)]
+        shares: list[float] = pit_shares(masses, run_time, limit).tolist()
+        self.pit = [sum(pair) for pair in zip(self.pit, shares, strict=True)]
+        return shares
 
     def summary(self) -> dict[str, Any]:
         """Return the figures of `RunTimeScores` that these sums give."""

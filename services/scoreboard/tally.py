@@ -8,6 +8,7 @@ from shadowtime.services.scoreboard.capacity import Capacity
 from shadowtime.services.scoreboard.coverage import WaitBoundCoverage
 from shadowtime.services.scoreboard.expected_starts import ExpectedStarts
 from shadowtime.services.scoreboard.members import Members
+from shadowtime.services.scoreboard.predictions_held import PredictionsHeld
 from shadowtime.services.scoreboard.run_time_distribution import RunTimeDistributionScores
 from shadowtime.services.scoreboard.run_time_errors import RunTimeErrors
 from shadowtime.services.scoreboard.wait_forecasts import WaitForecastErrors
@@ -31,6 +32,7 @@ class Tally:
         self.expected = ExpectedStarts()
         self.capacity = Capacity()
         self.members = Members()
+        self.held = PredictionsHeld()
         self.happenings: Counter[str] = Counter()
         self.scheduling_points = 0
         self.ended_at_limit = 0
@@ -55,6 +57,7 @@ class Tally:
             portfolio=self.members.scores(),
             happenings=Happenings(**self.happenings) if self.happenings else None,
             expected_starts=self.expected.scores(),
+            drifts=self.held.scores(),
         )
 
     def snapshot(self) -> dict[str, Any]:
@@ -70,6 +73,7 @@ class Tally:
             "expected": self.expected.snapshot(),
             "capacity": self.capacity.snapshot(),
             **self.members.snapshot(),
+            "held": self.held.snapshot(),
             "happenings": dict(self.happenings),
             "scheduling_points": self.scheduling_points,
             "ended_at_limit": self.ended_at_limit,
@@ -89,6 +93,7 @@ class Tally:
         self.expected.restore(state["expected"])
         self.capacity.restore(state["capacity"])
         self.members.restore(state)
+        self.held.restore(state["held"])
         self.happenings = Counter(state["happenings"])
         self.scheduling_points = state["scheduling_points"]
         self.ended_at_limit = state["ended_at_limit"]

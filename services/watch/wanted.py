@@ -7,7 +7,7 @@ import orjson
 
 from shadowtime.shared.streaming.subscribe import Message
 
-PREDICTIONS = ("run_time", "adjustment", "wait_bounds", "forecast", "coverage", "change_points")
+PREDICTIONS = ("run_time", "adjustment", "wait_bounds", "forecast", "coverage", "change_points", "drifts")
 """Fields of an envelope that stages fill with what they predict, or with how earlier predictions fared."""
 
 

@@ -148,7 +148,11 @@ def test_every_query_returns_data(replayed: Replayed, board: str) -> None:
     for chosen in choices(replayed, board, start, end):
         drawn = Counter[str]()
         for query in queries:
-            at = (replayed.start, replayed.end) if "band" in query.expr and board == "alerts" else (start, end)
+            at = (
+                (replayed.start, replayed.end)
+                if re.search("band|drifting", query.expr) and board == "alerts"
+                else (start, end)
+            )
             if found := answered(replayed.store, query, chosen, *at):
                 full.add(query)
                 drawn[query.panel] += len(found)

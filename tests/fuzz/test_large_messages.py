@@ -18,7 +18,7 @@ WRONG: list[Any] = [{}] * MANY
 @pytest.mark.parametrize(
     "brought",
     [
-        *({name: WRONG} for name in ("wait_bounds", "coverage", "change_points", "samples")),
+        *({name: WRONG} for name in ("wait_bounds", "coverage", "change_points", "samples", "drifts")),
         *({"event": DECIDED | {name: WRONG}} for name in ("starts", "kills", "evaluated", "cut_short")),
         *(
             {"event": DECIDED | {"evaluated": [WEIGHED | {name: WRONG}]}}

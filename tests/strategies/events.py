@@ -26,7 +26,7 @@ from shadowtime.shared.events import (
 from shadowtime.shared.predictions import WaitForecast
 from tests.strategies.decisions import EVALUATED, KILLS, STARTS
 from tests.strategies.numbers import COUNTS, LABELS, SIZES, SPANS, TIMES, WORDS, some
-from tests.strategies.predictions import ADJUSTMENTS, BOUNDS, CHANGE_POINTS, COVERAGES, PREDICTIONS
+from tests.strategies.predictions import ADJUSTMENTS, BOUNDS, CHANGE_POINTS, COVERAGES, DRIFTS, PREDICTIONS
 from tests.strategies.scores import SCORES
 
 LATE = st.none() | TIMES
@@ -124,5 +124,6 @@ def envelopes(event_type: type[Any]) -> st.SearchStrategy[Envelope]:
         forecast=st.none() | st.builds(WaitForecast, wait=st.none() | SPANS, reason=st.none() | WORDS),
         coverage=some(COVERAGES),
         change_points=some(CHANGE_POINTS),
+        drifts=st.none() | some(DRIFTS),
         scores=st.none() | SCORES,
     )

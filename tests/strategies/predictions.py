@@ -3,6 +3,7 @@
 from hypothesis import strategies as st
 
 from shadowtime.shared.bounds import MAX_DURATION
+from shadowtime.shared.drifts import Drift
 from shadowtime.shared.predictions import ChangePoint, Coverage, RunTimePrediction, WaitBound, WalltimeAdjustment
 from shadowtime.shared.run_time_bins import BINS
 from tests.strategies.numbers import COUNTS, INNER, LABELS, PROBABILITIES, SIZES, SPANS, WORDS, as_distribution, some
@@ -37,4 +38,12 @@ COVERAGES = st.builds(
 )
 CHANGE_POINTS = st.builds(
     ChangePoint, grouping=WORDS, queue=LABELS, lowest=LABELS, highest=LABELS, misses=COUNTS, kept=COUNTS
+)
+DRIFTS = st.builds(
+    Drift,
+    what=WORDS,
+    number=LABELS,
+    since=st.integers(-(2**41), 2**41),
+    share=PROBABILITIES,
+    most=PROBABILITIES,
 )

@@ -109,6 +109,7 @@ function about(state) {
   if (!state.obeyed) told.push("The machine starts jobs as it did; what the policy decides is advice.");
   if (state.quarantined) told.push(`The run has stopped: ${state.quarantined}.`);
   else if (state.closed) told.push("The run is over.");
+  if (state.untrusted.length) told.push(`Not to be trusted: ${state.untrusted.join("; ")}.`);
   if (state.behind > 1000) told.push(`Catching up: ${count(state.behind)} events to go.`);
   return told.join(" ");
 }

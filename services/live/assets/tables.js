@@ -29,6 +29,12 @@ function jobAndUser(cell, run, number, user) {
   if (user !== null) link(cell.lastChild, address(run, {find: user}), `user ${user}`);
 }
 
+// What is said of a prediction that does not hold, a line below it; `since` is a second of the log.
+function doubt(each, of, clock) {
+  const since = each.untrusted[of];
+  return since !== undefined && [`not to be trusted since ${clock.day(since)}`, "late"];
+}
+
 const WAITING = [["place", "place"], ["job", "job"], ["number", "processors"], ["number", "asks for"], ["number", "expected to run"],
   ["number", "has waited"], ["starts", "starts"], ["why", "why it waits"]];
 
@@ -38,6 +44,8 @@ function starts(each, state, clock) {
   return [
     each.start !== null && [`${each.forecast ? "forecast" : "about"} ${clock.short(each.start)}`],
     by !== null && [`by ${clock.short(by)} with ${+(100 * share).toFixed(2)} %${late ? ": late" : ""}`, late ? "late" : "faint"],
+    by !== null && doubt(each, "wait_bound", clock),
+    each.start !== null && each.forecast && doubt(each, "forecast", clock),
     each.start === null && by === null && ["–"],
   ];
 }
@@ -49,8 +57,9 @@ export function drawWaiting(state, clock, from, rows) {
     say(place, count(from + 1 + at));
     jobAndUser(job, state.run, number, each.user);
     say(processors, count(each.processors));
-    lines(asks, [duration(each.asks)], each.adjusted !== null && each.adjusted !== each.asks && [`adjusted ${duration(each.adjusted)}`, "faint"]);
-    say(expected, duration(each.expected));
+    lines(asks, [duration(each.asks)], each.adjusted !== null && each.adjusted !== each.asks && [`adjusted ${duration(each.adjusted)}`, "faint"],
+      each.adjusted !== null && doubt(each, "adjustment", clock));
+    lines(expected, [duration(each.expected)], each.expected !== null && doubt(each, "run_time", clock));
     say(waited, duration(state.time - each.since));
     lines(start, ...starts(each, state, clock));
     sentence(why, each.why, state.run);
@@ -76,7 +85,8 @@ export function drawRunning(state, clock) {
     lines(ran, [duration(so_far)], each.trial && ["on trial", "faint"]);
     if (each.end === null) lines(ends, ["not known"]);
     else if (each.end < state.time) lines(ends, [`its limit, ${clock.short(each.end)}, has passed`, "late"]);
-    else lines(ends, [clock.short(each.end)], [each.predicted ? `in ${duration(each.end - state.time)}` : "its limit", "faint"]);
+    else lines(ends, [clock.short(each.end)], [each.predicted ? `in ${duration(each.end - state.time)}` : "its limit", "faint"],
+      each.predicted && doubt(each, "run_time", clock));
     if (!left.firstChild) left.append(element("span"), element("span", "used"));
     const rest = each.limit === null ? null : Math.max(0, each.limit - so_far);
     say(left.firstChild, rest === null ? "no limit" : `${duration(rest)} of ${duration(each.limit)}`);

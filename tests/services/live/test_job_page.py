@@ -13,6 +13,7 @@ from shadowtime.services.live.shown import found, overview, queue
 from shadowtime.services.live.story import Story, Weighed
 from shadowtime.services.live.view import LiveRuns
 from shadowtime.shared.decisions import Start
+from shadowtime.shared.drifts import Drift
 from shadowtime.shared.events import (
     CapacityChanged,
     ClusterOpened,
@@ -70,7 +71,7 @@ def test_a_waiting_job_has_its_place_its_reason_and_when_it_starts() -> None:
     assert (first["start"], first["forecast"]) == (3600, False)
     assert second == {
         "user": 0, "processors": 1, "asks": 3600, "adjusted": 1800, "expected": 900, "since": 0, "by": (600, 0.9),
-        "start": 300, "forecast": True, "why": "fits, but job 2 goes first",
+        "start": 300, "forecast": True, "untrusted": {}, "why": "fits, but job 2 goes first",
     }  # fmt: skip
     page = job_page(view, 3)
     assert page is not None
@@ -347,3 +348,19 @@ def test_a_job_that_changes_is_told_as_it_is_now() -> None:
     assert queue(view, 0)[2]["asks"] == 60
     assert headline_of(view, 1)[1][-1] == "2.0 h of its 2.0 h are left."
     assert overview(view)["busy"] == 8
+
+
+def test_predictions_under_alarm_are_marked_until_they_hold_again() -> None:
+    """Of the user's jobs that have not ended: in rows, at its own page, and above."""
+    drift = Drift(of="run_time", what="longer", scope="user", number=0, since=0, share=0.5, most=0.2)
+    alarm = submitted(9, 1), {"drifts": (drift,)}
+    view = view_of((submitted(3, 1), TOLD), alarm)
+    assert queue(view, 0)[3]["untrusted"] == {"run_time": 0}
+    page = job_page(view, 3)
+    assert page is not None
+    assert {row[0]: row[1] for row in page["predictions"]}["run time"].endswith("(not to be trusted since 0 d)")
+    assert overview(view)["untrusted"] == ["run times are longer than predicted, of user 0, since 0 d"]
+    again = submitted(12, 1), {"drifts": (drift.model_copy(update={"holds": True}),)}
+    view = view_of((submitted(3, 1), TOLD), alarm, again)
+    assert queue(view, 0)[3]["untrusted"] == {}
+    assert overview(view)["untrusted"] == []
