@@ -66,6 +66,10 @@ class PolicySettings(SpecSettings):
         return {f"adjust_{key}" if key in ORDERED and value in SWITCHED else key: value for key, value in keys.items()}
 
 
+Forecast = bool | Literal["sampled"]
+"""Whether waits are forecast; `sampled`: with quantiles too, from many futures."""
+
+
 class ForecastSettings(PolicySettings):
     """Settings of a policy whose waits can be forecast."""
 
