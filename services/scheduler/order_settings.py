@@ -67,12 +67,6 @@ class OrderedSettings(PolicySettings):
     )
 
 
-FORECAST = (
-    "tell at each submission how long the job will wait: {what}, run ahead on predictions; sampled: with quantiles"
-)
-"""What the key `forecast` does."""
-
-
 def require_foretold(forecast: Forecast, orders: Sequence[str], info: ValidationInfo) -> None:
     """See that waits are forecast only where the queue is in one of some orders.
 
@@ -105,8 +99,7 @@ class OrderedPlanSettings(PlanSettings, OrderedSettings):
 
     FORETOLD: ClassVar[tuple[str, ...]] = AS_SUBMITTED
     """Orders of the queue in which it can be run ahead."""
-
-    forecast: Forecast = unless_default(False, FORECAST.format(what="the policy"))
+    SAMPLED: ClassVar[bool] = True
 
     @field_validator("forecast")
     @classmethod

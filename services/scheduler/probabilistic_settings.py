@@ -7,13 +7,12 @@ from pydantic import BeforeValidator, Field, ValidationInfo, field_validator
 
 from shadowtime.services.scheduler.order_settings import (
     BY_PRIORITY,
-    FORECAST,
     OrderedSettings,
     Weight,
     one_order,
     require_foretold,
 )
-from shadowtime.services.scheduler.policy_settings import Forecast, unless_default
+from shadowtime.services.scheduler.policy_settings import FORECAST, Forecast, unless_default
 
 CALLED = {"sjbf": "1/L", "expected": "1/L"}
 """Orders of candidates by what the key `order` calls them."""

@@ -69,5 +69,5 @@ def sampled_times(
                     time = begin * (high / begin) ** ((wanted - before) / (upto[first] - before))
             else:
                 time = otherwise[job]
-            times[sample, job] = max(int(round(min(time, limits[job]))), least)
+            times[sample, job] = max(round(min(time, limits[job])), least)
     return times
