@@ -25,7 +25,6 @@ def as_json(
     """
     plan = results[0].plan
     workload = plan.workload
-    expected = expected_rows(results)
     columns = columns_replayed(workload)
     schedules = results if plan.obeyed else results[:1]  # the recorded one is the same in every pass
     return {
@@ -65,7 +64,15 @@ def as_json(
             "wait_bounds": wait_bound_rows(told),
             "wait_forecasts": _forecast_rows([told]),
         },
-    } | ({"expected_starts": expected} if expected else {})
+    } | {
+        name: rows
+        for name, rows in (
+            ("start_distributions", start_rows(results)),
+            ("cut_probabilities", cut_rows(results)),
+            ("expected_starts", expected_rows(results)),
+        )
+        if rows
+    }
 
 
 def _run_time_row(result: Result) -> dict[str, Any]:
@@ -82,6 +89,24 @@ def _forecast_rows(results: Sequence[Result]) -> list[dict[str, Any]]:
         | {"configuration": str(spelled_out(result.plan.configuration))}
         for result in results
         if result.scores.wait_forecast
+    ]
+
+
+def start_rows(results: Sequence[Result]) -> list[dict[str, Any]]:
+    """Return one row per result and distribution of the wait; none where no quantiles were forecast."""
+    return [
+        {"policy": result.plan.label, "runtime": result.plan.configuration.runtime} | each.model_dump()
+        for result in results
+        for each in result.scores.starts or ()
+    ]
+
+
+def cut_rows(results: Sequence[Result]) -> list[dict[str, Any]]:
+    """Return one row per result in which the probability of being cut at the request was predicted."""
+    return [
+        {"policy": result.plan.label, "runtime": result.plan.configuration.runtime} | result.scores.cuts.model_dump()
+        for result in results
+        if result.scores.cuts
     ]
 
 

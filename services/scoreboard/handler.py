@@ -3,6 +3,8 @@
 from itertools import chain, islice
 from typing import Any
 
+import numpy as np
+
 from shadowtime.services.scoreboard.figures import figures
 from shadowtime.services.scoreboard.sampling import Sampling
 from shadowtime.services.scoreboard.tally import Tally
@@ -28,6 +30,7 @@ from shadowtime.shared.events import (
 )
 from shadowtime.shared.jobs_in_system import RunningJob
 from shadowtime.shared.predictions import RunTimePrediction
+from shadowtime.shared.run_time_bins import cut_probability
 from shadowtime.shared.samples import Sample, label, name_label
 from shadowtime.shared.spec import parse
 from shadowtime.shared.stage_handler import StageHandler
@@ -74,6 +77,7 @@ class Scoreboard(StageHandler):
             self.adjusted_times[job.job_number] = envelope.adjustment.adjusted_time
         self.tally.coverage.submit(job.job_number, envelope.wait_bounds)
         self.tally.forecasts.submit(job.job_number, envelope.forecast)
+        self.tally.starts.submit(job.job_number, envelope.forecast, envelope.wait_bounds)
         if self.opened.mode == "recorded":
             self.tally.expected.submit(job.job_number, envelope.wait_bounds)
         if self.sampling is not None:
@@ -89,6 +93,7 @@ class Scoreboard(StageHandler):
         self.adjusted_times.pop(number, None)
         self.tally.coverage.withdraw(number, moment(withdrawn) - job.since)
         self.tally.forecasts.withdraw(number)
+        self.tally.starts.withdraw(number)
         self.tally.expected.withdraw(number)
         self.tally.calibration.withdraw(number)
         return envelope
@@ -153,6 +158,7 @@ class Scoreboard(StageHandler):
         tally.expected.withdraw(number)
         tally.coverage.reveal(number, wait)
         tally.forecasts.reveal(number, wait)
+        tally.starts.reveal(number, wait)
         if self.sampling is not None:
             self.sampling.reveal(envelope, job, wait)
         return envelope
@@ -177,6 +183,9 @@ class Scoreboard(StageHandler):
         self.tally.run_times.add(predicted_time, submitted.requested_time, run_time)
         if prediction is not None and ended.outcome != "killed":  # a killing tells nothing of the job's own length
             self.tally.distributions.add(prediction.histogram, submitted.requested_time, run_time)
+            if submitted.requested_time is not None and any(prediction.histogram):
+                cut = cut_probability(np.array(prediction.histogram), submitted.requested_time)
+                self.tally.cuts.add(cut, came=ended.outcome == "limit")
         if submitted.requested_time is not None and adjusted_time is not None and ended.outcome != "killed":
             self.tally.accuracy.add(run_time, submitted.requested_time, adjusted_time)
         requested_time = submitted.requested_time or max(run_time, 1)

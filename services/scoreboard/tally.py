@@ -10,6 +10,8 @@ from shadowtime.services.scoreboard.expected_starts import ExpectedStarts
 from shadowtime.services.scoreboard.members import Members
 from shadowtime.services.scoreboard.run_time_distribution import RunTimeDistributionScores
 from shadowtime.services.scoreboard.run_time_errors import RunTimeErrors
+from shadowtime.services.scoreboard.said_probabilities import SaidProbabilities
+from shadowtime.services.scoreboard.start_distributions import StartDistributions
 from shadowtime.services.scoreboard.wait_forecasts import WaitForecastErrors
 from shadowtime.services.scoreboard.waits import WaitScores
 from shadowtime.services.scoreboard.walltime_accuracy import WalltimeAccuracy
@@ -28,6 +30,8 @@ class Tally:
         self.calibration = Calibration()
         self.coverage = WaitBoundCoverage()
         self.forecasts = WaitForecastErrors()
+        self.starts = StartDistributions()
+        self.cuts = SaidProbabilities()
         self.expected = ExpectedStarts()
         self.capacity = Capacity()
         self.members = Members()
@@ -52,6 +56,8 @@ class Tally:
             calibration=self.calibration.scores(),
             wait_bounds=self.coverage.scores(),
             wait_forecast=self.forecasts.scores(),
+            starts=self.starts.scores(),
+            cuts=self.cuts.scores(),
             portfolio=self.members.scores(),
             happenings=Happenings(**self.happenings) if self.happenings else None,
             expected_starts=self.expected.scores(),
@@ -67,6 +73,8 @@ class Tally:
             "calibration": self.calibration.snapshot(),
             "coverage": self.coverage.snapshot(),
             "forecasts": self.forecasts.snapshot(),
+            "starts": self.starts.snapshot(),
+            "cuts": self.cuts.snapshot(),
             "expected": self.expected.snapshot(),
             "capacity": self.capacity.snapshot(),
             **self.members.snapshot(),
@@ -86,6 +94,8 @@ class Tally:
         self.calibration.restore(state["calibration"])
         self.coverage.restore(state["coverage"])
         self.forecasts.restore(state["forecasts"])
+        self.starts.restore(state["starts"])
+        self.cuts.restore(state["cuts"])
         self.expected.restore(state["expected"])
         self.capacity.restore(state["capacity"])
         self.members.restore(state)
