@@ -102,11 +102,11 @@ def start_rows(results: Sequence[Result]) -> list[dict[str, Any]]:
 
 
 def cut_rows(results: Sequence[Result]) -> list[dict[str, Any]]:
-    """Return one row per result in which the probability of being cut at the request was predicted."""
+    """Return how probabilities of being cut at the request fared, one row per result that told of starts as well."""
     return [
         {"policy": result.plan.label, "runtime": result.plan.configuration.runtime} | result.scores.cuts.model_dump()
         for result in results
-        if result.scores.cuts
+        if result.scores.cuts and result.scores.starts
     ]
 
 
