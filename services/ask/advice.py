@@ -109,7 +109,7 @@ class Advising:
         starts, second = await self._starts.of_run(run, partial(_starts, asked))
         bounds, third = await self._bounds.of_run(run, partial(_bounds, question.job(0, own)))
         histogram = () if predicted is None else predicted.histogram
-        found = [_alternative(own, job, start, histogram) for (job, _), start in zip(asked, starts, strict=True)]
+        found = [alternative(own, job, start, histogram) for (job, _), start in zip(asked, starts, strict=True)]
         return Advice(
             cluster=question.cluster,
             run=run,
@@ -182,7 +182,8 @@ def _bounds(job: JobSubmitted, state: StageRun) -> tuple[tuple[WaitBound, ...], 
     return handler.bounds_at(job.model_copy(update={"time": as_of.time}), 0.95, 0.95), as_of
 
 
-def _alternative(own: Shape, job: JobSubmitted, start: Start, histogram: tuple[float, ...]) -> Alternative:
+def alternative(own: Shape, job: JobSubmitted, start: Start, histogram: tuple[float, ...]) -> Alternative:
+    """Return what would come of a job in one shape, whose run time on its own size is distributed so."""
     shape = Shape(job.requested_processors, job.requested_time or 0)
     mean_end = None
     if start.mean_wait is not None and any(histogram):
