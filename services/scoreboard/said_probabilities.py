@@ -22,7 +22,7 @@ class SaidProbabilities:
 
     References
     ----------
-    docs/algorithms.md#start-distributions (Brier 1950).
+    docs/algorithms.md#start-distributions.
     """
 
     def __init__(self) -> None:

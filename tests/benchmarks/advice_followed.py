@@ -18,7 +18,7 @@ from shadowtime.replayer.block_bootstrap import mean_of_blocks
 from shadowtime.replayer.comparison import Plan
 from shadowtime.replayer.embedded import EmbeddedReplay
 from shadowtime.services.ask.advice import alternative
-from shadowtime.services.ask.alternatives import Shape, marked, shapes
+from shadowtime.services.ask.alternatives import Shape, marked, risk_of, shapes
 from shadowtime.services.catalogue import configure
 from shadowtime.services.pipeline import STAGES
 from shadowtime.services.runtime_distribution.handler import RuntimeDistribution
@@ -82,9 +82,10 @@ class Advised(RuntimeDistribution):
         prediction = self.run_time_of(job)
         if prediction is None or not any(prediction.histogram):
             return job
+        double = (risk_of(own, own.processors, prediction.histogram) or 0.0) > self.risk
         jobs = [
             job.model_copy(update={"requested_processors": each.processors, "requested_time": each.requested_time})
-            for each in shapes(own, prediction.histogram, self.processors, moldable=False)
+            for each in shapes(own, prediction.histogram, self.processors, moldable=False, double=double)
         ]
         asked = [(each, self.run_time_of(each)) for each in jobs]
         (pool,) = self.held["scheduler"].pools
