@@ -44,7 +44,7 @@ FIXED = 100_000
 
 
 def fixed_loop() -> float:
-    """Return the seconds of cpu that a fixed loop of the interpreter takes: the cost of an answer is told in it, too."""
+    """Return the seconds of cpu that a fixed loop takes: the cost of an answer is told in it, too."""
     began = time.process_time()
     total = 0
     for each in range(FIXED):
