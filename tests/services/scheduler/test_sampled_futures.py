@@ -15,7 +15,7 @@ from shadowtime.services.scheduler.forecast import LEVELS, State
 from shadowtime.services.scheduler.sampled_futures import SAMPLES
 from shadowtime.services.scheduler.sampled_times import sampled_times
 from shadowtime.shared.errors import SettingsError
-from shadowtime.shared.events import ClusterOpened, Envelope, JobStarted, JobSubmitted
+from shadowtime.shared.events import ClusterOpened, Envelope, Event, JobStarted, JobSubmitted
 from shadowtime.shared.predictions import RunTimePrediction, WaitForecast
 from shadowtime.shared.run_time_bins import EDGES
 from shadowtime.shared.stage import StageRun
@@ -35,13 +35,13 @@ class Told:
         self.run = StageRun(SCHEDULER)
         self.push(opened(policy, seed=seed))
 
-    def push(self, event: object, histogram: tuple[float, ...] = ()) -> Envelope:
+    def push(self, event: Event, histogram: tuple[float, ...] = ()) -> Envelope:
         sequence = self.run.sequence + 1
         predicted = None
         if histogram:
             assert isinstance(event, JobSubmitted)
             predicted = RunTimePrediction.of(np.array(histogram), event.requested_time, 9)
-        answer = self.run.push(Envelope(run="r", sequence=sequence, event=event, run_time=predicted))  # type: ignore[arg-type]
+        answer = self.run.push(Envelope(run="r", sequence=sequence, event=event, run_time=predicted))
         assert answer is not None
         return answer
 
@@ -153,8 +153,8 @@ def test_where_run_times_are_certain_all_futures_are_the_forecast(policy: str) -
 def test_decisions_and_forecasts_are_the_same_with_and_without_quantiles(policy: str) -> None:
     workload = prepare(read_swf(BUNDLED), limit=300)
 
-    def told(forecast: str) -> list[tuple[object, ...]]:
-        found = []
+    def told(forecast: str) -> list[tuple[object, object]]:
+        found: list[tuple[object, object]] = []
         spec = f"{policy}{',' if ':' in policy else ':'}forecast={forecast}"
         plan = Plan(policy, "bundled", workload, configure(spec))
         watch = [lambda each: found.append((each.event, each.forecast and each.forecast.wait))]
