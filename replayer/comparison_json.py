@@ -26,51 +26,55 @@ def as_json(
     """
     plan = results[0].plan
     workload = plan.workload
-    expected, drifts = expected_rows(results), drift_rows(results)
     columns = columns_replayed(workload)
     schedules = results if plan.obeyed else results[:1]  # the recorded one is the same in every pass
-    return (
-        {
-            "trace": workload.name,
-            "cluster": plan.cluster,
-            "processors": workload.processors,
-            "jobs": len(workload),
-            "skipped": workload.skipped,
-            "aligned": workload.aligned,
-            "lacks": [lack._asdict() for lack in lacks_of(columns)],
-            "overlaps": [] if plan.obeyed else [each._asdict() for each in overlaps(columns, workload.processors)],
-            "settings": {
-                "mode": plan.mode,
-                "obeyed": plan.obeyed,
-                "baseline": baseline_of([result.plan.label for result in results], baseline),
-                **(rewritten or {}),
-                "wait_bound": plan.wait_bound,
-                "seed": plan.seed,
-                "capacity": [[change.time, change.processors] for change in plan.capacity],
-                "restartable": plan.traits.restartable,
-                "moldable": plan.traits.moldable,
-                "speedup": None if plan.traits.speedup is None else plan.traits.speedup.model_dump(),
-            },
-            "policies": [_policy_row(result) for result in schedules],
-            "requests_as_run_times": requests_as_run_times(plan),
-            "run_time_predictions": list(map(_run_time_row, results)),
-            "walltime_adjustments": [
-                {"scheme": result.plan.configuration.adjustment} | result.scores.adjustment.model_dump()
-                for result in results
-            ],
-            "wait_bounds": [row for result in schedules for row in wait_bound_rows(result)],
-            "wait_forecasts": _forecast_rows(results),
-            "told_at_submission": None
-            if told is None
-            else {
-                "run_time_predictions": [_run_time_row(told)],
-                "wait_bounds": wait_bound_rows(told),
-                "wait_forecasts": _forecast_rows([told]),
-            },
-        }
-        | ({"expected_starts": expected} if expected else {})
-        | ({"drifts": drifts} if drifts else {})
-    )
+    return {
+        "trace": workload.name,
+        "cluster": plan.cluster,
+        "processors": workload.processors,
+        "jobs": len(workload),
+        "skipped": workload.skipped,
+        "aligned": workload.aligned,
+        "lacks": [lack._asdict() for lack in lacks_of(columns)],
+        "overlaps": [] if plan.obeyed else [each._asdict() for each in overlaps(columns, workload.processors)],
+        "settings": {
+            "mode": plan.mode,
+            "obeyed": plan.obeyed,
+            "baseline": baseline_of([result.plan.label for result in results], baseline),
+            **(rewritten or {}),
+            "wait_bound": plan.wait_bound,
+            "seed": plan.seed,
+            "capacity": [[change.time, change.processors] for change in plan.capacity],
+            "restartable": plan.traits.restartable,
+            "moldable": plan.traits.moldable,
+            "speedup": None if plan.traits.speedup is None else plan.traits.speedup.model_dump(),
+        },
+        "policies": [_policy_row(result) for result in schedules],
+        "requests_as_run_times": requests_as_run_times(plan),
+        "run_time_predictions": list(map(_run_time_row, results)),
+        "walltime_adjustments": [
+            {"scheme": result.plan.configuration.adjustment} | result.scores.adjustment.model_dump()
+            for result in results
+        ],
+        "wait_bounds": [row for result in schedules for row in wait_bound_rows(result)],
+        "wait_forecasts": _forecast_rows(results),
+        "told_at_submission": None
+        if told is None
+        else {
+            "run_time_predictions": [_run_time_row(told)],
+            "wait_bounds": wait_bound_rows(told),
+            "wait_forecasts": _forecast_rows([told]),
+        },
+    } | {
+        name: rows
+        for name, rows in (
+            ("start_distributions", start_rows(results)),
+            ("cut_probabilities", cut_rows(results)),
+            ("expected_starts", expected_rows(results)),
+            ("drifts", drift_rows(results)),
+        )
+        if rows
+    }
 
 
 def _run_time_row(result: Result) -> dict[str, Any]:
@@ -87,6 +91,24 @@ def _forecast_rows(results: Sequence[Result]) -> list[dict[str, Any]]:
         | {"configuration": str(spelled_out(result.plan.configuration))}
         for result in results
         if result.scores.wait_forecast
+    ]
+
+
+def start_rows(results: Sequence[Result]) -> list[dict[str, Any]]:
+    """Return one row per result and distribution of the wait; none where no quantiles were forecast."""
+    return [
+        {"policy": result.plan.label, "runtime": result.plan.configuration.runtime} | each.model_dump()
+        for result in results
+        for each in result.scores.starts or ()
+    ]
+
+
+def cut_rows(results: Sequence[Result]) -> list[dict[str, Any]]:
+    """Return how probabilities of being cut at the request fared, one row per result that told of starts as well."""
+    return [
+        {"policy": result.plan.label, "runtime": result.plan.configuration.runtime} | result.scores.cuts.model_dump()
+        for result in results
+        if result.scores.cuts and result.scores.starts
     ]
 
 

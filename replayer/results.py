@@ -26,6 +26,7 @@ from shadowtime.replayer.records import DecisionLog, Schedule
 from shadowtime.replayer.result_rows import result_columns
 from shadowtime.replayer.run_record import RunRecord
 from shadowtime.replayer.schedule_file import write_schedule
+from shadowtime.replayer.start_table import start_table
 from shadowtime.shared.errors import SettingsError
 
 Each = TypeVar("Each")
@@ -126,6 +127,8 @@ def print_tables(
             tables = [partial(comparison_table, baseline=baseline)]
         if any(result.scores.wait_forecast for result in results):
             tables.append(forecast_table)
+        if any(result.scores.starts for result in results):
+            tables.append(start_table)
         if any(result.scores.expected_starts for result in results):
             tables.append(expected_table)
         shown: list[RenderableType] = [table(results, exact=exact) for table in tables]

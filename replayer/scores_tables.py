@@ -6,6 +6,7 @@ from shadowtime.replayer.columns import Column, numbers, seconds, shares
 from shadowtime.replayer.drift_table import drift_table
 from shadowtime.replayer.expected_starts import starts_table, words
 from shadowtime.replayer.fitted_table import FittedTable
+from shadowtime.replayer.start_table import NAMES, start_columns
 from shadowtime.shared.scores import Scores
 
 
@@ -27,6 +28,13 @@ def tables(run: str, scores: Scores) -> Iterator[FittedTable]:
             "for": [f"{100 * each.quantile:.4g} %" for each in bounds],
         }
         yield _table("Bounds on waits", held, names)
+    if scores.starts:
+        by = {"by": [NAMES[each.by] for each in scores.starts]}
+        yield _table("When jobs start, as told at submission", start_columns(scores.starts), by)
+    if scores.cuts is not None:
+        cuts = scores.cuts
+        figures = [shares("cut", [cuts.came_share]), shares("predicted", [cuts.mean_probability])]
+        yield _table("Cut at the request", [*figures, numbers("Brier", [cuts.brier], 3)], {"run": [run]})
     if scores.drifts is not None and scores.drifts.episodes:
         yield drift_table(run, [(run, scores.drifts)])
     rows = [

@@ -135,6 +135,13 @@ def ask(
     quantile: Annotated[str, typer.Option(metavar="Q", help="Share of such jobs that wait no longer.")] = "0.95",
     confidence: Annotated[str, typer.Option(metavar="C", help="Probability with which that many do.")] = "0.95",
     run: Annotated[str | None, typer.Option(metavar="NAME", help="A run; else the latest that bounds waits.")] = None,
+    advise: Annotated[
+        bool, typer.Option("--advice", help="How long it would run, when it would start, and what else to ask for.")
+    ] = False,
+    executable: Annotated[str | None, typer.Option(metavar="N", help="With --advice: number of what it runs.")] = None,
+    group: Annotated[str | None, typer.Option(metavar="N", help="With --advice: number of the user's group.")] = None,
+    risk: Annotated[str | None, typer.Option(metavar="R", help="With --advice: greatest risk of being cut.")] = None,
+    moldable: Annotated[bool, typer.Option("--moldable", help="With --advice: it could run on other sizes.")] = False,
     json: Annotated[bool, typer.Option("--json", help="Print JSON, as the endpoint answers, not a table.")] = False,
     serving: Annotated[bool, typer.Option("--serve", help="Answer such questions over HTTP.")] = False,
     host: Annotated[str, typer.Option(metavar="HOST", help="Where --serve listens.")] = "127.0.0.1",
@@ -145,8 +152,10 @@ def ask(
     with lasting_imports():
         import asyncio
 
-        from shadowtime.services.ask.http import answer_table, ask_once, serve
-        from shadowtime.services.ask.questions import Unanswerable, read_question
+        from shadowtime.services.ask.advice import AdviceQuestion
+        from shadowtime.services.ask.advice_table import advice_table
+        from shadowtime.services.ask.http import advise_once, answer_table, ask_once, serve
+        from shadowtime.services.ask.questions import Unanswerable, read_as, read_question
         from shadowtime.shared.streaming.settings import read_settings
     settings = read_settings(context.args, "ask")
     if serving:
@@ -155,17 +164,29 @@ def ask(
         return
     start_logging(settings.log_format, "ask", logging.WARNING)
     given = {"cluster": cluster, "processors": processors, "requested_time": requested_time, "queue": queue}
-    given |= {"user": user, "quantile": quantile, "confidence": confidence, "run": run}
+    given |= {"user": user, "run": run}
+    more = {"executable": executable, "group": group, "risk": risk, "moldable": "yes" if moldable else None}
+    if not advise and (odd := next((name for name, value in more.items() if value is not None), None)):
+        raise SettingsError(f"--{odd} goes with --advice")
+    given |= more if advise else {"quantile": quantile, "confidence": confidence}
+    parameters = {name: value for name, value in given.items() if value is not None}
+    shown: Any
     try:
-        question = read_question({name: value for name, value in given.items() if value is not None})
-        answer = asyncio.run(ask_once(settings, question))
+        if advise:
+            about = read_as(AdviceQuestion, parameters)
+            advice = asyncio.run(advise_once(settings, about))
+            printed, shown = advice.model_dump_json(), advice_table(about, advice)
+        else:
+            question = read_question(parameters)
+            answer = asyncio.run(ask_once(settings, question))
+            printed, shown = answer.model_dump_json(), answer_table(question, answer)
     except Unanswerable as error:
         option = "" if error.parameter is None else f"--{error.parameter.replace('_', '-')}: "
         raise SettingsError(f"{option}{error.reason}") from None
     if json:
-        sys.stdout.buffer.write(answer.model_dump_json().encode() + b"\n")
+        sys.stdout.buffer.write(printed.encode() + b"\n")
     else:
-        Console(highlight=False, markup=False, emoji=False).print(answer_table(question, answer))
+        Console(highlight=False, markup=False, emoji=False).print(shown)
 
 
 @app.command("topics", context_settings=TAKES_SETTINGS, epilog=SEE_SETTINGS)

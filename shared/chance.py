@@ -5,7 +5,7 @@ from hashlib import blake2b
 import numpy as np
 import numpy.typing as npt
 
-from shadowtime.shared.arrays import Floats, Integers
+from shadowtime.shared.arrays import Floats, FloatTable, Integers
 
 Bits = npt.NDArray[np.uint64]
 
@@ -31,6 +31,19 @@ def uniform(key: int, job_numbers: Integers, round_: int) -> Floats:
     seed = mixed(np.array([key], dtype=np.uint64) ^ mixed(np.array([round_ & 0xFFFFFFFFFFFFFFFF], dtype=np.uint64)))
     bits = mixed(seed ^ mixed(job_numbers.astype(np.uint64)))
     draws: Floats = (bits >> np.uint64(11)).astype(np.float64) * 2.0**-53
+    return draws
+
+
+def uniform_table(key: int, job_numbers: Integers, rounds: int) -> FloatTable:
+    """Return `uniform` of each round from 0 on, shape (rounds, jobs).
+
+    >>> jobs = np.array([1, 2, 3])
+    >>> bool((uniform_table(7, jobs, 5)[4] == uniform(7, jobs, 4)).all())
+    True
+    """
+    seeds = mixed(np.array([key], dtype=np.uint64) ^ mixed(np.arange(rounds, dtype=np.uint64)))
+    bits = mixed(seeds[:, np.newaxis] ^ mixed(job_numbers.astype(np.uint64)))
+    draws: FloatTable = (bits >> np.uint64(11)).astype(np.float64) * 2.0**-53
     return draws
 
 

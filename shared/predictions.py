@@ -151,10 +151,14 @@ class WaitForecast(Frozen):
         Seconds, if nothing else arrives and all jobs run as predicted; None where there is no telling.
     reason
         Why there is none.
+    starts_within
+        For each of some probabilities, the seconds within which the job starts with that, if nothing else arrives and
+        run times are distributed as predicted; None where it is not asked for, empty where there is no telling.
     """
 
     wait: Seconds | None = None
     reason: Reasons | None = None
+    starts_within: Annotated[tuple[tuple[Probability, Seconds], ...], AtMost(MAX_QUANTILES)] | None = None
 
 
 class Coverage(Frozen):

@@ -59,3 +59,51 @@ def mean_run_time(masses: Floats, limit: float) -> float:
             end = min(high, limit)
             mean += masses[j] * ((end - low) + end * math.log(high / end)) / math.log(high / low)
     return mean / total
+
+
+@kernel
+def mass_before(masses: Floats, time: float) -> float:
+    """Return the probability mass of run times below `time`, in seconds.
+
+    >>> mass_before(np.array([0.5, 0.0, 0.0, 0.5]), 1.8**2.5)
+    0.75
+    """
+    mass = 0.0
+    for j in range(len(masses)):
+        low, high = EDGES[j], EDGES[j + 1]
+        if time <= low:
+            break
+        if time > high:
+            mass += masses[j]
+        elif j > 0:
+            mass += masses[j] * math.log(time / low) / math.log(high / low)
+    return mass
+
+
+def cut_probability(masses: Floats, request: float) -> float:
+    """Return with which probability a job is cut at its request: it would run for longer. O(bins).
+
+    >>> cut_probability(np.array([0.0, 0.25, 0.25, 0.5]), 1.8**2), cut_probability(np.array([1.0]), math.inf)
+    (0.5, 0.0)
+    """
+    return max(0.0, 1.0 - mass_before(masses, request) / float(masses.sum())) if request < math.inf else 0.0
+
+
+@kernel
+def quantile_of(masses: Floats, probability: float) -> float:
+    """Return the run time in seconds below which a job runs with this probability; bin 0 stands for one second.
+
+    The masses need not add up to 1. O(bins).
+
+    >>> quantile_of(np.array([0.5, 0.0, 0.0, 0.5]), 0.4), round(quantile_of(np.array([0.5, 0.0, 0.5]), 0.75), 3)
+    (1.0, 2.415)
+    """
+    wanted, before = probability * masses.sum(), 0.0
+    for j in range(len(masses)):
+        if masses[j] > 0.0 and before + masses[j] >= wanted:
+            if j == 0:
+                return 1.0
+            low, high = EDGES[j], EDGES[j + 1]
+            return low * (high / low) ** (max(wanted - before, 0.0) / masses[j])
+        before += masses[j]
+    return EDGES[len(masses)]

@@ -6,6 +6,7 @@ from shadowtime.shared.bounds import MAX_EXPECTED_QUEUES, MAX_KINDS, MAX_MEMBER_
 from shadowtime.shared.decisions import Standing
 from shadowtime.shared.drifts import DriftScores
 from shadowtime.shared.message import AtMost, Count, Finite, Frozen, Instant, Name, Whole
+from shadowtime.shared.start_scores import ProbabilityScores, StartDistributionScores
 
 TENTHS = 10
 """Bins of shares in 0 to 1."""
@@ -229,7 +230,8 @@ class Happenings(Frozen):
 class Scores(Frozen):
     """The scoreboard's answer to `ClusterClosed`.
 
-    `calibration` only of policies that weigh probabilities, `wait_forecast` only of those that forecast, `portfolio`
+    `calibration` only of policies that weigh probabilities, `wait_forecast` only of those that forecast, `starts` of
+    those that forecast quantiles, `cuts` where run times have distributions (being cut at the request), `portfolio`
     only of those that move between several configurations, `happenings` only of logs in which there were any, and
     `expected_starts` only of those in which the site's own scheduler said when it expects jobs to start. `drifts` only
     where something was predicted.
@@ -241,6 +243,8 @@ class Scores(Frozen):
     adjustment: AdjustmentScores
     wait_bounds: Annotated[tuple[WaitBoundScores, ...], AtMost(MAX_KINDS)] = ()
     wait_forecast: WaitForecastScores | None = None
+    starts: Annotated[tuple[StartDistributionScores, ...], AtMost(3)] | None = None
+    cuts: ProbabilityScores | None = None
     portfolio: PortfolioScores | None = None
     happenings: Happenings | None = None
     expected_starts: Annotated[tuple[ExpectedStartScores, ...], AtMost(MAX_EXPECTED_QUEUES + 1)] | None = None

@@ -18,8 +18,8 @@ NAME = "shadowtime"
 ADMIN, REPLAYER, FOLLOW, SHADOW, METRICS, LIVE, SUBSCRIBER, ASK, HEALTH = (
     *("admin", "replayer", "follow", "shadow", "metrics", "live", "subscriber", "ask", "health"),
 )
-ASKED = ("wait_bound", "scoreboard", "shadow")
-"""Whose state answers questions: two stages, and shadows."""
+ASKED = ("runtime_distribution", "wait_bound", "scheduler", "scoreboard", "shadow")
+"""Whose state answers questions: stages, and shadows."""
 
 KAFKA, REDIS, VICTORIA_METRICS = "kafka", "redis", "victoria-metrics"
 

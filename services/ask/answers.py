@@ -2,9 +2,9 @@
 
 import asyncio
 import logging
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 from functools import partial
-from typing import NamedTuple
+from typing import NamedTuple, TypeVar
 
 from shadowtime.services.ask.questions import Answer, Question, Unanswerable
 from shadowtime.shared.bounds_waits import BoundsWaits
@@ -15,6 +15,8 @@ from shadowtime.shared.streaming.run_follower import Position, RunFollower, RunR
 from shadowtime.shared.wording import quoted
 
 log = logging.getLogger("shadowtime.ask")
+
+Result = TypeVar("Result")
 
 MAX_FOLLOWED = 16
 """Runs whose state is held in memory; of others it is loaded at each question."""
@@ -72,6 +74,39 @@ class Answers:
             reason = f"run {quoted(run)} bounds no waits: it was made without --wait-bound"
             raise Unanswerable(409, f"{reason}; {await self._others(question.cluster, run)}", "run")
         return found
+
+    async def run_of(self, cluster: str, run: str | None) -> str:
+        """Return the run of a cluster that is asked: the one that is named, or that of the latest event.
+
+        Raises
+        ------
+        Unanswerable
+            If there is no such cluster or run.
+        """
+        if run is None:
+            return (await self._latest_first(cluster))[0]
+        await self._look()
+        if run not in self._seen or self._seen[run].cluster != cluster:
+            reason = f"there is no run {quoted(run)} of cluster {quoted(cluster)}"
+            raise Unanswerable(404, f"{reason}; {await self._others(cluster, run)}", "run")
+        return run
+
+    async def of_run(self, run: str, question: Callable[[StageRun], Result]) -> Result:
+        """Return what `question` says of a run as the stage has it.
+
+        Raises
+        ------
+        Unanswerable
+            If the stage does not know the run.
+        StoreError, SnapshotMismatch
+            If its state cannot be had.
+        """
+        async with self._turn:
+            found = await self._follower(run).ask(lambda state: None if state.handler is None else (question(state),))
+        if found is None:
+            reason = f"stage {self._stage.name} does not know run {quoted(run)} yet, or no longer"
+            raise Unanswerable(404, reason, "run")
+        return found[0]
 
     async def _answer_of(self, run: str, question: Question) -> Answer | None:
         """Return what a run answers; None if it bounds no waits."""

@@ -2,7 +2,8 @@
 
 import logging
 from collections import Counter
-from collections.abc import Awaitable, Callable, Sequence
+from collections.abc import AsyncIterator, Awaitable, Callable, Sequence
+from contextlib import AsyncExitStack, asynccontextmanager
 from functools import partial
 from typing import Any
 
@@ -11,8 +12,9 @@ from aiohttp import web
 from pydantic import BaseModel
 from rich.table import Table
 
+from shadowtime.services.ask.advice import Advice, AdviceQuestion, Advising
 from shadowtime.services.ask.answers import Answers
-from shadowtime.services.ask.questions import Answer, Problem, Question, Unanswerable, read_question
+from shadowtime.services.ask.questions import Answer, Problem, Question, Unanswerable, read_as, read_question
 from shadowtime.services.pipeline import STAGES
 from shadowtime.shared.command_line import one_line
 from shadowtime.shared.errors import ShadowtimeError
@@ -28,6 +30,8 @@ log = logging.getLogger("shadowtime.ask")
 log.addFilter(FewAMinute())
 
 (STAGE,) = (stage for stage in STAGES if stage.name == "wait_bound")
+ADVISE = ("runtime_distribution", "wait_bound", "scheduler")
+"""Stages whose states advice is made from, as `Advising` takes them."""
 TEMPLATE = "#/components/schemas/{model}"
 
 
@@ -37,24 +41,50 @@ async def ask_once(settings: Settings, question: Question) -> Answer:
         return await Answers(STAGE, reader).answer(question)
 
 
+@asynccontextmanager
+async def advising(settings: Settings) -> AsyncIterator[Advising]:
+    """Yield what advises from the states in Redis."""
+    stages = {stage.name: stage for stage in STAGES}
+    async with AsyncExitStack() as stack:
+        readers = [await stack.enter_async_context(reading(settings, name)) for name in ADVISE]
+        yield Advising(*(Answers(stages[name], reader) for name, reader in zip(ADVISE, readers, strict=True)))
+
+
+async def advise_once(settings: Settings, question: AdviceQuestion) -> Advice:
+    """Return the advice about one job."""
+    async with advising(settings) as advises:
+        return await advises.advise(question)
+
+
 async def serve(settings: Settings, host: str, port: int, names: Sequence[str] = ()) -> None:
     """Answer over HTTP until SIGTERM or Ctrl-C."""
-    async with reading(settings, STAGE.name) as reader:
+    async with reading(settings, STAGE.name) as reader, advising(settings) as advises:
         ended = shutdown_event()
-        made = application(Answers(STAGE, reader), partial(reader.wait_for, 0))
+        made = application(Answers(STAGE, reader), partial(reader.wait_for, 0), advises)
         async with listening(made, host, port, names) as server:
-            log.info("answering at %sbound", address_of(server))
+            log.info("answering at %sbound and %sadvice", address_of(server), address_of(server))
             await ended.wait()
 
 
-def application(answers: Answers, require_store: Callable[[], Awaitable[None]]) -> web.Application:
+def application(
+    answers: Answers, require_store: Callable[[], Awaitable[None]], advises: Advising | None = None
+) -> web.Application:
     """Return the HTTP endpoint; `require_store` raises `StoreError` unless Redis can be used now."""
 
-    async def bound(request: web.Request) -> web.Response:
+    def given(request: web.Request) -> dict[str, str]:
         twice = [name for name, count in Counter(name for name, _ in request.query.items()).items() if count > 1]
         if twice:
             raise Unanswerable(422, "is given twice", twice[0])
-        return _said(await answers.answer(read_question(dict(request.query))))
+        return dict(request.query)
+
+    async def bound(request: web.Request) -> web.Response:
+        return _said(await answers.answer(read_question(given(request))))
+
+    async def advice(request: web.Request) -> web.Response:
+        question = read_as(AdviceQuestion, given(request))
+        if advises is None:
+            raise Unanswerable(404, "advice is not served here")
+        return _said(await advises.advise(question))
 
     async def health(request: web.Request) -> web.Response:
         await require_store()
@@ -65,7 +95,8 @@ def application(answers: Answers, require_store: Callable[[], Awaitable[None]]) 
 
     described = orjson.dumps(document())
     made = web.Application(middlewares=[_without_traceback])
-    made.add_routes([web.get("/bound", bound), web.get("/health", health), web.get("/openapi.json", openapi)])
+    made.add_routes([web.get("/bound", bound), web.get("/advice", advice)])
+    made.add_routes([web.get("/health", health), web.get("/openapi.json", openapi)])
     return made
 
 
@@ -102,9 +133,8 @@ def document() -> dict[str, Any]:
     >>> [each["name"] for each in document()["paths"]["/bound"]["get"]["parameters"] if each["required"]]
     ['cluster', 'processors']
     """
-    question = Question.model_json_schema(ref_template=TEMPLATE)
     schemas: dict[str, Any] = {}
-    for model in (Answer, Problem):
+    for model in (Answer, Advice, Problem):
         schema = model.model_json_schema(ref_template=TEMPLATE, mode="serialization")
         schemas |= schema.pop("$defs", {}) | {model.__name__: schema}
     problems = {
@@ -116,12 +146,16 @@ def document() -> dict[str, Any]:
     bound = {
         "operationId": "bound",
         "summary": "How long a job would wait at most that one might submit now.",
-        "parameters": [
-            _parameter(name, schema, required=name in question["required"])
-            for name, schema in question["properties"].items()
-        ],
+        "parameters": _parameters(Question),
         "responses": {"200": _response(str(Answer.__doc__), "Answer")}
         | {status: _response(description, "Problem") for status, description in problems.items()},
+    }
+    advice = {
+        "operationId": "advice",
+        "summary": "How long such a job would run, when it would start, and what else one might ask for.",
+        "parameters": _parameters(AdviceQuestion),
+        "responses": {"200": _response(str(Advice.__doc__), "Advice")}
+        | {status: _response(problems[status], "Problem") for status in ("404", "422", "503")},
     }
     health = {
         "operationId": "health",
@@ -133,10 +167,18 @@ def document() -> dict[str, Any]:
     }
     return {
         "openapi": "3.1.0",
-        "info": {"title": "Shadowtime", "version": "1", "description": "Bounds on the waits of jobs, live."},
-        "paths": {"/bound": {"get": bound}, "/health": {"get": health}},
+        "info": {"title": "Shadowtime", "version": "1", "description": "Waits of jobs, live: bounds, and advice."},
+        "paths": {"/bound": {"get": bound}, "/advice": {"get": advice}, "/health": {"get": health}},
         "components": {"schemas": schemas},
     }
+
+
+def _parameters(model: type[BaseModel]) -> list[dict[str, Any]]:
+    question = model.model_json_schema(ref_template=TEMPLATE)
+    return [
+        _parameter(name, schema, required=name in question["required"])
+        for name, schema in question["properties"].items()
+    ]
 
 
 def _parameter(name: str, schema: dict[str, Any], *, required: bool) -> dict[str, Any]:

@@ -61,3 +61,8 @@ class RuntimeDistribution(PredictingStage):
         if not ended.requeued and ended.outcome != "killed":
             self.predictor.learn_one(job.submitted, ended.own_run_time)
         return envelope
+
+    def run_time_of(self, job: JobSubmitted) -> RunTimePrediction | None:
+        """Return what would be predicted of a job if it were submitted now; None for nothing."""
+        prediction: RunTimePrediction | None = self.predictor.predict_one(job)
+        return prediction

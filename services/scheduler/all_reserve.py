@@ -8,9 +8,11 @@ from shadowtime.services.scheduler.limits import MAX_STARTS, PLANNED
 from shadowtime.services.scheduler.order_settings import AS_QUEUE, OrderedPlanSettings
 from shadowtime.services.scheduler.ordering import Ordering
 from shadowtime.services.scheduler.policy import FITS_NOW, Policy, start
+from shadowtime.services.scheduler.policy_settings import Forecast
 from shadowtime.services.scheduler.reserve_pass import reserve_pass
 from shadowtime.services.scheduler.run_passes import PassByPass, Reserving
 from shadowtime.services.scheduler.run_placed import Placed
+from shadowtime.services.scheduler.sampled_futures import SampledFutures, forecaster_of
 from shadowtime.shared.arrays import Integers
 from shadowtime.shared.decisions import CutShort, Start
 from shadowtime.shared.events import ClusterOpened
@@ -24,7 +26,7 @@ class AllReserveSettings(OrderedPlanSettings):
 
     @field_validator("forecast")
     @classmethod
-    def _all_as_submitted(cls, forecast: bool, info: ValidationInfo) -> bool:
+    def _all_as_submitted(cls, forecast: Forecast, info: ValidationInfo) -> Forecast:
         candidates = info.data.get("candidates", AS_QUEUE)
         if forecast and candidates != AS_QUEUE:
             raise ValueError(f"waits are forecast where all are planned as they came; this has candidates={candidates}")
@@ -57,9 +59,14 @@ class AllReserve(Policy):
 
     def forecaster(self) -> Forecaster | None:
         """Return what runs this policy ahead, where the key `forecast` asks for it."""
-        if not self.settings.forecast:
+        ahead = Reserving(Placed(as_submitted, in_turn=False), PassByPass(self, reserve=True))
+        return forecaster_of(self.settings.forecast, ahead, self.futures())
+
+    def futures(self) -> SampledFutures | None:
+        """Return what runs this policy ahead through sampled futures; None where jobs are not served as they came."""
+        if not self.settings.foretold or self.settings.candidates != AS_QUEUE:
             return None
-        return Forecaster(Reserving(Placed(as_submitted, in_turn=False), PassByPass(self, reserve=True)))
+        return SampledFutures(PassByPass(self, reserve=True), self.ordering.chance)
 
     def order(self, now: int, queue: Queue) -> Integers:
         """Return the rank of each waiting job: its arrival."""

@@ -31,6 +31,7 @@ from shadowtime.services.scheduler.policy_settings import (
     unless_default,
 )
 from shadowtime.services.scheduler.run_passes import PassByPass
+from shadowtime.services.scheduler.sampled_futures import SampledFutures, forecaster_of
 from shadowtime.shared.arrays import Integers
 from shadowtime.shared.decisions import CutShort, Start
 from shadowtime.shared.events import ClusterOpened
@@ -83,8 +84,14 @@ class Easy(Policy):
 
     def forecaster(self) -> Forecaster | None:
         """Return what runs this policy ahead, pass by pass, where the key `forecast` asks for it."""
-        asked = isinstance(self.settings, ForecastSettings) and self.settings.forecast
-        return Forecaster(PassByPass(self, steady=self.ordering.steady)) if asked else None
+        asked = self.settings.forecast if isinstance(self.settings, ForecastSettings) else False
+        return forecaster_of(asked, PassByPass(self, steady=self.ordering.steady), self.futures())
+
+    def futures(self) -> SampledFutures | None:
+        """Return what runs this policy ahead through sampled futures; None in an order that changes with time."""
+        if not isinstance(self.settings, OrderedPlanSettings) or not self.settings.foretold:
+            return None
+        return SampledFutures(PassByPass(self, steady=self.ordering.steady), self.ordering.chance)
 
     def order(self, now: int, queue: Queue) -> Integers:
         """Return the rank of each waiting job as a candidate, in order of submission."""

@@ -16,9 +16,7 @@ import numpy as np
 from shadowtime.services.scheduler.easy_pass import BEYOND
 from shadowtime.services.scheduler.expected_end import expected_ends
 from shadowtime.services.scheduler.job_table import Queue, Running
-from shadowtime.services.scheduler.run_ahead import (
-    TOO_FAR,
-)
+from shadowtime.services.scheduler.run_ahead import TOO_FAR
 from shadowtime.shared.arrays import Integers, IntegerTable
 from shadowtime.shared.events import Event, JobSubmitted, SchedulingPoint
 from shadowtime.shared.message import MAX_DURATION
@@ -93,25 +91,71 @@ class RunAhead(Protocol):
         return  # not abstract
 
 
-class Forecaster:
-    """Forecasts of the waits of one policy. They follow from the state alone; what is kept only saves work."""
+class Futures(Protocol):
+    """How one policy is run ahead through many futures."""
 
-    def __init__(self, ahead: RunAhead) -> None:
+    def starts(self, state: State, row: int) -> Integers:
+        """Return when the job in this row of the queue starts in each future; as `RunAhead.start`."""
+        ...
+
+
+LEVELS = (0.025, 0.05, 0.1, 0.2, 0.25, 0.3, 0.4, 0.5, 0.6, 0.7, 0.75, 0.8, 0.9, 0.95, 0.975)
+"""Probabilities that a sampled forecast tells of: the ends of intervals of 50, 60, 80, 90 and 95 %, and tenths."""
+
+
+class Forecaster:
+    """Forecasts of the waits of one policy. They follow from the state alone; what is kept only saves work.
+
+    Parameters
+    ----------
+    ahead
+        What runs the policy ahead once, on what was predicted.
+    futures
+        What runs it ahead through many futures; None where quantiles are not asked for.
+    """
+
+    def __init__(self, ahead: RunAhead, futures: Futures | None = None) -> None:
         self.ahead = ahead
+        self.futures = futures
 
     def forecast(self, now: int, queue: Queue, running: Running, free: int, job_number: int) -> WaitForecast:
         """Return how long a job will wait that has just been put in the queue, as if none came after it."""
         row = int(np.flatnonzero(queue.job_number == job_number)[-1])
-        start = self.ahead.start(State(now, queue, running, free), row)
-        if start == TOO_FAR:
-            return WaitForecast(reason="too many jobs run and wait ahead of it")
-        if start >= BEYOND:
-            return WaitForecast(reason="the machine is too small just now, for it or for a job ahead")
-        if start - now > MAX_DURATION:
-            return WaitForecast(reason="it waits for a job without a request")
-        return WaitForecast(wait=start - now)
+        state = State(now, queue, running, free)
+        start = self.ahead.start(state, row)
+        if (reason := why_none(now, start)) is not None:
+            return WaitForecast(reason=reason)
+        within = None if self.futures is None else starts_within(now, self.futures.starts(state, row))
+        return WaitForecast(wait=start - now, starts_within=within)
 
     def observe(self, event: Event) -> None:
         """Let go of what was worked out, unless time alone has passed or a job has come."""
         if not isinstance(event, JobSubmitted | SchedulingPoint):
             self.ahead.forget()
+
+
+def why_none(now: int, start: int) -> str | None:
+    """Return why there is no telling when a job starts that would start then; None where there is.
+
+    >>> why_none(0, TOO_FAR), why_none(0, 60)
+    ('too many jobs run and wait ahead of it', None)
+    """
+    if start == TOO_FAR:
+        return "too many jobs run and wait ahead of it"
+    if start >= BEYOND:
+        return "the machine is too small just now, for it or for a job ahead"
+    return "it waits for a job without a request" if start - now > MAX_DURATION else None
+
+
+def starts_within(now: int, starts: Integers) -> tuple[tuple[float, int], ...]:
+    """Return for each of `LEVELS` the seconds within which a job has started in such a share of its futures.
+
+    It is empty where there is no telling of some future.
+
+    >>> starts_within(100, np.arange(101, 301))[7]
+    (0.5, 100)
+    """
+    if any(why_none(now, each) for each in (int(starts.min()), int(starts.max()))):
+        return ()
+    rising = np.sort(starts) - now
+    return tuple((level, int(rising[int(np.ceil(round(level * len(rising), 6))) - 1])) for level in LEVELS)

@@ -7,9 +7,11 @@ of, and what is decided becomes one answer.
 from collections.abc import Sequence
 from typing import Any, NamedTuple
 
+from shadowtime.services.scheduler.if_submitted import starts_if_submitted
 from shadowtime.services.scheduler.limits import MAX_STARTS
 from shadowtime.services.scheduler.policy import Output
 from shadowtime.services.scheduler.pool_scheduler import PoolScheduler
+from shadowtime.shared.advises import Start as AdvisedStart
 from shadowtime.shared.decisions import Chosen, CutShort, Evaluated, Kill, Start
 from shadowtime.shared.events import (
     CapacityChanged,
@@ -127,6 +129,10 @@ class Scheduler(StageHandler):
         return envelope.model_copy(
             update={"event": decided(point.time, decisions) if decisions else Decided(time=point.time)}
         )
+
+    def starts_of(self, asked: Sequence[tuple[JobSubmitted, RunTimePrediction | None]]) -> tuple[AdvisedStart, ...]:
+        """Return when each of some jobs would start if it alone were submitted now; all enter the first pool."""
+        return tuple(starts_if_submitted(self.pools[0], self.time, asked))
 
     def snapshot(self) -> dict[str, Any]:
         """Return the whole state as plain values."""

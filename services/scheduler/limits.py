@@ -13,8 +13,14 @@ WEIGHED = 10_000
 WALKED = 200_000_000
 """Steps of all walks of one pass, and of what they are made from."""
 
+EACH_RUNNING = 64
+"""Work that each running job stands for whenever one more has started, in steps of a walk: its shadow is found anew."""
+
 PLANNED = 200_000_000
 """Steps over availability profiles in which one pass looks for places, and as many in which it improves on them."""
 
 AHEAD = 200_000_000
 """Steps of one forecast."""
+
+FUTURES = 2_000_000_000
+"""Steps of all futures of one sampled forecast, in equal parts."""

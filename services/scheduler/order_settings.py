@@ -7,7 +7,7 @@ from typing import Annotated, ClassVar, Literal
 from pydantic import AfterValidator, Field, ValidationInfo, field_validator
 
 from shadowtime.services.scheduler.orders import ORDERS
-from shadowtime.services.scheduler.policy_settings import PlanSettings, PolicySettings, unless_default
+from shadowtime.services.scheduler.policy_settings import Forecast, PlanSettings, PolicySettings, unless_default
 from shadowtime.services.scheduler.run_time_measures import TimesBy
 
 AS_QUEUE = "queue"
@@ -67,7 +67,7 @@ class OrderedSettings(PolicySettings):
     )
 
 
-def require_foretold(forecast: bool, orders: Sequence[str], info: ValidationInfo) -> None:
+def require_foretold(forecast: Forecast, orders: Sequence[str], info: ValidationInfo) -> None:
     """See that waits are forecast only where the queue is in one of some orders.
 
     Raises
@@ -99,9 +99,15 @@ class OrderedPlanSettings(PlanSettings, OrderedSettings):
 
     FORETOLD: ClassVar[tuple[str, ...]] = AS_SUBMITTED
     """Orders of the queue in which it can be run ahead."""
+    SAMPLED: ClassVar[bool] = True
 
     @field_validator("forecast")
     @classmethod
-    def _in_order(cls, forecast: bool, info: ValidationInfo) -> bool:
+    def _in_order(cls, forecast: Forecast, info: ValidationInfo) -> Forecast:
         require_foretold(forecast, cls.FORETOLD, info)
         return forecast
+
+    @property
+    def foretold(self) -> bool:
+        """Whether the queue is in an order in which it can be run ahead."""
+        return self.queue in self.FORETOLD

@@ -3,7 +3,7 @@
 from collections.abc import Iterable, Sequence
 from typing import Any, ClassVar, Protocol
 
-from shadowtime.services.scheduler.forecast import Forecaster
+from shadowtime.services.scheduler.forecast import Forecaster, Futures
 from shadowtime.services.scheduler.job_table import NEVER, Queue, Running
 from shadowtime.services.scheduler.policy_settings import PolicySettings
 from shadowtime.shared.arrays import Integers
@@ -37,6 +37,10 @@ class Policy(Protocol):
 
     def forecaster(self) -> Forecaster | None:
         """Return what forecasts waits under this policy; None where it cannot, or nobody asked for it."""
+        return None
+
+    def futures(self) -> Futures | None:
+        """Return what runs this policy ahead through sampled futures, whoever asks; None where it cannot."""
         return None
 
     def schedule(self, now: int, queue: Queue, running: Running, free: int) -> "Sequence[Output]":

@@ -4,9 +4,9 @@ They are left out of a SPEC where they are at their defaults, so that runs from 
 """
 
 from collections.abc import Mapping
-from typing import Any, Literal
+from typing import Annotated, Any, ClassVar, Literal
 
-from pydantic import Field
+from pydantic import BeforeValidator, Field, field_validator
 
 from shadowtime.shared.spec import SpecSettings
 
@@ -66,12 +66,38 @@ class PolicySettings(SpecSettings):
         return {f"adjust_{key}" if key in ORDERED and value in SWITCHED else key: value for key, value in keys.items()}
 
 
+def _as_asked(value: object) -> object:
+    if value == "sampled" or isinstance(value, bool):
+        return value
+    if value not in SWITCHED:
+        raise ValueError("yes, no or sampled")
+    return value == "yes"
+
+
+Forecast = Annotated[bool | Literal["sampled"], BeforeValidator(_as_asked)]
+"""Whether waits are forecast; `sampled`: with quantiles too, from many futures."""
+
+FORECAST = (
+    "tell at each submission how long the job will wait: {what}, run ahead on predictions; sampled: with quantiles "
+    "too, from 200 futures in which run times are drawn from what is predicted of them"
+)
+"""What the key `forecast` does."""
+
+
 class ForecastSettings(PolicySettings):
     """Settings of a policy whose waits can be forecast."""
 
-    forecast: bool = unless_default(
-        False, "tell at each submission how long the job will wait: the policy, run ahead on predictions"
-    )
+    SAMPLED: ClassVar[bool] = False
+    """Whether it can be run ahead through sampled futures."""
+
+    forecast: Forecast = unless_default(False, FORECAST.format(what="the policy"))
+
+    @field_validator("forecast")
+    @classmethod
+    def _as_can_be(cls, forecast: Forecast) -> Forecast:
+        if forecast == "sampled" and not cls.SAMPLED:
+            raise ValueError("quantiles are forecast of policies that backfill, as this does not; yes: the wait alone")
+        return forecast
 
 
 class PlanSettings(ForecastSettings):

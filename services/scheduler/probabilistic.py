@@ -11,25 +11,20 @@ from shadowtime.services.scheduler.easy_pass import BEYOND, backfilled_rows, sha
 from shadowtime.services.scheduler.forecast import Forecaster
 from shadowtime.services.scheduler.head_record import ALWAYS, HeadRecord, add_risk
 from shadowtime.services.scheduler.job_table import Queue, Running
-from shadowtime.services.scheduler.limits import MAX_STARTS, WALKED, WEIGHED
+from shadowtime.services.scheduler.limits import EACH_RUNNING, MAX_STARTS, WALKED, WEIGHED
 from shadowtime.services.scheduler.ordering import Ordering
 from shadowtime.services.scheduler.policy import FITS_NOW, Output, Policy, backfilled, backfills, start
-from shadowtime.services.scheduler.probabilistic_settings import ProbabilisticSettings
+from shadowtime.services.scheduler.probabilistic_settings import CALLED, ProbabilisticSettings
 from shadowtime.services.scheduler.recalibration import NOTHING_LEARNED, Recalibration
 from shadowtime.services.scheduler.resources import fits_each, fitting_together
 from shadowtime.services.scheduler.run_passes import easy_ahead
+from shadowtime.services.scheduler.sampled_futures import SampledFutures, easy_futures, forecaster_of
 from shadowtime.services.scheduler.terminations import Distributions, refined_edges
 from shadowtime.shared.arrays import Flags, FloatTable, Integers
 from shadowtime.shared.decisions import CutShort, Evaluated
 from shadowtime.shared.events import ClusterOpened, Event
 from shadowtime.shared.predictions import DIGITS
 from shadowtime.shared.reasons import ProbablyHarmless
-
-CALLED = {"sjbf": "1/L", "expected": "1/L"}
-"""Orders of candidates by what the key `order` calls them."""
-
-EACH_RUNNING = 64
-"""Work that each running job stands for whenever one more has started, in steps of a walk: its shadow is found anew."""
 
 
 class Probabilistic(Policy):
@@ -72,7 +67,11 @@ class Probabilistic(Policy):
 
     def forecaster(self) -> Forecaster | None:
         """Return what runs EASY ahead in the order of this queue, where the key `forecast` asks for it."""
-        return Forecaster(easy_ahead(self.settings.queue)) if self.settings.forecast else None
+        return forecaster_of(self.settings.forecast, easy_ahead(self.settings.queue), self.futures())
+
+    def futures(self) -> SampledFutures | None:
+        """Return what runs EASY ahead in the order of this queue through sampled futures; None in one that changes."""
+        return easy_futures(self.settings.queue, self.ordering.chance)
 
     def schedule(self, now: int, queue: Queue, running: Running, free: int) -> list[Output]:
         """Return the starts of one pass: heads that fit, then candidates, with what was found of each."""

@@ -12,7 +12,10 @@ from shadowtime.services.scheduler.order_settings import (
     one_order,
     require_foretold,
 )
-from shadowtime.services.scheduler.policy_settings import unless_default
+from shadowtime.services.scheduler.policy_settings import FORECAST, Forecast, unless_default
+
+CALLED = {"sjbf": "1/L", "expected": "1/L"}
+"""Orders of candidates by what the key `order` calls them."""
 
 SYNONYMS = {"BF": "fcfs", "1/L": "expected"}
 """What other policies call orders of ours."""
@@ -56,13 +59,11 @@ class ProbabilisticSettings(OrderedSettings):
         "which decides (stated), or decide by it too (yes)",
     )
     weight: Weight = 0.0
-    forecast: bool = unless_default(
-        False, "tell at each submission how long the job will wait: EASY in this order of the queue, run ahead"
-    )
+    forecast: Forecast = unless_default(False, FORECAST.format(what="EASY in this order of the queue"))
 
     @field_validator("forecast")
     @classmethod
-    def _in_order(cls, forecast: bool, info: ValidationInfo) -> bool:
+    def _in_order(cls, forecast: Forecast, info: ValidationInfo) -> Forecast:
         require_foretold(forecast, BY_PRIORITY, info)
         return forecast
 

@@ -74,6 +74,7 @@ class Scoreboard(StageHandler):
             self.adjusted_times[job.job_number] = envelope.adjustment.adjusted_time
         self.tally.coverage.submit(job.job_number, envelope.wait_bounds)
         self.tally.forecasts.submit(job.job_number, envelope.forecast)
+        self.tally.starts.submit(job.job_number, envelope.forecast, envelope.wait_bounds)
         if self.opened.mode == "recorded":
             self.tally.expected.submit(job.job_number, envelope.wait_bounds)
         if self.sampling is not None:
@@ -91,6 +92,7 @@ class Scoreboard(StageHandler):
         self.tally.held.withdraw(job, waited, self.tally.coverage)
         self.tally.coverage.withdraw(number, waited)
         self.tally.forecasts.withdraw(number)
+        self.tally.starts.withdraw(number)
         self.tally.expected.withdraw(number)
         self.tally.calibration.withdraw(number)
         return envelope
@@ -159,6 +161,7 @@ class Scoreboard(StageHandler):
         tally.expected.withdraw(number)
         tally.coverage.reveal(number, wait)
         tally.forecasts.reveal(number, wait)
+        tally.starts.reveal(number, wait)
         if self.sampling is not None:
             self.sampling.reveal(envelope, job, wait)
         return self._told(envelope)
@@ -183,15 +186,8 @@ class Scoreboard(StageHandler):
         self.tally.ended_at_limit += ended.outcome == "limit"
         prediction = self.predictions.pop(ended.job_number, None)
         adjusted_time = self.adjusted_times.pop(ended.job_number, submitted.requested_time)
-        predicted_time = None if prediction is None else prediction.point
+        self.tally.end(submitted, ended, prediction, adjusted_time)
         run_time = ended.own_run_time
-        self.tally.run_times.add(predicted_time, submitted.requested_time, run_time)
-        if prediction is not None and ended.outcome != "killed":  # a killing tells nothing of the job's own length
-            pit = self.tally.distributions.add(prediction.histogram, submitted.requested_time, run_time)
-            self.tally.held.run_time(submitted, prediction, pit, run_time)
-        if submitted.requested_time is not None and adjusted_time is not None and ended.outcome != "killed":
-            self.tally.accuracy.add(run_time, submitted.requested_time, adjusted_time)
-            self.tally.held.adjustment(submitted, submitted.requested_time, adjusted_time, run_time)
         requested_time = submitted.requested_time or max(run_time, 1)
         began, over = moment(started), moment(ended)
         processors, suspended = started.processors, job.stood_still(over)

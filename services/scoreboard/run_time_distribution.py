@@ -16,32 +16,13 @@ import numpy as np
 from shadowtime.shared.arrays import Floats
 from shadowtime.shared.kernel import kernel
 from shadowtime.shared.predictions import DIGITS
-from shadowtime.shared.run_time_bins import EDGES
+from shadowtime.shared.run_time_bins import EDGES, mass_before
 from shadowtime.shared.run_time_outcomes import occupied_time, outcome_masses, outcome_of
 
 MIN_MASS: Final = 10.0**-DIGITS
 """What a mass of zero counts as in the log score: the last digit of a published probability (13.8 nats)."""
 
 PIT_BINS: Final = 10
-
-
-@kernel
-def mass_before(masses: Floats, time: float) -> float:
-    """Return the probability mass of run times below `time`, in seconds.
-
-    >>> mass_before(np.array([0.5, 0.0, 0.0, 0.5]), 1.8**2.5)
-    0.75
-    """
-    mass = 0.0
-    for j in range(len(masses)):
-        low, high = EDGES[j], EDGES[j + 1]
-        if time <= low:
-            break
-        if time > high:
-            mass += masses[j]
-        elif j > 0:
-            mass += masses[j] * math.log(time / low) / math.log(high / low)
-    return mass
 
 
 @kernel

@@ -3,6 +3,8 @@
 from collections import Counter
 from typing import Any
 
+import numpy as np
+
 from shadowtime.services.scoreboard.calibration import Calibration
 from shadowtime.services.scoreboard.capacity import Capacity
 from shadowtime.services.scoreboard.coverage import WaitBoundCoverage
@@ -11,10 +13,15 @@ from shadowtime.services.scoreboard.members import Members
 from shadowtime.services.scoreboard.predictions_held import PredictionsHeld
 from shadowtime.services.scoreboard.run_time_distribution import RunTimeDistributionScores
 from shadowtime.services.scoreboard.run_time_errors import RunTimeErrors
+from shadowtime.services.scoreboard.said_probabilities import SaidProbabilities
+from shadowtime.services.scoreboard.start_distributions import StartDistributions
 from shadowtime.services.scoreboard.wait_forecasts import WaitForecastErrors
 from shadowtime.services.scoreboard.waits import WaitScores
 from shadowtime.services.scoreboard.walltime_accuracy import WalltimeAccuracy
 from shadowtime.shared.bounds import saturated, storable
+from shadowtime.shared.events import JobEnded, JobSubmitted
+from shadowtime.shared.predictions import RunTimePrediction
+from shadowtime.shared.run_time_bins import cut_probability
 from shadowtime.shared.scores import Happenings, PolicyScores, Scores
 
 
@@ -29,6 +36,8 @@ class Tally:
         self.calibration = Calibration()
         self.coverage = WaitBoundCoverage()
         self.forecasts = WaitForecastErrors()
+        self.starts = StartDistributions()
+        self.cuts = SaidProbabilities()
         self.expected = ExpectedStarts()
         self.capacity = Capacity()
         self.members = Members()
@@ -38,6 +47,24 @@ class Tally:
         self.ended_at_limit = 0
         self.killed = 0
         self.wasted_processor_seconds = 0
+
+    def end(
+        self, job: JobSubmitted, ended: JobEnded, prediction: RunTimePrediction | None, adjusted_time: int | None
+    ) -> None:
+        """Score what was said of a job's length and request; a killing tells nothing of either."""
+        run_time, requested_time = ended.own_run_time, job.requested_time
+        self.run_times.add(None if prediction is None else prediction.point, requested_time, run_time)
+        if ended.outcome == "killed":
+            return
+        if prediction is not None:
+            pit = self.distributions.add(prediction.histogram, requested_time, run_time)
+            self.held.run_time(job, prediction, pit, run_time)
+            if requested_time is not None and any(prediction.histogram):
+                cut = cut_probability(np.array(prediction.histogram), requested_time)
+                self.cuts.add(cut, came=ended.outcome == "limit")
+        if requested_time is not None and adjusted_time is not None:
+            self.accuracy.add(run_time, requested_time, adjusted_time)
+            self.held.adjustment(job, requested_time, adjusted_time, run_time)
 
     def scores(self) -> Scores:
         """Return the scores as of now."""
@@ -54,6 +81,8 @@ class Tally:
             calibration=self.calibration.scores(),
             wait_bounds=self.coverage.scores(),
             wait_forecast=self.forecasts.scores(),
+            starts=self.starts.scores(),
+            cuts=self.cuts.scores(),
             portfolio=self.members.scores(),
             happenings=Happenings(**self.happenings) if self.happenings else None,
             expected_starts=self.expected.scores(),
@@ -70,6 +99,8 @@ class Tally:
             "calibration": self.calibration.snapshot(),
             "coverage": self.coverage.snapshot(),
             "forecasts": self.forecasts.snapshot(),
+            "starts": self.starts.snapshot(),
+            "cuts": self.cuts.snapshot(),
             "expected": self.expected.snapshot(),
             "capacity": self.capacity.snapshot(),
             **self.members.snapshot(),
@@ -90,6 +121,8 @@ class Tally:
         self.calibration.restore(state["calibration"])
         self.coverage.restore(state["coverage"])
         self.forecasts.restore(state["forecasts"])
+        self.starts.restore(state["starts"])
+        self.cuts.restore(state["cuts"])
         self.expected.restore(state["expected"])
         self.capacity.restore(state["capacity"])
         self.members.restore(state)

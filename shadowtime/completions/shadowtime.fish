@@ -52,6 +52,8 @@ end
 
 set -g _shtab_shadowtime_commands replay compare campaign reproduce check check-schedule convert generate search-templates list follow scores twin serve 'serve runtime_distribution' 'serve walltime_adjustment' 'serve wait_bound' 'serve scheduler' 'serve scoreboard' 'serve metrics' live ask watch rebuild topics settings asyncapi stack 'stack up' 'stack down' 'stack status' 'stack install' dashboards 'dashboards generate' 'dashboards push' doctor completion
 set -g _shtab_shadowtime_opts_with_value --adjustment --allow --baseline --capacity --cluster --columns --confidence --count --csv --decisions --every --filter --first --folder --from --generations --history --host --job --jobcomp --jobs --json --kafka-port --kind --latex --live-port --load --logs --mode --moldable --names --names-key --on --out --output --patience --policy --pools --population --port --processors --quantile --queue --redis-port --report --requested-time --requests --rest --rest-token-file --rest-user --restartable --results --run --runtime --schedule --seed --set --speed --speedup --time-zone --timeout --token --token-file --transport --url --user --via --victoria-metrics --victoria-metrics-port --wait-bound --waits --web-port --workers -o
+set -g _shtab_shadowtime_commands replay compare campaign reproduce check check-schedule convert generate search-templates list follow scores serve 'serve runtime_distribution' 'serve walltime_adjustment' 'serve wait_bound' 'serve scheduler' 'serve scoreboard' 'serve metrics' live ask watch rebuild topics settings asyncapi stack 'stack up' 'stack down' 'stack status' 'stack install' dashboards 'dashboards generate' 'dashboards push' doctor completion
+set -g _shtab_shadowtime_opts_with_value --adjustment --allow --baseline --capacity --cluster --columns --confidence --count --csv --decisions --every --executable --filter --first --folder --from --generations --group --history --host --job --jobcomp --jobs --json --kafka-port --kind --latex --live-port --load --logs --mode --moldable --names --names-key --on --out --output --patience --policy --pools --population --port --processors --quantile --queue --redis-port --report --requested-time --requests --rest --rest-token-file --rest-user --restartable --results --risk --run --runtime --schedule --seed --set --speed --speedup --time-zone --timeout --token --token-file --transport --url --user --via --victoria-metrics --victoria-metrics-port --wait-bound --waits --web-port --workers -o
 
 complete -c shadowtime -e
 complete -c shadowtime -f
@@ -261,6 +263,11 @@ complete -c shadowtime -n '_shtab_shadowtime_using ask' -l user -x -d 'Number of
 complete -c shadowtime -n '_shtab_shadowtime_using ask' -l quantile -x -d 'Share of such jobs that wait no longer'
 complete -c shadowtime -n '_shtab_shadowtime_using ask' -l confidence -x -d 'Probability with which that many do'
 complete -c shadowtime -n '_shtab_shadowtime_using ask' -l run -x -d 'A run; else the latest that bounds waits'
+complete -c shadowtime -n '_shtab_shadowtime_using ask' -l advice -d 'How long it would run, when it would start, and what else to ask for'
+complete -c shadowtime -n '_shtab_shadowtime_using ask' -l executable -x -d 'With --advice: number of what it runs'
+complete -c shadowtime -n '_shtab_shadowtime_using ask' -l group -x -d 'With --advice: number of the user'"'"'s group'
+complete -c shadowtime -n '_shtab_shadowtime_using ask' -l risk -x -d 'With --advice: greatest risk of being cut'
+complete -c shadowtime -n '_shtab_shadowtime_using ask' -l moldable -d 'With --advice: it could run on other sizes'
 complete -c shadowtime -n '_shtab_shadowtime_using ask' -l json -d 'Print JSON, as the endpoint answers, not a table'
 complete -c shadowtime -n '_shtab_shadowtime_using ask' -l serve -d 'Answer such questions over HTTP'
 complete -c shadowtime -n '_shtab_shadowtime_using ask' -l host -x -d 'Where --serve listens'

@@ -121,7 +121,13 @@ def envelopes(event_type: type[Any]) -> st.SearchStrategy[Envelope]:
         run_time=st.none() | PREDICTIONS,
         adjustment=st.none() | ADJUSTMENTS,
         wait_bounds=some(BOUNDS),
-        forecast=st.none() | st.builds(WaitForecast, wait=st.none() | SPANS, reason=st.none() | WORDS),
+        forecast=st.none()
+        | st.builds(
+            WaitForecast,
+            wait=st.none() | SPANS,
+            reason=st.none() | WORDS,
+            starts_within=st.none() | some(st.tuples(st.floats(0, 1), SPANS)),
+        ),
         coverage=some(COVERAGES),
         change_points=some(CHANGE_POINTS),
         drifts=st.none() | some(DRIFTS),

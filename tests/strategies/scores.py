@@ -17,6 +17,12 @@ from shadowtime.shared.scores import (
     WaitBoundScores,
     WaitForecastScores,
 )
+from shadowtime.shared.start_scores import (
+    IntervalScores,
+    ProbabilityBin,
+    ProbabilityScores,
+    StartDistributionScores,
+)
 from tests.strategies.numbers import COUNTS, INNER, LABELS, NUMBERS, PROBABILITIES, SHARES, WORDS, some
 
 WAIT_BOUND_SCORES = st.builds(
@@ -65,6 +71,23 @@ EXPECTED_STARTS = st.builds(
         jobs=COUNTS,
         **dict.fromkeys(("mean_probability", "started_share", "brier", "site_brier"), st.floats(0, 1)),
     ),
+)
+PROBABILITIES_SAID = st.builds(
+    ProbabilityScores,
+    said=COUNTS,
+    **dict.fromkeys(("mean_probability", "came_share", "brier", "calibration_error"), NUMBERS),
+    bins=some(
+        st.builds(ProbabilityBin, from_probability=NUMBERS, said=COUNTS, mean_probability=NUMBERS, came_share=NUMBERS)
+    ),
+)
+STARTS = st.builds(
+    StartDistributionScores,
+    by=st.sampled_from(["sampled", "point", "bounds"]),
+    jobs=COUNTS,
+    without=COUNTS,
+    **dict.fromkeys(("crps", "sampled_crps", "mean_wait"), SHARES),
+    intervals=some(st.builds(IntervalScores, level=NUMBERS, covered=NUMBERS, covered_by_chance=NUMBERS)),
+    within=st.none() | PROBABILITIES_SAID,
 )
 WHICH = ("", "_started", "_not_started")
 SCORES = st.builds(
@@ -115,5 +138,7 @@ SCORES = st.builds(
         without=COUNTS,
         **dict.fromkeys(list(WaitForecastScores.model_fields)[2:], SHARES),
     ),
+    starts=st.none() | some(STARTS),
+    cuts=st.none() | PROBABILITIES_SAID,
     expected_starts=st.none() | some(EXPECTED_STARTS),
 )

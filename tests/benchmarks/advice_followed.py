@@ -1,0 +1,171 @@
+"""What becomes of jobs that follow the advice: a random tenth of a log asks as the table marks, the rest as it did.
+
+`python -m tests.benchmarks.advice_followed [LOG]… [--policy NAME] [--risk R] [--jobs N]` prints one JSON line per log.
+Advice is made of the states just before each job is submitted, in the replay in which it is followed; nothing knows of
+what comes later. The same jobs are compared with themselves in a replay without advice: mean wait and the share that is
+cut, with 95 % intervals by a bootstrap of blocks of time.
+"""
+
+import json
+from collections.abc import Mapping
+from functools import partial
+from typing import Annotated, Any
+
+import numpy as np
+import typer
+
+from shadowtime.replayer.block_bootstrap import mean_of_blocks
+from shadowtime.replayer.comparison import Plan
+from shadowtime.replayer.embedded import EmbeddedReplay
+from shadowtime.services.ask.advice import alternative
+from shadowtime.services.ask.alternatives import Shape, marked, risk_of, shapes
+from shadowtime.services.catalogue import configure
+from shadowtime.services.pipeline import STAGES
+from shadowtime.services.runtime_distribution.handler import RuntimeDistribution
+from shadowtime.services.scheduler.handler import Scheduler
+from shadowtime.services.scheduler.if_submitted import starts_if_submitted
+from shadowtime.shared.arrays import Flags, Integers
+from shadowtime.shared.chance import key_of, uniform
+from shadowtime.shared.command_line import application, run_app
+from shadowtime.shared.events import ClusterOpened, Envelope, JobEnded, JobStarted, JobSubmitted
+from shadowtime.shared.stage import Stage
+from tests.benchmarks.logs import HELP, METAVAR, log
+
+KEY = key_of(0, "advice")
+SHARE = 0.1
+POLICY = "easy:plan=requested"
+"""Decides by requests: where predictions decide, what a job requests hardly matters to its wait."""
+
+
+class Lives:
+    """Notes wait and end of each job."""
+
+    def __init__(self) -> None:
+        self.submitted: dict[int, int] = {}
+        self.waits: dict[int, int] = {}
+        self.cut: dict[int, bool] = {}
+
+    def __call__(self, envelope: Envelope) -> None:
+        """Take in an envelope of the log."""
+        event = envelope.event
+        if isinstance(event, JobSubmitted):
+            self.submitted[event.job_number] = event.since
+        elif isinstance(event, JobStarted):
+            self.waits[event.job_number] = event.time - self.submitted[event.job_number]
+        elif isinstance(event, JobEnded):
+            self.cut[event.job_number] = event.outcome == "limit"
+
+    def columns(self, numbers: Integers) -> tuple[Integers, Flags]:
+        """Return waits in seconds, and whether jobs were cut."""
+        return np.array([self.waits[each] for each in numbers.tolist()]), np.array(
+            [self.cut[each] for each in numbers.tolist()]
+        )
+
+
+class Advised(RuntimeDistribution):
+    """The first stage, before which some jobs ask otherwise than they did."""
+
+    def __init__(self, opened: ClusterOpened, held: Mapping[str, Scheduler], follow: set[int], risk: float) -> None:
+        super().__init__(opened)
+        self.held, self.follow, self.risk = held, follow, risk
+
+    def handle(self, envelope: Envelope) -> Envelope:
+        """Have a job ask as it is advised, if it is one of those."""
+        event = envelope.event
+        if isinstance(event, JobSubmitted) and event.job_number in self.follow:
+            envelope = envelope.model_copy(update={"event": self.advised(event)})
+        return super().handle(envelope)
+
+    def advised(self, job: JobSubmitted) -> JobSubmitted:
+        """Return the job as the table marks it."""
+        own = Shape(job.requested_processors, job.requested_time or 0)
+        prediction = self.run_time_of(job)
+        if prediction is None or not any(prediction.histogram):
+            return job
+        double = (risk_of(own, own.processors, prediction.histogram) or 0.0) > self.risk
+        jobs = [
+            job.model_copy(update={"requested_processors": each.processors, "requested_time": each.requested_time})
+            for each in shapes(own, prediction.histogram, self.processors, moldable=False, double=double)
+        ]
+        asked = [(each, self.run_time_of(each)) for each in jobs]
+        (pool,) = self.held["scheduler"].pools
+        starts = starts_if_submitted(pool, job.time, asked)
+        found = [alternative(own, each, start, prediction.histogram) for each, start in zip(jobs, starts, strict=True)]
+        return next(each for each, row in zip(jobs, marked(found, self.risk), strict=True) if row.advised)
+
+
+def followed(plan: Plan, follow: set[int], risk: float) -> tuple[Lives, int]:
+    """Return what became of the jobs where some follow the advice, and how many asked for something else by it."""
+    held: dict[str, Scheduler] = {}
+    lives, changed = Lives(), 0
+
+    def opens(opened: ClusterOpened) -> Scheduler:
+        held["scheduler"] = Scheduler(opened)
+        return held["scheduler"]
+
+    own = dict(zip(*(plan.workload.columns[name].tolist() for name in ("job_number", "requested_time")), strict=True))
+
+    def watch(envelope: Envelope) -> None:
+        nonlocal changed
+        event = envelope.event
+        if isinstance(event, JobSubmitted) and event.requested_time != own[event.job_number]:
+            changed += 1
+        lives(envelope)
+
+    first, *others = STAGES
+    stages = [Stage(first.name, first.reads, first.writes, partial(Advised, held=held, follow=follow, risk=risk))]
+    stages += [
+        Stage(each.name, each.reads, each.writes, opens) if each.name == "scheduler" else each for each in others
+    ]
+    EmbeddedReplay(plan.opened(), plan.source(), [watch], stages=stages).run_to_end()
+    return lives, changed
+
+
+def row(trace: str, policy: str, runtime: str, risk: float, jobs: int | None = None) -> dict[str, Any]:
+    """Return the figures of one log; seconds, shares in 0 to 1."""
+    name, workload = log(trace, jobs)
+    plan = Plan(policy, name, workload, configure(policy, runtime))
+    before = Lives()
+    EmbeddedReplay(plan.opened(), plan.source(), [before]).run_to_end()
+    numbers, submitted = workload.columns["job_number"], workload.columns["submit_time"]
+    chosen = uniform(KEY, numbers, 0) < SHARE
+    after, changed = followed(plan, set(numbers[chosen].tolist()), risk)
+    (wait, cut), (new_wait, new_cut) = before.columns(numbers), after.columns(numbers)
+
+    def interval(values: Any, of: Flags) -> list[float | None]:
+        return [
+            None if each is None else round(each, 4)
+            for each in mean_of_blocks(values[of].astype(np.float64), submitted[of], KEY)
+        ]
+
+    return {
+        "trace": name,
+        "policy": policy,
+        "runtime": runtime,
+        "risk": risk,
+        "jobs": int(chosen.sum()),
+        "asked_otherwise": changed,
+        "mean_wait": interval(wait, chosen),
+        "mean_wait_advised": interval(new_wait, chosen),
+        "wait_difference": interval(new_wait - wait, chosen),
+        "wait_difference_of_others": interval(new_wait - wait, ~chosen),
+        "cut": interval(cut, chosen),
+        "cut_advised": interval(new_cut, chosen),
+        "cut_difference": interval(new_cut.astype(np.int64) - cut, chosen),
+    }
+
+
+def main(
+    traces: Annotated[list[str] | None, typer.Argument(metavar=f"[{METAVAR}]…", help=HELP)] = None,
+    policy: Annotated[str, typer.Option(metavar="NAME", help="Who decides.")] = POLICY,
+    runtime: Annotated[str, typer.Option(metavar="SPEC", help="What predicts run times.")] = "experts",
+    risk: Annotated[float, typer.Option(metavar="R", min=0, max=1, help="Greatest risk of being cut.")] = 0.05,
+    jobs: Annotated[int | None, typer.Option(metavar="N", min=1, help="Only the first N jobs.")] = None,
+) -> None:
+    """Print one JSON line per log."""
+    for trace in traces or ("KTH",):
+        print(json.dumps(row(trace, policy, runtime, risk, jobs)), flush=True)
+
+
+if __name__ == "__main__":
+    run_app(application(main))
