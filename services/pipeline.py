@@ -1,6 +1,7 @@
 """The data flow: one line per stage, in the order in which an event passes them."""
 
 from shadowtime.services.runtime_distribution.handler import RuntimeDistribution
+from shadowtime.services.scheduler.explaining import Explaining, Following
 from shadowtime.services.scheduler.handler import Scheduler
 from shadowtime.services.scoreboard.handler import Scoreboard
 from shadowtime.services.wait_bound.handler import WaitBounds
@@ -27,3 +28,9 @@ STAGES = chained(
     Stage("scheduler", topics.WAIT_BOUNDS, topics.DECISIONS, Scheduler, ("forecast", "Decided")),
     Stage("scoreboard", topics.DECISIONS, topics.SCORES, Scoreboard, ("scores", "samples")),
 )
+
+EXPLAINED = Stage("scheduler", topics.WAIT_BOUNDS, topics.DECISIONS, Explaining)
+"""Stage `scheduler` for who reads its state and asks why a job waits; it is driven by none."""
+
+FOLLOWED = Stage("scheduler", topics.DECISIONS, "", Following)
+"""The same for who follows what it decides."""

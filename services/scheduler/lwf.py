@@ -41,6 +41,7 @@ class Lwf(Policy):
     """
 
     name = "lwf"
+    behind = "nobody"
     Settings = PlanSettings
 
     def __init__(self, settings: PlanSettings) -> None:
@@ -51,6 +52,10 @@ class Lwf(Policy):
         """Return what runs this policy ahead, where the key `forecast` asks for it."""
         order = partial(by_work, on_requests=self.on_requests)
         return Forecaster(Placed(order, in_turn=True)) if self.settings.forecast else None
+
+    def served(self, now: int, queue: Queue, idle: Integers) -> Integers:
+        """Return the rows of the queue in its order."""
+        return by_work(queue, on_requests=self.on_requests)
 
     def schedule(self, now: int, queue: Queue, running: Running, free: int) -> list[Start | CutShort]:
         """Return the jobs of least work that fit together."""

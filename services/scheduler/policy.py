@@ -1,7 +1,7 @@
 """The seam of scheduling policies."""
 
 from collections.abc import Iterable, Sequence
-from typing import Any, ClassVar, Protocol
+from typing import Any, ClassVar, Literal, Protocol
 
 from shadowtime.services.scheduler.forecast import Forecaster
 from shadowtime.services.scheduler.job_table import NEVER, Queue, Running
@@ -13,6 +13,9 @@ from shadowtime.shared.message import MAX_DURATION
 from shadowtime.shared.reasons import Backfilled, FitsNow, Reason
 
 FITS_NOW = FitsNow()
+
+Behind = Literal["nobody", "easy", "weighed", "own"]
+"""Nobody; who does not delay it, by the rule of EASY; who delays it improbably; or by a rule of the policy's own."""
 
 Output = Decision | Evaluated | CutShort | Chosen
 
@@ -26,6 +29,8 @@ class Policy(Protocol):
     name: ClassVar[str]
     Settings: ClassVar[type[PolicySettings]]
     settings: PolicySettings
+    behind: ClassVar[Behind] = "own"
+    """Who may start ahead of the first job of the queue that does not fit, for `why` to tell."""
     starts_only: bool = True
     """Whether its decisions are only starts on the requested processors: nothing fits, nothing is decided."""
 
@@ -37,6 +42,10 @@ class Policy(Protocol):
 
     def forecaster(self) -> Forecaster | None:
         """Return what forecasts waits under this policy; None where it cannot, or nobody asked for it."""
+        return None
+
+    def served(self, now: int, queue: Queue, idle: Integers) -> Integers | None:
+        """Return the rows of the queue in the order in which they are served; None where that is not one order."""
         return None
 
     def schedule(self, now: int, queue: Queue, running: Running, free: int) -> "Sequence[Output]":

@@ -12,7 +12,7 @@ from shadowtime.services.scheduler.forecast import Forecaster
 from shadowtime.services.scheduler.head_record import HeadRecord, add_risk
 from shadowtime.services.scheduler.job_table import Queue, Running
 from shadowtime.services.scheduler.limits import MAX_STARTS, WALKED, WEIGHED
-from shadowtime.services.scheduler.ordering import Ordering
+from shadowtime.services.scheduler.ordering import InOrder, Ordering
 from shadowtime.services.scheduler.policy import FITS_NOW, Output, Policy, backfilled, backfills, start
 from shadowtime.services.scheduler.probabilistic_settings import ProbabilisticSettings
 from shadowtime.services.scheduler.recalibration import NOTHING_LEARNED, Recalibration
@@ -32,7 +32,7 @@ EACH_RUNNING = 64
 """Work that each running job stands for whenever one more has started, in steps of a walk: its shadow is found anew."""
 
 
-class Probabilistic(Policy):
+class Probabilistic(InOrder, Policy):
     """Start the head while it fits; then whatever delays the first job that does not with a probability below tau.
 
     A candidate's probability is of what was predicted of its run time and of those of the running jobs, at most their
@@ -51,6 +51,7 @@ class Probabilistic(Policy):
     """
 
     name = "probabilistic"
+    behind = "weighed"
     Settings = ProbabilisticSettings
 
     def __init__(self, settings: ProbabilisticSettings) -> None:
