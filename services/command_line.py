@@ -132,6 +132,7 @@ def ask(
     requested_time: Annotated[str | None, typer.Option(metavar="S", help="Seconds that the job requests.")] = None,
     queue: Annotated[str | None, typer.Option(metavar="N", help="Number of the queue that it enters.")] = None,
     user: Annotated[str | None, typer.Option(metavar="N", help="Number of the user who submits it.")] = None,
+    job: Annotated[str | None, typer.Option(metavar="N", help="Why does this job wait, of those that wait?")] = None,
     quantile: Annotated[str, typer.Option(metavar="Q", help="Share of such jobs that wait no longer.")] = "0.95",
     confidence: Annotated[str, typer.Option(metavar="C", help="Probability with which that many do.")] = "0.95",
     run: Annotated[str | None, typer.Option(metavar="NAME", help="A run; else the latest that bounds waits.")] = None,
@@ -141,12 +142,16 @@ def ask(
     port: Annotated[int, typer.Option(metavar="PORT", min=0, max=65_535, help="Its port; 0 for a free one.")] = 6090,
     allow: Allow = None,
 ) -> None:
-    """How long would a job wait at most that one might submit now? Answered from Redis; no worker is asked."""
+    """How long would a job wait at most that one might submit now, or why does one wait: from Redis.
+
+    No worker is asked. With --job, --cluster and --run say which job; what one might submit is nothing to that.
+    """
     with lasting_imports():
         import asyncio
 
-        from shadowtime.services.ask.http import answer_table, ask_once, serve
+        from shadowtime.services.ask.http import answer_table, ask_once, explain_once, serve
         from shadowtime.services.ask.questions import Unanswerable, read_question
+        from shadowtime.services.ask.why import read_job_question, why_text
         from shadowtime.shared.streaming.settings import read_settings
     settings = read_settings(context.args, "ask")
     if serving:
@@ -154,10 +159,16 @@ def ask(
         asyncio.run(serve(settings, host, port, allow or ()))
         return
     start_logging(settings.log_format, "ask", logging.WARNING)
-    given = {"cluster": cluster, "processors": processors, "requested_time": requested_time, "queue": queue}
-    given |= {"user": user, "quantile": quantile, "confidence": confidence, "run": run}
+    given = {"cluster": cluster, "job": job, "run": run, "processors": processors, "requested_time": requested_time}
+    given |= {"queue": queue, "user": user}
+    given |= {"quantile": quantile, "confidence": confidence} if job is None else {}
+    known = {name: value for name, value in given.items() if value is not None}
     try:
-        question = read_question({name: value for name, value in given.items() if value is not None})
+        if job is not None:
+            why = asyncio.run(explain_once(settings, read_job_question(known)))
+            sys.stdout.buffer.write((why.model_dump_json() if json else why_text(why)).encode() + b"\n")
+            return
+        question = read_question(known)
         answer = asyncio.run(ask_once(settings, question))
     except Unanswerable as error:
         option = "" if error.parameter is None else f"--{error.parameter.replace('_', '-')}: "

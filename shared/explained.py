@@ -114,10 +114,10 @@ class _Words:
         return f"{needs}, and {free:,} {'is' if free == 1 else 'are'} free."
 
     def shadow(self, shadow: Shadow) -> str:
-        plan = "predicted run times" if shadow.plan == "predicted" else "requests"
         if shadow.shadow_time is None:
-            return f"By {plan}, job {shadow.head} cannot start however long is waited."
-        head = f"By {plan}, job {shadow.head} can start at {self.at(shadow.shadow_time)}"
+            return f"As the policy plans it, job {shadow.head} cannot start however long is waited."
+        by = " by requests" if shadow.plan == "requested" else ""
+        head = f"As the policy plans it{by}, job {shadow.head} can start at {self.at(shadow.shadow_time)}"
         extra = f"leaving {procs(max(shadow.extra_processors, 0))}"
         end = shadow.planned_end
         ends = "may run on without end" if end is None else f"would run until {self.at(end)}"
@@ -125,20 +125,23 @@ class _Words:
 
     def ends(self, ends: Endings) -> Iterator[str]:
         who = "it" if ends.job_number == self.why.job_number else f"job {ends.job_number}"
-        names = "; ".join(map(self.ending, ends.named[:SHOWN]))
+        names = "; ".join(self.ending(each, ends.time) for each in ends.named[:SHOWN])
         more = f"; and {ends.jobs - SHOWN:,} more" if ends.jobs > SHOWN else ""
         verb = "is" if ends.jobs == 1 else "are"
         count = f"{ends.jobs:,} running job{'s' * (ends.jobs != 1)}"
         first = f"For {who} to find room, {count} must end, which {verb} expected by {self.at(ends.time)}"
         yield f"{first}: {names}{more}."
-        if ends.probability is not None:
+        if ends.probability is not None and ends.probability < 1:
             likely = f"Enough processors are free by then with at least {shares(ends.probability)}"
             quantiles = ", ".join(f"by {self.at(time)} with {shares(share)}" for share, time in ends.quantiles)
             yield f"{likely}{', ' * bool(quantiles)}{quantiles}, if no other job starts."
 
-    def ending(self, ending: Ending) -> str:
+    def ending(self, ending: Ending, by: int) -> str:
         when = f"at {self.at(ending.expected_end)}" + (" by its prediction" if ending.predicted else " by its limit")
-        by_then = "" if ending.probability is None else f", ended by then with {shares(ending.probability)}"
+        by_then = ""
+        if ending.probability is not None and ending.predicted:
+            sure = "surely" if ending.probability == 1 else f"with {shares(ending.probability)}"
+            by_then = f", ended by {self.at(by)} {sure}"
         return f"job {ending.job_number} ({procs(ending.processors)}) {when}{by_then}"
 
     def refused(self, refused: Refused) -> str:
@@ -171,7 +174,7 @@ class _Words:
         cut = ""
         if sooner.cut is not None:
             cut = f"; it runs longer than that with {shares(sooner.cut)}"
-        return f"With a request of {duration(sooner.requested_time)} a pass now would start it{cut}."
+        return f"With a request of {clock(sooner.requested_time or 0, today=0)} a pass now would start it{cut}."
 
 
 def ahead(ahead: Ahead) -> str:

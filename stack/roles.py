@@ -18,7 +18,7 @@ NAME = "shadowtime"
 ADMIN, REPLAYER, FOLLOW, METRICS, LIVE, SUBSCRIBER, ASK, HEALTH = (
     *("admin", "replayer", "follow", "metrics", "live", "subscriber", "ask", "health"),
 )
-ASKED = ("wait_bound", "scoreboard")
+ASKED = ("wait_bound", "scheduler", "scoreboard")
 """The stages whose state answers questions."""
 
 KAFKA, REDIS, VICTORIA_METRICS = "kafka", "redis", "victoria-metrics"

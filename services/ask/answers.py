@@ -63,15 +63,17 @@ class Answers:
         if question.run is None:
             return await self._answer_of_latest(question)
         run = question.run
-        if (await self._reader.positions([run]))[0] is None:
-            raise Unanswerable(
-                404, f"there is no run {quoted(run)}; {await self._others(question.cluster, run)}", "run"
-            )
+        await self._require(question.cluster, run)
         found = await self._answer_of(run, question)
         if found is None:
             reason = f"run {quoted(run)} bounds no waits: it was made without --wait-bound"
             raise Unanswerable(409, f"{reason}; {await self._others(question.cluster, run)}", "run")
         return found
+
+    async def _require(self, cluster: str, run: str) -> None:
+        """Raise `Unanswerable` if there is no such run; it names others of the cluster."""
+        if (await self._reader.positions([run]))[0] is None:
+            raise Unanswerable(404, f"there is no run {quoted(run)}; {await self._others(cluster, run)}", "run")
 
     async def _answer_of(self, run: str, question: Question) -> Answer | None:
         """Return what a run answers; None if it bounds no waits."""

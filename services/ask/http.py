@@ -13,7 +13,8 @@ from rich.table import Table
 
 from shadowtime.services.ask.answers import Answers
 from shadowtime.services.ask.questions import Answer, Problem, Question, Unanswerable, read_question
-from shadowtime.services.pipeline import STAGES
+from shadowtime.services.ask.why import Explanations, JobQuestion, Why, read_job_question
+from shadowtime.services.pipeline import EXPLAINED, STAGES
 from shadowtime.shared.command_line import one_line
 from shadowtime.shared.errors import ShadowtimeError
 from shadowtime.shared.formatting import clock, duration
@@ -37,24 +38,35 @@ async def ask_once(settings: Settings, question: Question) -> Answer:
         return await Answers(STAGE, reader).answer(question)
 
 
+async def explain_once(settings: Settings, question: JobQuestion) -> Why:
+    """Return why a job stands as it does."""
+    async with reading(settings, EXPLAINED.name) as reader:
+        return await Explanations(EXPLAINED, reader).explain(question)
+
+
 async def serve(settings: Settings, host: str, port: int, names: Sequence[str] = ()) -> None:
     """Answer over HTTP until SIGTERM or Ctrl-C."""
-    async with reading(settings, STAGE.name) as reader:
+    async with reading(settings, STAGE.name) as reader, reading(settings, EXPLAINED.name) as schedules:
         ended = shutdown_event()
-        made = application(Answers(STAGE, reader), partial(reader.wait_for, 0))
+        explanations = Explanations(EXPLAINED, schedules)
+        made = application(Answers(STAGE, reader), partial(reader.wait_for, 0), explanations)
         async with listening(made, host, port, names) as server:
             log.info("answering at %sbound", address_of(server))
             await ended.wait()
 
 
-def application(answers: Answers, require_store: Callable[[], Awaitable[None]]) -> web.Application:
+def application(
+    answers: Answers, require_store: Callable[[], Awaitable[None]], explanations: Explanations | None = None
+) -> web.Application:
     """Return the HTTP endpoint; `require_store` raises `StoreError` unless Redis can be used now."""
 
     async def bound(request: web.Request) -> web.Response:
-        twice = [name for name, count in Counter(name for name, _ in request.query.items()).items() if count > 1]
-        if twice:
-            raise Unanswerable(422, "is given twice", twice[0])
-        return _said(await answers.answer(read_question(dict(request.query))))
+        return _said(await answers.answer(read_question(_parameters(request))))
+
+    async def why(request: web.Request) -> web.Response:
+        if explanations is None:
+            raise web.HTTPNotFound
+        return _said(await explanations.explain(read_job_question(_parameters(request))))
 
     async def health(request: web.Request) -> web.Response:
         await require_store()
@@ -66,7 +78,16 @@ def application(answers: Answers, require_store: Callable[[], Awaitable[None]]) 
     described = orjson.dumps(document())
     made = web.Application(middlewares=[_without_traceback])
     made.add_routes([web.get("/bound", bound), web.get("/health", health), web.get("/openapi.json", openapi)])
+    made.add_routes([web.get("/why", why)])
     return made
+
+
+def _parameters(request: web.Request) -> dict[str, object]:
+    """Return what was asked; raises `Unanswerable` if something was asked twice."""
+    twice = [name for name, count in Counter(name for name, _ in request.query.items()).items() if count > 1]
+    if twice:
+        raise Unanswerable(422, "is given twice", twice[0])
+    return dict(request.query)
 
 
 @web.middleware
@@ -102,9 +123,8 @@ def document() -> dict[str, Any]:
     >>> [each["name"] for each in document()["paths"]["/bound"]["get"]["parameters"] if each["required"]]
     ['cluster', 'processors']
     """
-    question = Question.model_json_schema(ref_template=TEMPLATE)
     schemas: dict[str, Any] = {}
-    for model in (Answer, Problem):
+    for model in (Answer, Why, Problem):
         schema = model.model_json_schema(ref_template=TEMPLATE, mode="serialization")
         schemas |= schema.pop("$defs", {}) | {model.__name__: schema}
     problems = {
@@ -116,12 +136,19 @@ def document() -> dict[str, Any]:
     bound = {
         "operationId": "bound",
         "summary": "How long a job would wait at most that one might submit now.",
-        "parameters": [
-            _parameter(name, schema, required=name in question["required"])
-            for name, schema in question["properties"].items()
-        ],
+        "parameters": _parameters_of(Question),
         "responses": {"200": _response(str(Answer.__doc__), "Answer")}
         | {status: _response(description, "Problem") for status, description in problems.items()},
+    }
+    problems_of_jobs = problems | {"404": "There is no such cluster or run, or it knows no such job."}
+    del problems_of_jobs["409"]
+    problems_of_jobs["422"] = "A parameter is missing, unknown, malformed or out of range."
+    why = {
+        "operationId": "why",
+        "summary": "Why a job of a run waits, and what would start it sooner.",
+        "parameters": _parameters_of(JobQuestion),
+        "responses": {"200": _response(str(Why.__doc__), "Why")}
+        | {status: _response(description, "Problem") for status, description in problems_of_jobs.items()},
     }
     health = {
         "operationId": "health",
@@ -133,10 +160,15 @@ def document() -> dict[str, Any]:
     }
     return {
         "openapi": "3.1.0",
-        "info": {"title": "Shadowtime", "version": "1", "description": "Bounds on the waits of jobs, live."},
-        "paths": {"/bound": {"get": bound}, "/health": {"get": health}},
+        "info": {"title": "Shadowtime", "version": "1", "description": "Bounds on the waits of jobs, and why, live."},
+        "paths": {"/bound": {"get": bound}, "/why": {"get": why}, "/health": {"get": health}},
         "components": {"schemas": schemas},
     }
+
+
+def _parameters_of(question: type[BaseModel]) -> list[dict[str, Any]]:
+    schema = question.model_json_schema(ref_template=TEMPLATE)
+    return [_parameter(name, each, required=name in schema["required"]) for name, each in schema["properties"].items()]
 
 
 def _parameter(name: str, schema: dict[str, Any], *, required: bool) -> dict[str, Any]:

@@ -1,7 +1,7 @@
 """How long would a job wait that one might submit now: the question, its answer, and why there is none."""
 
 from collections.abc import Mapping
-from typing import Annotated
+from typing import Annotated, TypeVar
 
 from pydantic import Field, ValidationError
 
@@ -12,6 +12,8 @@ from shadowtime.shared.wording import quoted
 
 RunName = Annotated[str, Field(min_length=1, max_length=200)]
 Share = Annotated[float, Field(gt=0, lt=1)]
+
+Kind = TypeVar("Kind", bound=Frozen)
 
 MAX_QUOTED_LENGTH = 40
 """Characters that an error quotes of what was given."""
@@ -60,7 +62,12 @@ class Unanswerable(ShadowtimeError):
 
 
 def read_question(parameters: Mapping[str, object]) -> Question:
-    """Return the question that `parameters` put.
+    """Return the question that `parameters` put; raises `Unanswerable` if one is wrong."""
+    return read(Question, parameters)
+
+
+def read(kind: type[Kind], parameters: Mapping[str, object]) -> Kind:
+    """Return the question of a kind that `parameters` put.
 
     Raises
     ------
@@ -68,12 +75,12 @@ def read_question(parameters: Mapping[str, object]) -> Question:
         If one is missing, unknown or out of range; names it.
     """
     try:
-        return Question.model_validate(parameters)
+        return kind.model_validate(parameters)
     except ValidationError as error:
         first = error.errors(include_url=False)[0]
     name = str(first["loc"][0])
     if first["type"] == "extra_forbidden":
-        raise Unanswerable(422, f"there is no such parameter; known: {', '.join(Question.model_fields)}", name)
+        raise Unanswerable(422, f"there is no such parameter; known: {', '.join(kind.model_fields)}", name)
     if first["type"] == "missing":
         raise Unanswerable(422, "is missing", name)
     raise Unanswerable(422, f"{quoted(str(first['input']), MAX_QUOTED_LENGTH)}: {first['msg'].lower()}", name)

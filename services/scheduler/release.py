@@ -90,7 +90,7 @@ def endings(number: int, needed: Integers, idle: Integers, busy: Busy) -> Ending
         return None
     named = tuple(_ending(row, found.time, busy) for row in found.rows[:MAX_NAMED_JOBS].tolist())
     lacked, alone = int(needed[0] - idle[0]), bool(np.all(needed[1:] <= idle[1:]))
-    weighs = alone and 0 < lacked and lacked * len(busy.numbers) <= MAX_STEPS
+    weighs = alone and lacked > 0 and lacked * len(busy.numbers) <= MAX_STEPS
     together = _enough(lacked, found.time, busy) if weighs else None
     return Endings(
         job_number=number,

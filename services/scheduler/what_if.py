@@ -6,7 +6,7 @@ from typing import Any
 import orjson
 
 from shadowtime.services.scheduler.histograms import UNKNOWN
-from shadowtime.services.scheduler.job_table import ADJUSTED, NEVER, NUMBER, REQUESTED, SHORTENED, SIZE, SLOT, Queue
+from shadowtime.services.scheduler.job_table import NEVER, NUMBER, REQUESTED, SHORTENED, SIZE, SLOT, Queue
 from shadowtime.services.scheduler.policies import POLICIES
 from shadowtime.services.scheduler.pool_scheduler import PoolScheduler
 from shadowtime.services.scheduler.release import ended_by
