@@ -26,6 +26,11 @@ def sentences_of(why: Explanation) -> list[str]:
     return list(_Words(why).all())
 
 
+def reasons_of(why: Explanation) -> list[str]:
+    """Return why a job waits without how it stands and what it was told at its submission."""
+    return list(_Words(why).reasons())
+
+
 def shares(share: float) -> str:
     """Return a probability as percent; neither never nor surely where it is only near.
 
@@ -69,6 +74,11 @@ class _Words:
             return
         if why.decided is not None:
             yield from self.decided()
+        yield from self.reasons()
+        yield from self.told()
+
+    def reasons(self) -> Iterator[str]:
+        why = self.why
         if why.ahead is not None:
             yield ahead(why.ahead)
         if why.waits_for is not None:
@@ -79,7 +89,6 @@ class _Words:
             yield from self.ends(why.ends)
         for each in why.refused:
             yield self.refused(each)
-        yield from self.told()
         yield from map(self.sooner, why.sooner)
         if why.tried and not why.sooner:
             yield "No shorter request, and no fewer processors, would start it in a pass now."

@@ -64,7 +64,6 @@ class Easy(InOrder, Policy):
     """
 
     name = "easy"
-    behind = "easy"
     Settings: ClassVar[type[PolicySettings]] = EasySettings
 
     def __init__(self, settings: Any) -> None:

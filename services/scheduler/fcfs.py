@@ -17,7 +17,6 @@ class Fcfs(Policy):
     """Start jobs strictly in order of submission; the first that does not fit blocks all behind it. O(starts)."""
 
     name = "fcfs"
-    behind = "nobody"
     Settings = ForecastSettings
 
     def __init__(self, settings: ForecastSettings) -> None:

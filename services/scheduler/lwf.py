@@ -41,7 +41,6 @@ class Lwf(Policy):
     """
 
     name = "lwf"
-    behind = "nobody"
     Settings = PlanSettings
 
     def __init__(self, settings: PlanSettings) -> None:

@@ -1,6 +1,7 @@
 """In which order the jobs of a pass are served."""
 
 import math
+from typing import ClassVar
 
 import numpy as np
 
@@ -129,8 +130,9 @@ class Ordering:
 
 
 class InOrder:
-    """A policy that serves the queue in the order that `ordering` has, whoever fits behind."""
+    """A policy that serves the queue in the order that `ordering` has; behind the first that does not fit, as EASY."""
 
+    as_easy: ClassVar[bool] = True
     ordering: Ordering
 
     def served(self, now: int, queue: Queue, idle: Integers) -> Integers:

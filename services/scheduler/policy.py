@@ -1,7 +1,7 @@
 """The seam of scheduling policies."""
 
 from collections.abc import Iterable, Sequence
-from typing import Any, ClassVar, Literal, Protocol
+from typing import Any, ClassVar, Protocol
 
 from shadowtime.services.scheduler.forecast import Forecaster
 from shadowtime.services.scheduler.job_table import NEVER, Queue, Running
@@ -13,9 +13,6 @@ from shadowtime.shared.message import MAX_DURATION
 from shadowtime.shared.reasons import Backfilled, FitsNow, Reason
 
 FITS_NOW = FitsNow()
-
-Behind = Literal["nobody", "easy", "weighed", "own"]
-"""Nobody; who does not delay it, by the rule of EASY; who delays it improbably; or by a rule of the policy's own."""
 
 Output = Decision | Evaluated | CutShort | Chosen
 
@@ -29,8 +26,8 @@ class Policy(Protocol):
     name: ClassVar[str]
     Settings: ClassVar[type[PolicySettings]]
     settings: PolicySettings
-    behind: ClassVar[Behind] = "own"
-    """Who may start ahead of the first job of the queue that does not fit, for `why` to tell."""
+    as_easy: ClassVar[bool] = False
+    """Whether it guards one job, the first of the queue that does not fit, which those behind it must not delay."""
     starts_only: bool = True
     """Whether its decisions are only starts on the requested processors: nothing fits, nothing is decided."""
 

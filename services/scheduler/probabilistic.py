@@ -51,7 +51,6 @@ class Probabilistic(InOrder, Policy):
     """
 
     name = "probabilistic"
-    behind = "weighed"
     Settings = ProbabilisticSettings
 
     def __init__(self, settings: ProbabilisticSettings) -> None:

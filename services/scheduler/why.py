@@ -113,9 +113,9 @@ def shadow_behind(pool: PoolScheduler, head: int, row: int, line: Line) -> Shado
         Rows of the queue: the first job that does not fit, and the one asked about.
     """
     policy, queue, busy = pool.policy, pool.queue, line.busy
-    if policy.behind not in ("easy", "weighed"):
+    if not policy.as_easy:
         return None
-    on_requests = policy.behind == "weighed" or getattr(policy, "on_requests", False)
+    on_requests = isinstance(policy.settings, ProbabilisticSettings) or getattr(policy, "on_requests", False)
     ends = busy.requested_ends() if on_requests else busy.expected_ends
     times = queue.requested_time if on_requests else queue.predicted_time
     idle = line.idle - queue.sizes[line.rows[: line.heads]].sum(axis=0)
