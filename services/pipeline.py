@@ -7,6 +7,8 @@ from shadowtime.services.scoreboard.handler import Scoreboard
 from shadowtime.services.wait_bound.handler import WaitBounds
 from shadowtime.services.walltime_adjustment.handler import WalltimeAdjustments
 from shadowtime.shared import topics
+from shadowtime.shared.events import ClusterOpened
+from shadowtime.shared.explanation import Explains
 from shadowtime.shared.stage import Stage, chained
 
 STAGES = chained(
@@ -32,5 +34,7 @@ STAGES = chained(
 EXPLAINED = Stage("scheduler", topics.WAIT_BOUNDS, topics.DECISIONS, Explaining)
 """Stage `scheduler` for who reads its state and asks why a job waits; it is driven by none."""
 
-FOLLOWED = Stage("scheduler", topics.DECISIONS, "", Following)
-"""The same for who follows what it decides."""
+
+def following(opened: ClusterOpened) -> Explains:
+    """Return what tells the same of a run from the envelopes that the scheduler writes, or the scoreboard."""
+    return Following(opened)

@@ -5,7 +5,7 @@ from typing import Annotated, Literal, Protocol, runtime_checkable
 from pydantic import Field
 
 from shadowtime.shared.bounds import MAX_RISKS
-from shadowtime.shared.events import Outcome
+from shadowtime.shared.events import Envelope, Outcome
 from shadowtime.shared.message import AtMost, Count, Frozen, SpecText, Whole
 from shadowtime.shared.predictions import Probability
 from shadowtime.shared.reasons import Reason
@@ -132,6 +132,10 @@ class Explanation(Frozen):
 @runtime_checkable
 class Explains(Protocol):
     """What `ask` and the live page take of the handler of a stage."""
+
+    def handle(self, envelope: Envelope) -> Envelope:
+        """Take in an event."""
+        ...
 
     def explain(self, job_number: int, run: str, sequence: int) -> Explanation | None:
         """Return why a job stands as it does; None of one that is not known."""

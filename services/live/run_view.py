@@ -17,13 +17,11 @@ from shadowtime.services.live.outlook import (
 )
 from shadowtime.services.live.run_stories import Stories
 from shadowtime.services.live.story import Story
-from shadowtime.services.pipeline import FOLLOWED
+from shadowtime.services.pipeline import following
 from shadowtime.shared.errors import SettingsError
 from shadowtime.shared.events import ClusterOpened, Envelope
 from shadowtime.shared.explained import reasons_of
 from shadowtime.shared.explanation import Explains
-from shadowtime.shared.stage_handler import StageHandler
-
 
 log = logging.getLogger("shadowtime.live")
 
@@ -33,9 +31,9 @@ class LiveView(Stories):
 
     def __init__(self, opened: ClusterOpened) -> None:
         super().__init__(opened)
-        self._explains: StageHandler | None = None
+        self._explains: Explains | None = None
         with suppress(SettingsError):  # of a policy that is not installed here
-            self._explains = FOLLOWED.open(opened)
+            self._explains = following(opened)
 
     def handle(self, envelope: Envelope) -> Envelope:
         """Take in an event, also what it says of why jobs wait; if that fails the run is shown without."""
@@ -50,9 +48,9 @@ class LiveView(Stories):
 
     def why(self, number: int) -> list[str]:
         """Return why a job waits, in sentences; nothing of one that does not, or of which that is not known."""
-        found = None
-        if number in self.jobs.waiting and isinstance(self._explains, Explains):
-            found = self._explains.explain(number, "", 0)
+        if self._explains is None or number not in self.jobs.waiting:
+            return []
+        found = self._explains.explain(number, "", 0)
         return [] if found is None else reasons_of(found)
 
     @property
