@@ -148,7 +148,7 @@ class _Words:
     def ending(self, ending: Ending, by: int) -> str:
         when = f"at {self.at(ending.expected_end)}" + (" by its prediction" if ending.predicted else " by its limit")
         by_then = ""
-        if ending.probability is not None and ending.predicted:
+        if ending.probability is not None and (ending.predicted or ending.probability < 1):
             sure = "surely" if ending.probability == 1 else f"with {shares(ending.probability)}"
             by_then = f", ended by {self.at(by)} {sure}"
         return f"job {ending.job_number} ({procs(ending.processors)}) {when}{by_then}"

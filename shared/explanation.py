@@ -34,7 +34,7 @@ class Ending(Frozen):
     job_number: Count
     processors: Count = Field(description="processors that it holds")
     expected_end: Whole = Field(description="when it is expected to end, by its predicted run time, at most its limit")
-    predicted: bool = Field(description="whether anything is predicted of its run time; else its limit is all there is")
+    predicted: bool = Field(description="whether that is before its limit, as predicted")
     probability: Probability | None = Field(
         None, description="of having ended by the time at which all of them are expected to have; None if not known"
     )

@@ -108,7 +108,7 @@ def _ending(row: int, time: int, busy: Busy) -> Ending:
         job_number=int(busy.numbers[row]),
         processors=int(busy.sizes[row, 0]),
         expected_end=int(busy.expected_ends[row]),
-        predicted=bool(busy.slots[row] != UNKNOWN) or bool(busy.expected_ends[row] < busy.requested_ends()[row]),
+        predicted=bool(busy.expected_ends[row] < busy.requested_ends()[row]),
         probability=None if chance is None else round(chance, DIGITS),
     )
 
