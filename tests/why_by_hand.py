@@ -1,13 +1,13 @@
-"""Is it true what is said of a waiting job: each sentence beside the log, by hand, with nothing of the code that says it.
+"""Is it true what is said of a waiting job: each sentence beside the log, by hand.
 
-What the log says is taken in event by event; the rest is plain lists and loops. A sentence of a kind that is not known
-here is an error, too.
+Nothing of the code that says it is used: the log is taken in event by event, the rest is plain lists and loops. A
+sentence of a kind that is not known here is an error, too.
 """
 
 import math
 import re
-from collections import defaultdict
-from collections.abc import Callable, Iterable, Sequence
+from collections import Counter, defaultdict
+from collections.abc import Callable, Iterable, Iterator, Sequence
 from typing import NamedTuple
 
 import numpy as np
@@ -300,17 +300,16 @@ class Checked:
         assert bool(passed) == (self.job.submitted.since + forecast.wait < self.log.time)
 
     def bound(self, time: str, likely: str, passed: str | None) -> None:
-        (bound,) = self.job.told.wait_bounds
+        (bound,) = (each for each in self.job.told.wait_bounds if each.queue is None)
         assert bound.bound is not None
         assert time == self.at(self.job.submitted.since + bound.bound)
         near(likely, bound.quantile)
         assert bool(passed) == (self.job.submitted.since + bound.bound < self.log.time)
 
     def shorter(self, request: str, _: str | None, longer: str | None) -> None:
-        day, *clocks = request.rpartition(" ")[::2][0].split(" ")[:1] if " d " in request else ["0"]
-        hours, minutes, seconds = map(int, request.rpartition(" ")[2].split(":"))
-        asked = int(day) * 86_400 + hours * 3600 + minutes * 60 + seconds
-        assert not clocks
+        days, _, time = request.rpartition(" d ")
+        hours, minutes, seconds = map(int, time.split(":"))
+        asked = int(days or 0) * 86_400 + hours * 3600 + minutes * 60 + seconds
         assert asked < self.job.request
         assert not self.starts()
         assert self.starts(requested_time=asked)
@@ -326,7 +325,7 @@ class Checked:
     def nothing(self) -> None:
         for seconds in {60, self.job.request // 2, self.job.request - 60} - {0, self.job.request}:
             assert seconds <= 0 or not self.starts(requested_time=seconds)
-        for processors in range(1, self.size):
+        for processors in {1, self.size // 2, self.size - 1} - {0, self.size}:
             assert not self.starts(requested_processors=processors)
 
     def soon(self) -> None:
@@ -341,7 +340,8 @@ class Checked:
             told.insert(0, JobChanged(time=self.log.time, job_number=number, **asks))
         for at, event in enumerate(told, run.sequence + 1):
             said = {"run_time": self.job.told.run_time, "adjustment": self.job.told.adjustment}
-            answer = run.push(Envelope(run="r", sequence=at, event=event, **said if at < run.sequence + len(told) else {}))
+            stated = said if isinstance(event, JobChanged) else {}
+            answer = run.push(Envelope(run="r", sequence=at, event=event).model_copy(update=stated))
         assert answer is not None
         assert isinstance(answer.event, Decided), answer.event
         return any(each.job_number == number for each in answer.event.starts)
@@ -350,9 +350,8 @@ class Checked:
 PATTERNS: dict[str, Callable[..., None]] = {
     rf"Job (\d+) asks for {PROCS}(?: for (.+))?, and has waited for (.+)\.": Checked.asks,
     r"It is the first in the order of the queue \((.+)\)\.": Checked.first,
-    rf"Before it in the order of the queue \((.+)\): ([\d,]+) jobs?, which requests? {PROCS} in all: ([\d, ]+)(, …)?\.": (
-        Checked.ahead
-    ),
+    rf"Before it in the order of the queue \((.+)\): ([\d,]+) jobs?, which requests? {PROCS} in all: "
+    r"([\d, ]+)(, …)?\.": Checked.ahead,
     r"It needs ([\d,]+) procs, and ([\d,]+) (?:is|are) free\.": Checked.needs,
     r"It fits into what is free, but job (\d+) goes first and must not be delayed\.": Checked.behind,
     r"It fits into what is free, but jobs before it go first\.": Checked.blocked,
@@ -366,7 +365,8 @@ PATTERNS: dict[str, Callable[..., None]] = {
     rf"(?: \(raw ({SHARE})\))?([,;].*)\.": Checked.refused,
     rf"At its submission it was forecast to start at ({TIME})(, which has passed)?\.": Checked.foretold,
     rf"At its submission it was told to start by ({TIME}) with ({SHARE})(, which has passed)?\.": Checked.bound,
-    rf"With a request of (.+?) a pass now would start it(; it runs longer than that with ({SHARE}))?\.": Checked.shorter,
+    r"With a request of (.+?) a pass now would start it"
+    rf"(; it runs longer than that with ({SHARE}))?\.": Checked.shorter,
     rf"On {PROCS}, with the same request, a pass now would start it\.": Checked.fewer,
     r"No shorter request, and no fewer processors, would start it in a pass now\.": Checked.nothing,
     r"It fits, and the next pass starts it, unless something comes before that\.": Checked.soon,
@@ -383,31 +383,31 @@ def shown(share: float) -> str:
     return "more than 99.9 %" if 0.999 < share < 1 else f"{100 * share:.3g} %"
 
 
-class Asked(NamedTuple):
-    """A random waiting job, what is said of it, and what the log says."""
-
-    why: Explanation
-    checked: Callable[[Explanation], set[str]]
-
-
-def asked(log: Sequence[Envelope], count: int, key: int, order: str, *, by_requests: bool) -> list[set[str]]:
-    """Check what is said of so many waiting jobs, drawn by a key at settled instants; return the kinds of sentences."""
+def drawn(log: Sequence[Envelope], count: int, key: int) -> Iterator[tuple[ByHand, StageRun, int]]:
+    """Yield so many waiting jobs, drawn by a key at settled instants, with what the log says until then."""
     draws = np.random.default_rng(key)
-    waits, found, numbers = 0, [], set()
+    waits, numbers = 0, []
     for envelope in log:
         waits += isinstance(envelope.event, JobSubmitted) - isinstance(envelope.event, JobStarted)
         if isinstance(envelope.event, Decided) and not envelope.event.starts and waits:
-            numbers.add(envelope.sequence)
-    chosen = set(draws.choice(sorted(numbers), min(count, len(numbers)), replace=False).tolist())
+            numbers.append(envelope.sequence)
+    assert len(numbers) >= count
+    chosen = set(draws.choice(numbers, count, replace=False).tolist())
     by_hand, real = ByHand(), StageRun(EXPLAINED)
     for envelope in log:
         by_hand.take(envelope)
         real.push(as_read(envelope))
         if envelope.sequence in chosen:
-            number = int(draws.choice(sorted(by_hand.waiting)))
-            found.append(Checked(by_hand, real, explained(real, number), order, by_requests=by_requests).all())
-    assert len(found) == min(count, len(numbers))
-    return found
+            yield by_hand, real, int(draws.choice(sorted(by_hand.waiting)))
+
+
+def asked(log: Sequence[Envelope], count: int, key: int, order: str, *, by_requests: bool) -> Counter[str]:
+    """Check what is said of so many waiting jobs; return how many have sentences of which kind."""
+    kinds: Counter[str] = Counter()
+    for by_hand, real, number in drawn(log, count, key):
+        kinds.update(Checked(by_hand, real, explained(real, number), order, by_requests=by_requests).all())
+    assert kinds["asks"] == count
+    return kinds
 
 
 def explained(run: StageRun, number: int) -> Explanation:
