@@ -272,8 +272,9 @@ class Checked:
         near(likely, together(running, now, time, needed))
         for (share, second), said in zip(self.why.ends.quantiles, quantiles, strict=True):
             assert said == self.at(second)
+            assert second > now
+            assert together(running, now, second, needed) >= share - 1e-9
             if second > now + 1:  # the first second of which it is true
-                assert together(running, now, second, needed) >= share - 1e-9
                 assert together(running, now, second - 1, needed) < share + 1e-9
 
     def refused(self, time: str, head: str, likely: str, raw: str | None, rule: str) -> None:
