@@ -82,6 +82,9 @@ class Passes:
 
     def decide(self, decided: Decided, *, obeyed: bool) -> None:
         """Keep why jobs start, and who was weighed and refused."""
+        if not decided.starts and not decided.evaluated:  # as nearly always
+            self.starting.clear()
+            return
         for start in decided.starts:
             if obeyed or start.job_number not in self.reasons:
                 self.reasons[start.job_number] = decided.time, start.reason
