@@ -13,6 +13,7 @@ from typing import NamedTuple
 import numpy as np
 
 from shadowtime.services.pipeline import EXPLAINED, STAGES
+from shadowtime.services.scheduler.explaining import Explaining
 from shadowtime.shared.events import (
     CapacityChanged,
     ClusterOpened,
@@ -25,7 +26,7 @@ from shadowtime.shared.events import (
     SchedulingPoint,
 )
 from shadowtime.shared.explained import sentences_of
-from shadowtime.shared.explanation import Explains, Explanation
+from shadowtime.shared.explanation import Explanation
 from shadowtime.shared.formatting import clock, duration
 from shadowtime.shared.stage import Stage, StageRun
 from tests.services.scheduler.textbook_orders import Waits, in_order
@@ -126,7 +127,8 @@ def together(jobs: Iterable[Job], now: int, by: int, needed: int) -> float:
     found = {0: 1.0}
     for job in jobs:
         assert job.started is not None
-        ends, after = chance(job, now, by) or 0.0, defaultdict(float)
+        ends = chance(job, now, by) or 0.0
+        after: dict[int, float] = defaultdict(float)
         for freed, mass in found.items():
             after[freed] += mass * (1 - ends)
             after[min(freed + job.started.processors, needed)] += mass * ends
@@ -412,7 +414,7 @@ def asked(log: Sequence[Envelope], count: int, key: int, order: str, *, by_reque
 
 
 def explained(run: StageRun, number: int) -> Explanation:
-    assert isinstance(run.handler, Explains)
+    assert isinstance(run.handler, Explaining)
     why = run.handler.explain(number, "r", run.sequence)
     assert why is not None
     return why

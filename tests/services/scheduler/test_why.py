@@ -2,12 +2,14 @@
 
 from collections import Counter
 from collections.abc import Callable
+from typing import Any
 
 import pytest
 
 from shadowtime.replayer.comparison import carry_out
 from shadowtime.services.catalogue import canonical
 from shadowtime.services.pipeline import EXPLAINED, following
+from shadowtime.services.scheduler.explaining import Explaining
 from shadowtime.shared.events import (
     CapacityChanged,
     ClusterOpened,
@@ -19,7 +21,7 @@ from shadowtime.shared.events import (
     SchedulingPoint,
 )
 from shadowtime.shared.explained import sentences_of
-from shadowtime.shared.explanation import Explains, Explanation
+from shadowtime.shared.explanation import Explanation
 from shadowtime.shared.pools import Pool
 from shadowtime.shared.stage import StageRun
 from tests.replayer.small_logs import generated, plan_of
@@ -64,9 +66,10 @@ def test_every_kind_of_sentence_was_met() -> None:
 
 def changed(why: Explanation, path: str, change: Callable[[float], float]) -> Explanation | None:
     """Return it with another number at some place; None if it has none there."""
-    state = why.model_dump()
-    at, *rest = path.split(".")
-    place, key = state, at
+    state: Any = why.model_dump()
+    key: Any
+    key, *rest = path.split(".")
+    place = state
     for name in rest:
         if place[key] is None or place[key] == ():
             return None
@@ -189,7 +192,7 @@ def test_jobs_that_run_or_have_ended_get_a_short_answer() -> None:
     assert sentences_of(explained(run, 1)) == [
         "Job 1 completed at 00:01:00 after 1.0 min on 8 procs; it had waited 0 s."
     ]
-    assert isinstance(run.handler, Explains)
+    assert isinstance(run.handler, Explaining)
     assert run.handler.explain(7, "r", 4) is None
     assert run.handler.known() == "0 wait, 0 run; of ended jobs the last 1 are known"
 
@@ -261,9 +264,9 @@ def test_a_rule_of_its_own_is_told_as_such() -> None:
 def test_what_is_kept_is_let_go_of() -> None:
     run = told(submitted(1, 8), SchedulingPoint(time=0), started(1, 8))
     for number in range(2, 300):
-        for event in (JobEnded(time=number, job_number=number - 1, run_time=0), submitted(number, 8, number)):
+        ended = JobEnded(time=number, job_number=number - 1, run_time=0)
+        for event in (ended, submitted(number, 8, number), SchedulingPoint(time=number), started(number, 8, number)):
             run.push(Envelope(run="r", sequence=run.sequence + 1, event=event))
-        for event in (SchedulingPoint(time=number), started(number, 8, number)):
-            run.push(Envelope(run="r", sequence=run.sequence + 1, event=event))
-    state = run.handler.passes if run.handler is not None else None  # type: ignore[attr-defined]
-    assert [len(state.reasons), len(state.refused), len(state.told), len(state.ended)] == [1, 0, 0, 100]
+    assert isinstance(run.handler, Explaining)
+    kept = run.handler.passes
+    assert [len(kept.reasons), len(kept.refused), len(kept.told), len(kept.ended)] == [1, 0, 0, 100]
