@@ -132,6 +132,7 @@ def ask(
     requested_time: Annotated[str | None, typer.Option(metavar="S", help="Seconds that the job requests.")] = None,
     queue: Annotated[str | None, typer.Option(metavar="N", help="Number of the queue that it enters.")] = None,
     user: Annotated[str | None, typer.Option(metavar="N", help="Number of the user who submits it.")] = None,
+    job: Annotated[str | None, typer.Option(metavar="N", help="Why does this job wait, of those that wait?")] = None,
     quantile: Annotated[str, typer.Option(metavar="Q", help="Share of such jobs that wait no longer.")] = "0.95",
     confidence: Annotated[str, typer.Option(metavar="C", help="Probability with which that many do.")] = "0.95",
     run: Annotated[str | None, typer.Option(metavar="NAME", help="A run; else the latest that bounds waits.")] = None,
@@ -148,14 +149,16 @@ def ask(
     port: Annotated[int, typer.Option(metavar="PORT", min=0, max=65_535, help="Its port; 0 for a free one.")] = 6090,
     allow: Allow = None,
 ) -> None:
-    """How long would a job wait at most that one might submit now? Answered from Redis; no worker is asked."""
+    """How long would a job wait at most that one might submit now, what to ask for, or why does one wait: from Redis.
+
+    No worker is asked. With --job, --cluster and --run say which job; what one might submit is nothing to that.
+    """
     with lasting_imports():
         import asyncio
 
-        from shadowtime.services.ask.advice import AdviceQuestion
-        from shadowtime.services.ask.advice_table import advice_table
-        from shadowtime.services.ask.http import advise_once, answer_table, ask_once, serve
-        from shadowtime.services.ask.questions import Unanswerable, read_as, read_question
+        from shadowtime.services.ask.http import serve
+        from shadowtime.services.ask.once import advise_once, bound_once, explain_once
+        from shadowtime.services.ask.questions import Unanswerable
         from shadowtime.shared.streaming.settings import read_settings
     settings = read_settings(context.args, "ask")
     if serving:
@@ -163,30 +166,24 @@ def ask(
         asyncio.run(serve(settings, host, port, allow or ()))
         return
     start_logging(settings.log_format, "ask", logging.WARNING)
-    given = {"cluster": cluster, "processors": processors, "requested_time": requested_time, "queue": queue}
-    given |= {"user": user, "run": run}
+    given = {"cluster": cluster, "job": job, "run": run, "processors": processors, "requested_time": requested_time}
+    given |= {"queue": queue, "user": user}
     more = {"executable": executable, "group": group, "risk": risk, "moldable": "yes" if moldable else None}
     if not advise and (odd := next((name for name, value in more.items() if value is not None), None)):
         raise SettingsError(f"--{odd} goes with --advice")
-    given |= more if advise else {"quantile": quantile, "confidence": confidence}
-    parameters = {name: value for name, value in given.items() if value is not None}
-    shown: Any
+    if job is None:
+        given |= more if advise else {"quantile": quantile, "confidence": confidence}
+    known = {name: value for name, value in given.items() if value is not None}
+    once = explain_once if job is not None else advise_once if advise else bound_once
     try:
-        if advise:
-            about = read_as(AdviceQuestion, parameters)
-            advice = asyncio.run(advise_once(settings, about))
-            printed, shown = advice.model_dump_json(), advice_table(about, advice)
-        else:
-            question = read_question(parameters)
-            answer = asyncio.run(ask_once(settings, question))
-            printed, shown = answer.model_dump_json(), answer_table(question, answer)
+        told = asyncio.run(once(settings, known))
     except Unanswerable as error:
         option = "" if error.parameter is None else f"--{error.parameter.replace('_', '-')}: "
         raise SettingsError(f"{option}{error.reason}") from None
-    if json:
-        sys.stdout.buffer.write(printed.encode() + b"\n")
+    if json or isinstance(told.shown, str):
+        sys.stdout.buffer.write((told.json if json else told.shown).encode() + b"\n")
     else:
-        Console(highlight=False, markup=False, emoji=False).print(shown)
+        Console(highlight=False, markup=False, emoji=False).print(told.shown)
 
 
 @app.command("topics", context_settings=TAKES_SETTINGS, epilog=SEE_SETTINGS)

@@ -227,6 +227,7 @@ FOLLOW_SHARE = _follow("share", "share", "Of the time of the cluster's scheduler
 SHADOW_EVENTS = Metric("shadowtime_shadow_events_total", ("shadow",), "1", "Events of a shadow that were told.")
 SHADOW_BEHIND = Metric("shadowtime_shadow_behind_seconds", ("shadow",), "seconds", "How far it is behind its cluster.")
 
+
 def _twin(name: str, unit: str, meaning: str, *labels: str) -> Metric:
     return Metric(f"shadowtime_twin_{name}", ("shadow", *labels), unit, meaning)
 

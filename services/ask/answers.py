@@ -65,10 +65,7 @@ class Answers:
         if question.run is None:
             return await self._answer_of_latest(question)
         run = question.run
-        if (await self._reader.positions([run]))[0] is None:
-            raise Unanswerable(
-                404, f"there is no run {quoted(run)}; {await self._others(question.cluster, run)}", "run"
-            )
+        await self._require(question.cluster, run)
         found = await self._answer_of(run, question)
         if found is None:
             reason = f"run {quoted(run)} bounds no waits: it was made without --wait-bound"
@@ -107,6 +104,11 @@ class Answers:
             reason = f"stage {self._stage.name} does not know run {quoted(run)} yet, or no longer"
             raise Unanswerable(404, reason, "run")
         return found[0]
+
+    async def _require(self, cluster: str, run: str) -> None:
+        """Raise `Unanswerable` if there is no such run; it names others of the cluster."""
+        if (await self._reader.positions([run]))[0] is None:
+            raise Unanswerable(404, f"there is no run {quoted(run)}; {await self._others(cluster, run)}", "run")
 
     async def _answer_of(self, run: str, question: Question) -> Answer | None:
         """Return what a run answers; None if it bounds no waits."""

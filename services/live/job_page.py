@@ -29,6 +29,7 @@ def job_page(view: LiveView, number: int) -> dict[str, Any] | None:
         "processors": story.job.requested_processors,
         "state": state_of(story),
         "head": headline(view, story),
+        "why": view.why(number),
         "story": sorted(_story(view, story, machine), key=lambda each: each[0]),
         "predictions": [_marked(view, story, each) for each in _predictions(view, story, machine)],
         "marks": {

@@ -1,6 +1,8 @@
 """What the live page asks of one run: its machine, who waits and runs, who is next."""
 
+import logging
 from collections.abc import Iterator
+from contextlib import suppress
 from heapq import nsmallest
 
 from shadowtime.services.live.outlook import (
@@ -15,10 +17,41 @@ from shadowtime.services.live.outlook import (
 )
 from shadowtime.services.live.run_stories import Stories
 from shadowtime.services.live.story import Story
+from shadowtime.services.pipeline import following
+from shadowtime.shared.errors import SettingsError
+from shadowtime.shared.events import ClusterOpened, Envelope
+from shadowtime.shared.explained import reasons_of
+from shadowtime.shared.explanation import Explains
+
+log = logging.getLogger("shadowtime.live")
 
 
 class LiveView(Stories):
     """One run, as it is at present."""
+
+    def __init__(self, opened: ClusterOpened) -> None:
+        super().__init__(opened)
+        self._explains: Explains | None = None
+        with suppress(SettingsError):  # of a policy that is not installed here
+            self._explains = following(opened)
+
+    def handle(self, envelope: Envelope) -> Envelope:
+        """Take in an event, also what it says of why jobs wait; if that fails the run is shown without."""
+        output = super().handle(envelope)
+        if self._explains is not None:
+            try:
+                self._explains.handle(envelope)
+            except Exception:
+                log.exception("why jobs wait is not shown any more", extra={"run": envelope.run})
+                self._explains = None
+        return output
+
+    def why(self, number: int) -> list[str]:
+        """Return why a job waits, in sentences; nothing of one that does not, or of which that is not known."""
+        if self._explains is None or number not in self.jobs.waiting:
+            return []
+        found = self._explains.explain(number, "", 0)
+        return [] if found is None else reasons_of(found)
 
     @property
     def remembered(self) -> int:

@@ -75,6 +75,10 @@ class AllReserve(Policy):
     def rows(self, now: int, queue: Queue) -> None:
         """Return None: they are served as submitted where they are run ahead."""
 
+    def served(self, now: int, queue: Queue, idle: Integers) -> Integers:
+        """Return the rows of the queue in its order."""
+        return self.ordering.in_turn(now, queue, idle)
+
     def schedule(self, now: int, queue: Queue, running: Running, free: int) -> list[Start | CutShort]:
         """Return the starts of one pass, in the order of planning."""
         if free <= 0 or not len(queue):

@@ -85,6 +85,10 @@ class Conservative(Policy):
         """Take note of the run: draws of chance are its own."""
         self.ordering.open(opened)
 
+    def served(self, now: int, queue: Queue, idle: Integers) -> Integers:
+        """Return the rows of the queue in its order."""
+        return self.ordering.in_turn(now, queue, idle)
+
     def schedule(self, now: int, queue: Queue, running: Running, free: int) -> list[Start | CutShort]:
         """Return the starts of one pass, in order of planning, and the trials in the holes that are left."""
         if not len(queue):

@@ -22,7 +22,7 @@ from shadowtime.services.scheduler.order_settings import (
     Weight,
     one_order,
 )
-from shadowtime.services.scheduler.ordering import Ordering
+from shadowtime.services.scheduler.ordering import InOrder, Ordering
 from shadowtime.services.scheduler.policy import FITS_NOW, Policy, backfills, start
 from shadowtime.services.scheduler.policy_settings import (
     ForecastSettings,
@@ -52,7 +52,7 @@ class EasySettings(OrderedPlanSettings):
         return order
 
 
-class Easy(Policy):
+class Easy(InOrder, Policy):
     """Start the head of the queue while it fits; then start what does not delay the first job that does not.
 
     A candidate may start if it fits now and either ends by the head's shadow time or takes no more than what is extra

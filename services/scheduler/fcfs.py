@@ -1,5 +1,7 @@
 """First come, first served."""
 
+import numpy as np
+
 from shadowtime.services.scheduler.forecast import Forecaster, as_submitted
 from shadowtime.services.scheduler.job_table import Queue, Running
 from shadowtime.services.scheduler.limits import MAX_STARTS
@@ -7,6 +9,7 @@ from shadowtime.services.scheduler.policy import FITS_NOW, Policy, start
 from shadowtime.services.scheduler.policy_settings import ForecastSettings
 from shadowtime.services.scheduler.resources import fitting_together
 from shadowtime.services.scheduler.run_placed import Placed
+from shadowtime.shared.arrays import Integers
 from shadowtime.shared.decisions import CutShort, Start
 
 
@@ -22,6 +25,10 @@ class Fcfs(Policy):
     def forecaster(self) -> Forecaster | None:
         """Return what runs this policy ahead, where the key `forecast` asks for it."""
         return Forecaster(Placed(as_submitted, in_turn=True)) if self.settings.forecast else None
+
+    def served(self, now: int, queue: Queue, idle: Integers) -> Integers:
+        """Return the rows of the queue in its order."""
+        return np.arange(len(queue))
 
     def schedule(self, now: int, queue: Queue, running: Running, free: int) -> list[Start | CutShort]:
         """Return the jobs at the head of the queue that fit together."""

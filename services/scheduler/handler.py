@@ -9,6 +9,7 @@ from typing import Any, NamedTuple
 
 from shadowtime.services.scheduler.if_submitted import starts_if_submitted
 from shadowtime.services.scheduler.limits import MAX_STARTS
+from shadowtime.services.scheduler.passes import Passes
 from shadowtime.services.scheduler.policy import Output
 from shadowtime.services.scheduler.pool_scheduler import PoolScheduler
 from shadowtime.shared.advises import Start as AdvisedStart
@@ -54,26 +55,33 @@ class Scheduler(StageHandler):
         else:
             named = zip(opened.pools, self.rooms, strict=True)
             self.pools = [
-                PoolScheduler(_alone(opened, at), room, f"pool {pool.name}") for at, (pool, room) in enumerate(named)
+                PoolScheduler(alone(opened, at), room, f"pool {pool.name}") for at, (pool, room) in enumerate(named)
             ]
+        self.obeyed = opened.mode == "closed"
         self.places: dict[int, PoolScheduler] = {}
         """Where each job of the system is."""
         self.blocked: dict[int, Predicted] = {}
         """The waiting jobs that may not start."""
+        self.passes = Passes()
 
     def on_submitted(self, envelope: Envelope, job: JobSubmitted) -> Envelope:
         """Queue the job in its pool, unless it is blocked."""
         pool = self.places[job.job_number] = self.pools[job.pool or 0]
         if not job.blocked:
-            return pool.submit(envelope, job)
-        self.blocked[job.job_number] = Predicted(envelope.run_time, envelope.adjustment)
-        return envelope if pool.forecaster is None else envelope.model_copy(update={"forecast": BLOCKED})
+            envelope = pool.submit(envelope, job)
+        else:
+            self.blocked[job.job_number] = Predicted(envelope.run_time, envelope.adjustment)
+            if pool.forecaster is not None:
+                envelope = envelope.model_copy(update={"forecast": BLOCKED})
+        self.passes.submit(envelope, job)
+        return envelope
 
     def on_withdrawn(self, envelope: Envelope, withdrawn: JobWithdrawn, job: JobSubmitted) -> Envelope:
         """Take the job out of the queue."""
         pool = self.places.pop(job.job_number)
         if self.blocked.pop(job.job_number, None) is None:
             pool.withdraw(withdrawn)
+        self.passes.forget(job.job_number)
         return envelope
 
     def on_changed(self, envelope: Envelope, changed: JobChanged, old: JobSubmitted, new: JobSubmitted) -> Envelope:
@@ -106,12 +114,14 @@ class Scheduler(StageHandler):
             enters = job.model_copy(update={"time": started.time, "eligible_time": job.since, "blocked": None})
             pool.submit(envelope.model_copy(update=predicted._asdict()), enters)
         pool.start(started, job)
+        self.passes.start(started)
         return envelope
 
     def on_ended(self, envelope: Envelope, ended: JobEnded, job: RunningJob) -> Envelope:
         """Free what the job holds."""
         pool = self.places[ended.job_number] if ended.requeued else self.places.pop(ended.job_number)
         pool.end(ended, job)
+        self.passes.end(ended, job.started, job.submitted)
         return envelope
 
     def on_capacity(self, envelope: Envelope, changed: CapacityChanged) -> Envelope:
@@ -126,9 +136,9 @@ class Scheduler(StageHandler):
             enough = len(decisions) >= MAX_STARTS
             more = [CutShort(by="starts", left=len(pool.queue))] if enough else pool.decide(point)
             decisions = [*decisions, *more]
-        return envelope.model_copy(
-            update={"event": decided(point.time, decisions) if decisions else Decided(time=point.time)}
-        )
+        answer = decided(point.time, decisions) if decisions else Decided(time=point.time)
+        self.passes.decide(answer, obeyed=self.obeyed)
+        return envelope.model_copy(update={"event": answer})
 
     def starts_of(self, asked: Sequence[tuple[JobSubmitted, RunTimePrediction | None]]) -> tuple[AdvisedStart, ...]:
         """Return when each of some jobs would start if it alone were submitted now; all enter the first pool."""
@@ -140,7 +150,8 @@ class Scheduler(StageHandler):
             [number, *(None if each is None else each.model_dump() for each in predicted)]
             for number, predicted in self.blocked.items()
         ]
-        return super().snapshot() | {"pools": [pool.snapshot() for pool in self.pools], "blocked": blocked}
+        pools = [pool.snapshot() for pool in self.pools]
+        return super().snapshot() | {"pools": pools, "blocked": blocked, "passes": self.passes.snapshot()}
 
     def restore(self, state: dict[str, Any]) -> None:
         """Take on what `snapshot` returned."""
@@ -154,6 +165,7 @@ class Scheduler(StageHandler):
             )
             for number, run_time, adjustment in state["blocked"]
         }
+        self.passes.restore(state["passes"])
         jobs = [*self.jobs.waiting.values(), *(job.submitted for job in self.jobs.running.values())]
         self.places = {job.job_number: self.pools[job.pool or 0] for job in jobs}
 
@@ -176,8 +188,10 @@ def decided(time: int, decisions: Sequence[Output]) -> Decided:
     )
 
 
-def _alone(opened: ClusterOpened, at: int) -> ClusterOpened:
+def alone(opened: ClusterOpened, at: int) -> ClusterOpened:
     """Return how a run opens for one of its pools; draws of chance are its own."""
-    pools = opened.pools or ()
+    if opened.pools is None:
+        return opened
+    pools = opened.pools
     cluster = opened.cluster if len(pools) == 1 else f"{opened.cluster}/{pools[at].name}"
     return opened.model_copy(update={"processors": pools[at].processors, "pools": None, "cluster": cluster})

@@ -52,6 +52,10 @@ class Lwf(Policy):
         order = partial(by_work, on_requests=self.on_requests)
         return Forecaster(Placed(order, in_turn=True)) if self.settings.forecast else None
 
+    def served(self, now: int, queue: Queue, idle: Integers) -> Integers:
+        """Return the rows of the queue in its order."""
+        return by_work(queue, on_requests=self.on_requests)
+
     def schedule(self, now: int, queue: Queue, running: Running, free: int) -> list[Start | CutShort]:
         """Return the jobs of least work that fit together."""
         if free <= 0 or not len(queue):

@@ -1,6 +1,7 @@
 """In which order the jobs of a pass are served."""
 
 import math
+from typing import ClassVar
 
 import numpy as np
 
@@ -126,3 +127,14 @@ class Ordering:
                 f"order {getattr(key, '__name__', key)} sorts {len(queue)} jobs by keys of shape {found.shape}"
             )
         return found - self.weight * waiting.waits if self.weight and key is not fcfs else found
+
+
+class InOrder:
+    """A policy that serves the queue in the order that `ordering` has; behind the first that does not fit, as EASY."""
+
+    as_easy: ClassVar[bool] = True
+    ordering: Ordering
+
+    def served(self, now: int, queue: Queue, idle: Integers) -> Integers:
+        """Return the rows of the queue in its order."""
+        return self.ordering.rows(now, queue)

@@ -26,6 +26,8 @@ class Policy(Protocol):
     name: ClassVar[str]
     Settings: ClassVar[type[PolicySettings]]
     settings: PolicySettings
+    as_easy: ClassVar[bool] = False
+    """Whether it guards one job, the first of the queue that does not fit, which those behind it must not delay."""
     starts_only: bool = True
     """Whether its decisions are only starts on the requested processors: nothing fits, nothing is decided."""
 
@@ -41,6 +43,10 @@ class Policy(Protocol):
 
     def futures(self) -> Futures | None:
         """Return what runs this policy ahead through sampled futures, whoever asks; None where it cannot."""
+        return None
+
+    def served(self, now: int, queue: Queue, idle: Integers) -> Integers | None:
+        """Return the rows of the queue in the order in which they are served; None where that is not one order."""
         return None
 
     def schedule(self, now: int, queue: Queue, running: Running, free: int) -> "Sequence[Output]":

@@ -12,7 +12,7 @@ from shadowtime.services.scheduler.forecast import Forecaster
 from shadowtime.services.scheduler.head_record import ALWAYS, HeadRecord, add_risk
 from shadowtime.services.scheduler.job_table import Queue, Running
 from shadowtime.services.scheduler.limits import EACH_RUNNING, MAX_STARTS, WALKED, WEIGHED
-from shadowtime.services.scheduler.ordering import Ordering
+from shadowtime.services.scheduler.ordering import InOrder, Ordering
 from shadowtime.services.scheduler.policy import FITS_NOW, Output, Policy, backfilled, backfills, start
 from shadowtime.services.scheduler.probabilistic_settings import CALLED, ProbabilisticSettings
 from shadowtime.services.scheduler.recalibration import NOTHING_LEARNED, Recalibration
@@ -27,7 +27,7 @@ from shadowtime.shared.predictions import DIGITS
 from shadowtime.shared.reasons import ProbablyHarmless
 
 
-class Probabilistic(Policy):
+class Probabilistic(InOrder, Policy):
     """Start the head while it fits; then whatever delays the first job that does not with a probability below tau.
 
     A candidate's probability is of what was predicted of its run time and of those of the running jobs, at most their

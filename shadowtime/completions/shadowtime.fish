@@ -260,6 +260,7 @@ complete -c shadowtime -n '_shtab_shadowtime_using ask' -l processors -x -d 'Pro
 complete -c shadowtime -n '_shtab_shadowtime_using ask' -l requested-time -x -d 'Seconds that the job requests'
 complete -c shadowtime -n '_shtab_shadowtime_using ask' -l queue -x -d 'Number of the queue that it enters'
 complete -c shadowtime -n '_shtab_shadowtime_using ask' -l user -x -d 'Number of the user who submits it'
+complete -c shadowtime -n '_shtab_shadowtime_using ask' -l job -x -d 'Why does this job wait, of those that wait?'
 complete -c shadowtime -n '_shtab_shadowtime_using ask' -l quantile -x -d 'Share of such jobs that wait no longer'
 complete -c shadowtime -n '_shtab_shadowtime_using ask' -l confidence -x -d 'Probability with which that many do'
 complete -c shadowtime -n '_shtab_shadowtime_using ask' -l run -x -d 'A run; else the latest that bounds waits'

@@ -83,6 +83,7 @@ _shtab_shadowtime_ask_options=(
   "--requested-time[Seconds that the job requests]:requested_time:"
   "--queue[Number of the queue that it enters]:queue:"
   "--user[Number of the user who submits it]:user:"
+  "--job[Why does this job wait, of those that wait\?]:job:"
   "--quantile[Share of such jobs that wait no longer]:quantile:"
   "--confidence[Probability with which that many do]:confidence:"
   "--run[A run\; else the latest that bounds waits]:run:"

@@ -16,6 +16,8 @@ export function drawJob(told, number, state) {
   say(find("job-state"), STATES[told.state]);
   style(find("job-state"), `chip ${told.state}`);
   keyed(find("job-head"), told.head.map((each, at) => [at, each]), () => element("p"), (item, each) => sentence(item, each, state.run));
+  show(find("job-why-known"), told.why.length > 0);
+  keyed(find("job-why"), told.why.map((each, at) => [at, each]), () => element("li"), (item, each) => sentence(item, each, state.run));
   drawMarks(told.marks, new Clock(state.unix_start, state.time), told.state);
   keyed(find("job-story"), told.story.map((each, at) => [at, each]), () => {
     const made = element("li");

@@ -17,7 +17,9 @@ from shadowtime.services.ask.advice import Advice, AdviceQuestion, Advising
 from shadowtime.services.ask.advice_table import advice_table
 from shadowtime.services.ask.alternatives import Alternative, Shape, marked, risk_of, shapes
 from shadowtime.services.ask.answers import Answers
-from shadowtime.services.ask.http import ADVISE, application, document
+from shadowtime.services.ask.http import application
+from shadowtime.services.ask.once import ADVISE
+from shadowtime.services.ask.openapi import document
 from shadowtime.services.ask.questions import Unanswerable, read_as
 from shadowtime.services.catalogue import canonical, configure
 from shadowtime.services.pipeline import STAGES

@@ -18,8 +18,10 @@ from rich.console import Console
 from rich.table import Table
 from yarl import URL
 
+from shadowtime.services.ask.answer_table import answer_table
 from shadowtime.services.ask.answers import MAX_AT_ONCE, MAX_FOLLOWED, Answers
-from shadowtime.services.ask.http import answer_table, application, document
+from shadowtime.services.ask.http import application
+from shadowtime.services.ask.openapi import document
 from shadowtime.services.ask.questions import (
     Answer,
     Problem,

@@ -13,7 +13,7 @@ from shadowtime.replayer.comparison import Plan, carry_out
 from shadowtime.replayer.comparison_table import comparison_table, wait_bound_table
 from shadowtime.replayer.prediction_table import prediction_table
 from shadowtime.services import command_line as services
-from shadowtime.services.ask.http import answer_table
+from shadowtime.services.ask.answer_table import answer_table
 from shadowtime.services.ask.questions import Answer, Question
 from shadowtime.services.catalogue import canonical, configure
 from shadowtime.shared.errors import SettingsError

@@ -87,6 +87,7 @@ def test_a_job_has_an_address_that_can_be_opened_again(log: list[Envelope], tmp_
         await tab.wait_for("document.querySelector('#queue a') !== null")
         await tab.evaluate("document.querySelector('#queue a').click()")
         await tab.wait_for(f"{text('job-number')} === 'Job {number}' && {text('job-state')} === 'waits'")
+        assert "in the order of the queue (fcfs)" in await tab.evaluate(text("job-why"))
         where = await tab.evaluate("location.href")
         assert where == f"{address}?run=kth%2Feasy&job={number}"
         assert await tab.evaluate("document.activeElement.tagName") == "H2"

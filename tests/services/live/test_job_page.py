@@ -364,3 +364,28 @@ def test_predictions_under_alarm_are_marked_until_they_hold_again() -> None:
     view = view_of((submitted(3, 1), TOLD), alarm, again)
     assert queue(view, 0)[3]["untrusted"] == {}
     assert overview(view)["untrusted"] == []
+
+
+def test_why_it_waits_is_what_the_decisions_say() -> None:
+    view = view_of(
+        submitted(1, 8), JobStarted(time=0, job_number=1, processors=8), submitted(2, 8, 60), submitted(3, 8, 120)
+    )
+    page = job_page(view, 3)
+    assert page is not None
+    assert page["why"][:2] == [
+        "Before it in the order of the queue (fcfs): 1 job, which requests 8 procs in all: 2.",
+        "It needs 8 procs, and 0 are free.",
+    ]
+    other = job_page(view, 1)
+    assert other is not None
+    assert other["why"] == []
+
+
+def test_without_the_policy_a_run_is_shown_all_the_same() -> None:
+    runs = LiveRuns()
+    opened = ClusterOpened(time=0, cluster="c", processors=8, policy="of-a-plug-in")
+    for sequence, event in enumerate((opened, submitted(1, 8))):
+        runs.push(Envelope(run="r", sequence=sequence, event=event))
+    page = job_page(runs.view("r"), 1)
+    assert page is not None
+    assert page["why"] == []

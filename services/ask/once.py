@@ -1,0 +1,59 @@
+"""One question, and its answer for people and programs."""
+
+from collections.abc import AsyncIterator, Mapping
+from contextlib import AsyncExitStack, asynccontextmanager
+from typing import Any, NamedTuple
+
+from shadowtime.services.ask.advice import AdviceQuestion, Advising
+from shadowtime.services.ask.advice_table import advice_table
+from shadowtime.services.ask.answer_table import answer_table
+from shadowtime.services.ask.answers import Answers
+from shadowtime.services.ask.questions import read_as, read_question
+from shadowtime.services.ask.why import Explanations, JobQuestion, why_text
+from shadowtime.services.pipeline import EXPLAINED, STAGES
+from shadowtime.shared.streaming.run_follower import reading
+from shadowtime.shared.streaming.settings import Settings
+
+(STAGE,) = (stage for stage in STAGES if stage.name == "wait_bound")
+ADVISE = ("runtime_distribution", "wait_bound", "scheduler")
+"""Stages whose states advice is made from, as `Advising` takes them."""
+
+
+class Told(NamedTuple):
+    """An answer as JSON, and what is printed for people."""
+
+    json: str
+    shown: Any
+
+
+@asynccontextmanager
+async def advising(settings: Settings) -> AsyncIterator[Advising]:
+    """Yield what advises from the states in Redis."""
+    stages = {stage.name: stage for stage in STAGES}
+    async with AsyncExitStack() as stack:
+        readers = [await stack.enter_async_context(reading(settings, name)) for name in ADVISE]
+        yield Advising(*(Answers(stages[name], reader) for name, reader in zip(ADVISE, readers, strict=True)))
+
+
+async def bound_once(settings: Settings, parameters: Mapping[str, object]) -> Told:
+    """Return how long a job would wait at most; raises as `Answers.answer` does."""
+    question = read_question(parameters)
+    async with reading(settings, STAGE.name) as reader:
+        answer = await Answers(STAGE, reader).answer(question)
+    return Told(answer.model_dump_json(), answer_table(question, answer))
+
+
+async def advise_once(settings: Settings, parameters: Mapping[str, object]) -> Told:
+    """Return the advice about one job; raises as `Advising.advise` does."""
+    question = read_as(AdviceQuestion, parameters)
+    async with advising(settings) as advises:
+        advice = await advises.advise(question)
+    return Told(advice.model_dump_json(), advice_table(question, advice))
+
+
+async def explain_once(settings: Settings, parameters: Mapping[str, object]) -> Told:
+    """Return why a job stands as it does; raises as `Explanations.explain` does."""
+    question = read_as(JobQuestion, parameters)
+    async with reading(settings, EXPLAINED.name) as reader:
+        why = await Explanations(EXPLAINED, reader).explain(question)
+    return Told(why.model_dump_json(), why_text(why))
