@@ -142,7 +142,8 @@ class Decided(Frozen):
     """What the scheduler decided at a scheduling point, kills first; empty when nothing can be done.
 
     `cut_short` says what a pass of too many jobs left undone; None, as nearly always, where it left nothing. `chosen`
-    says which configuration decided, where a policy has several; None also where nothing was decided.
+    says which configuration decided, where a policy has several; None also where nothing was decided. At `again` the
+    policy wants to be asked once more, if nothing happens before; None: whenever something happens.
     """
 
     kind: Literal["Decided"] = "Decided"
@@ -152,6 +153,7 @@ class Decided(Frozen):
     evaluated: Annotated[tuple[Evaluated, ...], AtMost(MAX_LIVE_JOBS + 1)] = ()
     cut_short: Annotated[tuple[CutShort, ...], OfJobs] | None = None
     chosen: Chosen | None = None
+    again: Instant | None = None
 
 
 Refusal = Literal["failed", "too-large", "quarantined"]
