@@ -1,7 +1,6 @@
 """How near policies come to what a site really did: `shadowtime check-starts LOG --policy SPEC …`."""
 
 import sys
-from pathlib import Path
 from typing import Annotated
 
 import typer
@@ -15,7 +14,8 @@ from shadowtime.shared.start_up import lasting_imports
 def check_starts(
     log: Annotated[str, typer.Argument(metavar="LOG[@PROCESSORS]", help="A log that tells real waits.")],
     policy: Annotated[
-        list[str] | None, typer.Option(metavar="SPEC", help="A policy to compare; again for more. Default: slurm, easy.")
+        list[str] | None,
+        typer.Option(metavar="SPEC", help="A policy to compare; again for more. Default: slurm, easy."),
     ] = None,
     after: Annotated[
         float, typer.Option(metavar="SHARE", min=0, max=1, help="Compare only jobs behind this share of the log.")
@@ -29,7 +29,9 @@ def check_starts(
     pools: Pools = None,
     names: NamesFile = None,
     names_key: NamesKey = None,
-    as_json: Annotated[bool, typer.Option("--json", help="A line of JSON for each policy, in the order given.")] = False,
+    as_json: Annotated[
+        bool, typer.Option("--json", help="A line of JSON for each policy, in the order given.")
+    ] = False,
 ) -> None:
     """Replay a log under policies, and say how near their starts come to the real ones.
 
@@ -52,8 +54,7 @@ def check_starts(
     starts = real_starts(cluster.workload)
     of = np.arange(len(starts)) >= after * len(starts)
     rows = [
-        met_by(Plan(each, cluster.name, cluster.workload, configure(each)), of)
-        for each in policy or ["slurm", "easy"]
+        met_by(Plan(each, cluster.name, cluster.workload, configure(each)), of) for each in policy or ["slurm", "easy"]
     ]
     if as_json:
         for row in rows:

@@ -5,10 +5,10 @@ first (docs/algorithms.md#closed-replay, docs/algorithms.md#end-at-the-limit).
 """
 
 from collections.abc import Sequence
-from dataclasses import dataclass
 from heapq import heapify, heappop, heappush
 from typing import Any
 
+from shadowtime.replayer.execution import Execution
 from shadowtime.replayer.logged_job import Job
 from shadowtime.replayer.room_left import RoomLeft
 from shadowtime.replayer.source import DEFAULT_TRAITS, OUTCOMES, Archived, JobTraits, submission
@@ -17,43 +17,7 @@ from shadowtime.shared.bounds import MAX_TIME
 from shadowtime.shared.decisions import Start
 from shadowtime.shared.errors import ReplayError, TraceError
 from shadowtime.shared.events import CapacityChanged, Decided, Event, JobEnded, JobStarted, SchedulingPoint
-from shadowtime.shared.speedup import ratio, reshaped_time
-
-
-@dataclass(frozen=True, slots=True)
-class _Execution:
-    """A job on the machine; `row` is its place in the workload, `limit` None where nothing ends it early.
-
-    `by` is what its times are multiplied by, and divided, on this number of processors.
-    """
-
-    row: int
-    job: Job
-    start_time: int
-    processors: int
-    limit: int | None
-    by: tuple[int, int]
-
-    @property
-    def run_time(self) -> int:
-        return reshaped_time(self.job.run_time, self.by)
-
-    @property
-    def on_trial(self) -> bool:
-        """Whether it has less time than it requests: if it needs more it is to wait again."""
-        return self.limit is not None and self.limit < reshaped_time(self.job.requested_time, self.by)
-
-    @property
-    def cut(self) -> bool:
-        """Whether its limit ends it: on another size rounding may make a cut run as long as the whole."""
-        if self.limit is None:
-            return False
-        rounded = self.limit == self.run_time and self.job.run_time > self.job.requested_time
-        return self.limit < self.run_time or rounded
-
-    @property
-    def end_time(self) -> int:
-        return self.start_time + (self.run_time if self.limit is None else min(self.run_time, self.limit))
+from shadowtime.shared.speedup import ratio
 
 
 class Machine(Archived):
@@ -90,7 +54,7 @@ class Machine(Archived):
         self._time = 0
         self._again: int | None = None
         self._waiting: dict[int, tuple[int, Job]] = {}
-        self._running: dict[int, _Execution] = {}
+        self._running: dict[int, Execution] = {}
         self._ends: list[tuple[int, int]] = []
         self._submit_times: list[int] = workload.columns["submit_time"].tolist()
         self._left = RoomLeft(workload.processors, workload.pools or ())
@@ -223,9 +187,9 @@ class Machine(Archived):
             original_run_time=min(job.run_time, job.requested_time) if whole else None,
         )
 
-    def _execution(self, row: int, job: Job, start_time: int, processors: int, limit: int | None) -> _Execution:
+    def _execution(self, row: int, job: Job, start_time: int, processors: int, limit: int | None) -> Execution:
         by = ratio(job.processors, processors, self._traits.speedup)
-        return _Execution(row, job, start_time, processors, limit, by)
+        return Execution(row, job, start_time, processors, limit, by)
 
     def snapshot(self) -> Any:
         """Return the whole state as plain values."""

@@ -10,6 +10,7 @@ from shadowtime.replayer.following.commands import Commands
 from shadowtime.replayer.following.slurm_site_text import COMMANDS, Site, site_of
 from shadowtime.replayer.output import result_file
 
+
 async def asked(commands: Commands) -> dict[str, str]:
     """Return what each command prints.
 

@@ -57,18 +57,12 @@ class Slurm(Policy):
         self.held: list[tuple[int, int, int]] = []
         self.cooling: list[tuple[int, int]] = []
         """Until when, and how many, processors of jobs that have ended cannot be given away."""
-        self.bounds = Bounds(
-            settings.bf_window * 60,
-            settings.bf_resolution,
-            settings.bf_max_job_test,
-            settings.bf_max_job_user,
-            settings.bf_max_job_part,
-            settings.bf_max_job_start,
-        )
+        self.bounds = _bounds(settings, 0)
 
     def open(self, opened: ClusterOpened) -> None:
         """Take note of the run: how large the pool is, and what its second 0 is."""
         self.priorities = Priorities(self.settings, opened.processors, opened.unix_start)
+        self.bounds = _bounds(self.settings, opened.unix_start)
         self.held = [
             (max(each.begins - opened.unix_start, 0), each.ends - opened.unix_start, each.processors)
             for each in self.settings.table("reservations")
@@ -78,8 +72,10 @@ class Slurm(Policy):
     def schedule(self, now: int, queue: Queue, running: Running, free: int) -> Sequence[Start | CutShort | Again]:
         """Return the starts of the passes that are due, and when the next one is that could start anything."""
         self.priorities.advance(now)
+        cooling = [each for each in self.cooling if each[0] > now]
+        self.times.changed |= len(cooling) < len(self.cooling)
+        self.cooling = cooling
         main, full, backfill = self.times.due(now)
-        self.cooling = [each for each in self.cooling if each[0] > now]
         starts: list[Start | CutShort | Again] = []
         if not len(queue) or free <= 0:
             self.times.done(now, main=main, full=full, backfill=backfill)
@@ -106,7 +102,7 @@ class Slurm(Policy):
         waits[[each.row for each in begun]] = False
         self.times.owed = bool((queue.sizes[waits] <= np.maximum(left, 0)).all(axis=1).any())
         if self.times.owed:
-            starts.append(Again(time=self.times.next(now)))
+            starts.append(Again(time=min([self.times.next(now), *(until for until, _ in self.cooling)])))
         return starts
 
     def _candidates(self, queue: Queue) -> list[Candidate]:
@@ -170,6 +166,18 @@ class Slurm(Policy):
         self.priorities.restore(state["priorities"])
         self.times.restore(state["times"])
         self.cooling = [(until, processors) for until, processors in state["cooling"]]
+
+
+def _bounds(settings: SlurmSettings, unix_start: int) -> Bounds:
+    return Bounds(
+        settings.bf_window * 60,
+        settings.bf_resolution,
+        unix_start,
+        settings.bf_max_job_test,
+        settings.bf_max_job_user,
+        settings.bf_max_job_part,
+        settings.bf_max_job_start,
+    )
 
 
 def _unknown(queue: Queue, row: int) -> KnownJob:

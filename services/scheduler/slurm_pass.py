@@ -85,10 +85,14 @@ def main_pass(outlook: Outlook, queue: Sequence[Candidate], depth: int) -> list[
 
 
 class Bounds(NamedTuple):
-    """What bounds a pass of backfill: seconds, and jobs that it tests and starts (0: as many as there are)."""
+    """What bounds a pass of backfill: seconds, and jobs that it tests and starts (0: as many as there are).
+
+    Steps of the resolution are whole ones of Unix time, of which second 0 is `unix_start`.
+    """
 
     window: int
     resolution: int
+    unix_start: int
     tests: int
     of_user: int
     of_partition: int
@@ -119,8 +123,9 @@ def backfill_pass(outlook: Outlook, queue: Sequence[Candidate], bounds: Bounds) 
             if bounds.starts and len(started) == bounds.starts:
                 break
         elif start <= now + bounds.window:
-            first = start - start % bounds.resolution
-            last = (start + job.limit) - (start + job.limit) % bounds.resolution
+            first, last = (
+                time - (time + bounds.unix_start) % bounds.resolution for time in (start, start + job.limit)
+            )
             if last > max(first, now):
                 outlook.take(job.size, max(first, now), last)
     return started

@@ -89,8 +89,10 @@ class Priorities:
             classic=settings.fairshare == "classic",
             damping=settings.damping,
         )
-        self._fair = self._shares.factors()
-        self._calculated: int | None = None
+        self.fair = self._shares.factors()
+        """The fair-share factor of each user and account."""
+        self.calculated: int | None = None
+        """When priorities were calculated last."""
         self.jobs: dict[int, KnownJob] = {}
 
     def tier(self, job: KnownJob) -> int:
@@ -104,10 +106,10 @@ class Priorities:
         partition, qos = self._partitions.get(job.partition), self._qos.get(job.qos)
         return Factors(
             told.weight_age * min(max(now - job.since, 0) / told.max_age, 1.0),
-            told.weight_fairshare * self._fair.get(job.owner, 1.0),
+            told.weight_fairshare * self.fair.get(job.owner, 1.0),
             told.weight_size * self._size(job),
-            told.weight_partition * (partition.factor / self._top_partition if partition and self._top_partition else 0),
-            told.weight_qos * (qos.priority / self._top_qos if qos and self._top_qos else 0),
+            told.weight_partition * partition.factor / self._top_partition if partition and partition.factor else 0.0,
+            told.weight_qos * qos.priority / self._top_qos if qos and qos.priority else 0.0,
         )
 
     def _size(self, job: KnownJob) -> float:
@@ -125,26 +127,26 @@ class Priorities:
 
     def advance(self, now: int) -> None:
         """Calculate what was to be calculated until a time: usage for each period, priorities once. O(periods + n)."""
-        if self._calculated is None:
-            self._calculated = now - (now - self._phase) % self._settings.calc_period
+        if self.calculated is None:
+            self.calculated = now - (now - self._phase) % self._settings.calc_period
             return
-        due = self.next_calculation(self._calculated)
+        due = self.next_calculation(self.calculated)
         if due > now:
             return
         while due <= now:
-            self._shares.decay(due - self._calculated)
+            self._shares.decay(due - self.calculated)
             for job in self._running():
                 self._charge(job, due)
-            self._calculated = due
+            self.calculated = due
             if not self.jobs:  # nothing but decay is left of the gap
                 last = now - (now - self._phase) % self._settings.calc_period
                 self._shares.decay(last - due)
-                self._calculated = last
-            due = self.next_calculation(self._calculated)
-        self._fair = self._shares.factors()
+                self.calculated = last
+            due = self.next_calculation(self.calculated)
+        self.fair = self._shares.factors()
         for job in self.jobs.values():
             if job.state == WAITING:
-                job.priority = self._priority(job, self._calculated)
+                job.priority = self._priority(job, self.calculated)
 
     def _running(self) -> Iterator[KnownJob]:
         return (job for job in self.jobs.values() if job.state == RUNNING)
@@ -198,9 +200,9 @@ class Priorities:
             limit=NEVER if event.requested_time is None else event.requested_time,
             since=event.since,
         )
-        if job.owner not in self._fair:
+        if job.owner not in self.fair:
             self._shares.join(job.owner)
-            self._fair = self._shares.factors()
+            self.fair = self._shares.factors()
         job.priority = self._priority(job, event.time)
         self.jobs[event.job_number] = job
 
@@ -217,26 +219,26 @@ class Priorities:
         for name, value in changes.items():
             if value is not None:
                 setattr(job, name, value)
-        if job.owner not in self._fair:
+        if job.owner not in self.fair:
             self._shares.join(job.owner)
-            self._fair = self._shares.factors()
+            self.fair = self._shares.factors()
         if job.state == WAITING:
             job.priority = self._priority(job, event.time)
 
     def snapshot(self) -> Any:
         """Return the whole state as plain values."""
         return {
-            "calculated": self._calculated,
+            "calculated": self.calculated,
             "shares": self._shares.snapshot(),
-            "fair": [[*owner, factor] for owner, factor in self._fair.items()],
+            "fair": [[*owner, factor] for owner, factor in self.fair.items()],
             "jobs": [[number, *astuple(job)] for number, job in self.jobs.items()],
         }
 
     def restore(self, state: Any) -> None:
         """Take on what `snapshot` returned."""
-        self._calculated = state["calculated"]
+        self.calculated = state["calculated"]
         self._shares.restore(state["shares"])
-        self._fair = {(user, account): factor for user, account, factor in state["fair"]}
+        self.fair = {(user, account): factor for user, account, factor in state["fair"]}
         self.jobs = {number: KnownJob(*rest) for number, *rest in state["jobs"]}
 
 

@@ -1,4 +1,4 @@
-"""What a site's Slurm is set to: keys by the names and meanings of slurm.conf, tables of numbers in the place of names."""
+"""What a site's Slurm is set to: keys as slurm.conf has them, tables of numbers in the place of names."""
 
 from collections.abc import Callable, Mapping
 from typing import Annotated, Any, ClassVar, Literal, NamedTuple

@@ -192,8 +192,8 @@ class Shares:
     def restore(self, state: Any) -> None:
         """Take on what `snapshot` returned."""
         self._accounts = {
-            number: _Account(*rest, list(children), list(members))
-            for number, *rest, children, members in state["accounts"]
+            number: _Account(parent, shares, users, usage, list(children), list(members))
+            for number, parent, shares, users, usage, children, members in state["accounts"]
         }
         self._users = {(user, account): [shares, usage] for user, account, shares, usage in state["users"]}
 
