@@ -15,10 +15,12 @@ from shadowtime.dashboards.command_line import app as dashboards
 from shadowtime.replayer import (
     check_command,
     check_schedule,
+    check_starts,
     convert,
     generate_command,
     list_command,
     scores_command,
+    slurm_site_command,
     template_search_command,
 )
 from shadowtime.replayer.campaign import command_line, reproduce
@@ -45,6 +47,8 @@ COMMAND_LINES = {
     "compare": application(compare_policies),
     "check": application(check_command.check),
     "check-schedule": application(check_schedule.check_schedule),
+    "check-starts": application(check_starts.check_starts),
+    "slurm-site": application(slurm_site_command.command),
     "convert": application(convert.convert),
     "campaign": application(command_line.campaign),
     "reproduce": application(reproduce.reproduce),

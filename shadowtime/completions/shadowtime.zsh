@@ -15,6 +15,7 @@ _shtab_shadowtime_commands() {
     campaign:'carry out a grid of replays, on all cores or on Dask'
     check:'say what a log tells, what it lacks and what is odd about it'
     check-schedule:'compare another simulator'"'"'s schedule with a policy'"'"'s'
+    check-starts:'say how near policies come to what a site really did'
     compare:'replay logs under six policies, with a report'
     completion:'print what bash, zsh or fish need to complete commands'
     convert:'write the jobs of a log that a replay uses as a clean log'
@@ -31,6 +32,7 @@ _shtab_shadowtime_commands() {
     search-templates:'find templates of similar jobs for a log'
     serve:'run a worker: a stage, or the writer of metrics'
     settings:'print every setting with its flag and value'
+    slurm-site:'write what a Slurm is set to, for the policy slurm'
     stack:'run servers and workers as local processes: up, down'
     topics:'create the topics that are missing'
     watch:'show the messages of a topic as they come'
@@ -134,7 +136,7 @@ _shtab_shadowtime_check_defaults_added=0
 
 _shtab_shadowtime_check_schedule_options=(
   "(- : *)"{-h,--help}"[show this help message and exit]"
-  "--policy[The policy that the schedule is to be of]:policy:(all-reserve best conservative easy easy-sjbf fcfs guarded lwf probabilistic tuned wfp)"
+  "--policy[The policy that the schedule is to be of]:policy:(all-reserve best conservative easy easy-sjbf fcfs guarded lwf probabilistic slurm tuned wfp)"
   "--requests[Rewrite requested times]:requests:(as-logged actual doubled)"
   "--filter[What to do with jobs larger than the machine]:filter:(drop align)"
   "--jobs[Only the first N jobs]:jobs:"
@@ -147,9 +149,27 @@ _shtab_shadowtime_check_schedule_options=(
 # guard to ensure default positional specs are added only once per session
 _shtab_shadowtime_check_schedule_defaults_added=0
 
+_shtab_shadowtime_check_starts_options=(
+  "(- : *)"{-h,--help}"[show this help message and exit]"
+  "--policy[A policy to compare\; again for more]:policy:(all-reserve best conservative easy easy-sjbf fcfs guarded lwf probabilistic slurm tuned wfp)"
+  "--after[Compare only jobs behind this share of the log]:after:"
+  "--filter[What to do with jobs larger than the machine]:filter:(drop align)"
+  "--jobs[Only the first N jobs]:jobs:"
+  "--columns[Columns of a table by our names, as in submit\=submitted_at]:columns:"
+  "--time-zone[Of dates that tell of none, as Europe\/Berlin\; else UTC]:time_zone:"
+  "--pools[Pools of the machine\: TOML, or output of scontrol show node]:pools:_files"
+  "--names[Where names and their numbers are kept\; else nowhere]:names:_files"
+  "--names-key[A key\: names are kept as hashes made with it, not as they are]:names_key:_files"
+  "--json[A line of JSON for each policy, in the order given]"
+  "(*)::log:_files"
+)
+
+# guard to ensure default positional specs are added only once per session
+_shtab_shadowtime_check_starts_defaults_added=0
+
 _shtab_shadowtime_compare_options=(
   "(- : *)"{-h,--help}"[show this help message and exit]"
-  "--policy[Repeat to compare\; see --list]:policy:(all-reserve best conservative easy easy-sjbf fcfs guarded lwf probabilistic tuned wfp)"
+  "--policy[Repeat to compare\; see --list]:policy:(all-reserve best conservative easy easy-sjbf fcfs guarded lwf probabilistic slurm tuned wfp)"
   "--baseline[The policy to compare the others with\; easy if it is one, else the first]:baseline:"
   "--runtime[Run-time predictor of policies that name none]:runtime:(class-mean-sigma class-p90 downey-mean downey-median empirical empirical-request experts gibbons hmm last-two queue-maximum requested templates)"
   "--adjustment[Walltime adjustment of policies that name none]:adjustment:(auto none percentile)"
@@ -250,7 +270,7 @@ _shtab_shadowtime_follow_options=(
   "--cluster[What the cluster is called here]:cluster:"
   "--run[Name of the run\; a known one goes on]:run:"
   "--history[Of the past that is told first\: 0, 90days]:history:"
-  "--policy[Whose decisions are the advice]:policy:(all-reserve best conservative easy easy-sjbf fcfs guarded lwf probabilistic tuned wfp)"
+  "--policy[Whose decisions are the advice]:policy:(all-reserve best conservative easy easy-sjbf fcfs guarded lwf probabilistic slurm tuned wfp)"
   "--runtime[Run-time predictor, if the policy names none]:runtime:(class-mean-sigma class-p90 downey-mean downey-median empirical empirical-request experts gibbons hmm last-two queue-maximum requested templates)"
   "--adjustment[Walltime adjustment]:adjustment:(auto none percentile)"
   "--wait-bound[Bounds on waits]:wait_bound:(all conformal ensemble nodes none plain rnprod rtime static)"
@@ -317,7 +337,7 @@ _shtab_shadowtime_rebuild_defaults_added=0
 
 _shtab_shadowtime_replay_options=(
   "(- : *)"{-h,--help}"[show this help message and exit]"
-  "--policy[Repeat to compare\; see --list]:policy:(all-reserve best conservative easy easy-sjbf fcfs guarded lwf probabilistic tuned wfp)"
+  "--policy[Repeat to compare\; see --list]:policy:(all-reserve best conservative easy easy-sjbf fcfs guarded lwf probabilistic slurm tuned wfp)"
   "--baseline[The policy to compare the others with\; easy if it is one, else the first]:baseline:"
   "--runtime[Run-time predictor of policies that name none]:runtime:(class-mean-sigma class-p90 downey-mean downey-median empirical empirical-request experts gibbons hmm last-two queue-maximum requested templates)"
   "--adjustment[Walltime adjustment of policies that name none]:adjustment:(auto none percentile)"
@@ -450,6 +470,19 @@ _shtab_shadowtime_settings_options=(
 # guard to ensure default positional specs are added only once per session
 _shtab_shadowtime_settings_defaults_added=0
 
+_shtab_shadowtime_slurm_site_options=(
+  "(- : *)"{-h,--help}"[show this help message and exit]"
+  {-o,--output}"[The settings, for slurm\:site\=FILE]:output:_files"
+  "--pools[Its nodes and partitions, for replay --pools]:pools:_files"
+  "--names[Numbers of names\; one that is there is gone on with, as by replay]:names:_files"
+  "--names-key[A key\: names are hidden, as by replay and follow]:names_key:_files"
+  "--via[What Slurm\'s commands are run by, as \'ssh login\']:via:"
+  "--timeout[Patience with one answer]:timeout:"
+)
+
+# guard to ensure default positional specs are added only once per session
+_shtab_shadowtime_slurm_site_defaults_added=0
+
 _shtab_shadowtime_stack_options=(
   "(- : *)"{-h,--help}"[show this help message and exit]"
 )
@@ -544,6 +577,7 @@ _shtab_shadowtime() {
         campaign) _arguments -C -s $_shtab_shadowtime_campaign_options ;;
         check) _arguments -C -s $_shtab_shadowtime_check_options ;;
         check-schedule) _arguments -C -s $_shtab_shadowtime_check_schedule_options ;;
+        check-starts) _arguments -C -s $_shtab_shadowtime_check_starts_options ;;
         compare) _arguments -C -s $_shtab_shadowtime_compare_options ;;
         completion) _arguments -C -s $_shtab_shadowtime_completion_options ;;
         convert) _arguments -C -s $_shtab_shadowtime_convert_options ;;
@@ -560,6 +594,7 @@ _shtab_shadowtime() {
         search-templates) _arguments -C -s $_shtab_shadowtime_search_templates_options ;;
         serve) _shtab_shadowtime_serve ;;
         settings) _arguments -C -s $_shtab_shadowtime_settings_options ;;
+        slurm-site) _arguments -C -s $_shtab_shadowtime_slurm_site_options ;;
         stack) _shtab_shadowtime_stack ;;
         topics) _arguments -C -s $_shtab_shadowtime_topics_options ;;
         watch) _arguments -C -s $_shtab_shadowtime_watch_options ;;
