@@ -20,6 +20,7 @@ from shadowtime.replayer import (
     generate_command,
     list_command,
     scores_command,
+    slurm_fit_command,
     slurm_site_command,
     template_search_command,
 )
@@ -48,6 +49,7 @@ COMMAND_LINES = {
     "check": application(check_command.check),
     "check-schedule": application(check_schedule.check_schedule),
     "check-starts": application(check_starts.check_starts),
+    "fit-slurm": application(slurm_fit_command.command),
     "slurm-site": application(slurm_site_command.command),
     "convert": application(convert.convert),
     "campaign": application(command_line.campaign),

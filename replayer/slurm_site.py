@@ -1,6 +1,6 @@
 """Write what a live Slurm is set to into a file: its commands asked, names made numbers."""
 
-from collections.abc import Mapping
+from collections.abc import Iterator, Mapping
 from pathlib import Path
 from typing import Any
 
@@ -31,16 +31,20 @@ def site_in(texts: Mapping[str, str], pools: Path, names: Names) -> Site:
 
 def as_toml(site: Site, names: Names) -> str:
     """Return a site as a file has it, with whose numbers they are."""
-    lines = [f"# not modelled: {note}" for note in site.notes]
-    for key, value in site.keys.items():
-        if isinstance(value, list):
-            lines += [f"{key} = [", *(f"    {row}," for row in value), "]"]
-        else:
-            lines.append(f"{key} = {_toml(value)}")
+    lines = [*(f"# not modelled: {note}" for note in site.notes), *toml_of(site.keys)]
     for kind in ("user", "account", "partition", "qos"):
         told = ", ".join(f"{number} {name}" for name, number in names.of[kind].items())
         lines.append(f"# {kind}: {told or 'none'}")
     return "\n".join([*lines, ""])
+
+
+def toml_of(keys: Mapping[str, Any]) -> Iterator[str]:
+    """Yield the lines of keys as a file has them."""
+    for key, value in keys.items():
+        if isinstance(value, list):
+            yield from (f"{key} = [", *(f"    {row}," for row in value), "]")
+        else:
+            yield f"{key} = {_toml(value)}"
 
 
 def _toml(value: Any) -> str:

@@ -54,7 +54,11 @@ class Slurm(Policy):
         self.settings = settings
         self.priorities = Priorities(settings, 1, 0)
         self.times = Times(settings)
+        self.weighs = any(getattr(settings, name) for name in SlurmSettings.model_fields if name.startswith("weight_"))
+        """Whether priorities ever change."""
         self.held: list[tuple[int, int, int]] = []
+        self.edges: list[int] = []
+        """When reservations begin and end."""
         self.cooling: list[tuple[int, int]] = []
         """Until when, and how many, processors of jobs that have ended cannot be given away."""
         self.bounds = _bounds(settings, 0)
@@ -68,12 +72,17 @@ class Slurm(Policy):
             for each in self.settings.table("reservations")
             if each.pool == self.pool
         ]
+        self.edges = sorted({edge for begins, ends, _ in self.held for edge in (begins, ends)})
 
     def schedule(self, now: int, queue: Queue, running: Running, free: int) -> Sequence[Start | CutShort | Again]:
         """Return the starts of the passes that are due, and when the next one is that could start anything."""
-        self.priorities.advance(now)
+        if self.priorities.advance(now) and self.weighs:
+            self.times.moved = True
         cooling = [each for each in self.cooling if each[0] > now]
-        self.times.changed |= len(cooling) < len(self.cooling)
+        if len(cooling) < len(self.cooling):
+            self.times.note()
+        if now in self.edges:
+            self.times.moved = True
         self.cooling = cooling
         main, full, backfill = self.times.due(now)
         starts: list[Start | CutShort | Again] = []
@@ -93,17 +102,27 @@ class Slurm(Policy):
             more = backfill_pass(outlook, [each for each in candidates if each.row not in rows], self.bounds)
             starts += [start(queue, each.row, RESERVED) for each in more]
             begun += more
-        self.times.done(now, main=main, full=full, backfill=backfill)
+        self.times.done(now, main=main, full=full, backfill=backfill, started=bool(begun))
         if len(begun) > MAX_STARTS:
             del starts[MAX_STARTS:], begun[MAX_STARTS:]
             starts.append(CutShort(by="starts", left=len(candidates) - MAX_STARTS))
         left = running.free(free) - sum((each.size for each in begun), np.zeros(queue.sizes.shape[1], dtype=np.int64))
         waits = np.ones(len(queue), dtype=np.bool_)
         waits[[each.row for each in begun]] = False
-        self.times.owed = bool((queue.sizes[waits] <= np.maximum(left, 0)).all(axis=1).any())
-        if self.times.owed:
-            starts.append(Again(time=min([self.times.next(now), *(until for until, _ in self.cooling)])))
+        fits = bool((queue.sizes[waits] <= np.maximum(left, 0)).all(axis=1).any())
+        self.times.owed = fits and self.times.moved
+        if fits and (times := self._next(now)):
+            starts.append(Again(time=min(times)))
         return starts
+
+    def _next(self, now: int) -> list[int]:
+        """Return when somebody might start next, if nothing happens: none who has just been passed over before that."""
+        times = [each for each in self.edges if each > now] + [until for until, _ in self.cooling]
+        if self.times.moved:
+            times.append(self.times.next(now))
+        elif self.weighs:
+            times.append(self.priorities.next_calculation(now))
+        return times
 
     def _candidates(self, queue: Queue) -> list[Candidate]:
         """Return the waiting jobs, highest priority first, each with its place among those of all pools."""
@@ -142,16 +161,16 @@ class Slurm(Policy):
         if isinstance(event, JOB_EVENTS):
             self.priorities.notice(event)
             if not isinstance(event, JobStarted):
-                self.times.changed = True
+                self.times.note()
         elif isinstance(event, CapacityChanged):
-            self.times.changed = True
+            self.times.note()
 
     def beside(self, event: Event) -> None:
         """Take notice of what happens to jobs of other pools: their usage, and their places in the queue, count."""
         if isinstance(event, JOB_EVENTS):
             self.priorities.notice(event)
             if not isinstance(event, JobStarted):
-                self.times.changed = True
+                self.times.note()
 
     def snapshot(self) -> Any:
         """Return the whole state as plain values."""

@@ -123,9 +123,7 @@ def backfill_pass(outlook: Outlook, queue: Sequence[Candidate], bounds: Bounds) 
             if bounds.starts and len(started) == bounds.starts:
                 break
         elif start <= now + bounds.window:
-            first, last = (
-                time - (time + bounds.unix_start) % bounds.resolution for time in (start, start + job.limit)
-            )
+            first, last = (time - (time + bounds.unix_start) % bounds.resolution for time in (start, start + job.limit))
             if last > max(first, now):
                 outlook.take(job.size, max(first, now), last)
     return started

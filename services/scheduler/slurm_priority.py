@@ -125,14 +125,17 @@ class Priorities:
         period = self._settings.calc_period
         return now + period - (now - self._phase) % period
 
-    def advance(self, now: int) -> None:
-        """Calculate what was to be calculated until a time: usage for each period, priorities once. O(periods + n)."""
+    def advance(self, now: int) -> bool:
+        """Calculate what was to be calculated until a time, and say whether anything was. O(periods + n).
+
+        Usage is calculated for each period, priorities once.
+        """
         if self.calculated is None:
             self.calculated = now - (now - self._phase) % self._settings.calc_period
-            return
+            return False
         due = self.next_calculation(self.calculated)
         if due > now:
-            return
+            return False
         while due <= now:
             self._shares.decay(due - self.calculated)
             for job in self._running():
@@ -147,6 +150,7 @@ class Priorities:
         for job in self.jobs.values():
             if job.state == WAITING:
                 job.priority = self._priority(job, self.calculated)
+        return True
 
     def _running(self) -> Iterator[KnownJob]:
         return (job for job in self.jobs.values() if job.state == RUNNING)

@@ -22,6 +22,8 @@ class Times:
         self.main = self.full = self.backfill = -1
         self.changed = False
         """Whether anything has happened since the last pass of the main scheduler."""
+        self.moved = True
+        """Whether anything has happened since passes over the whole queue found nobody to start."""
         self.owed = False
 
     def begin(self, now: int) -> None:
@@ -42,8 +44,10 @@ class Times:
         main = full or (self.changed and (self.main < 0 or now - self.main >= told.sched_delay))
         return main, full, backfill and told.backfill
 
-    def done(self, now: int, *, main: bool, full: bool, backfill: bool) -> None:
-        """Note which passes were done."""
+    def done(self, now: int, *, main: bool, full: bool, backfill: bool, started: bool = False) -> None:
+        """Note which passes were done, and whether they started anybody."""
+        if backfill or (full and not self._settings.backfill):
+            self.moved = started
         if main:
             self.main, self.changed = now, False
         if full:
@@ -61,10 +65,14 @@ class Times:
             times.append(self.main + told.sched_delay)
         return max(min(times), now + 1)
 
+    def note(self) -> None:
+        """Take notice that something has happened for which the main scheduler looks at the queue."""
+        self.changed = self.moved = True
+
     def snapshot(self) -> Any:
         """Return the whole state as plain values."""
-        return [self.main, self.full, self.backfill, self.changed, self.owed]
+        return [self.main, self.full, self.backfill, self.changed, self.moved, self.owed]
 
     def restore(self, state: Any) -> None:
         """Take on what `snapshot` returned."""
-        self.main, self.full, self.backfill, self.changed, self.owed = state
+        self.main, self.full, self.backfill, self.changed, self.moved, self.owed = state

@@ -157,7 +157,7 @@ def test_the_rhythm_goes_on_while_nobody_is_asked() -> None:
     ],
 )
 def test_wrong_settings_are_named(keys: str, wrong: str) -> None:
-    with pytest.raises(SettingsError, match="slurm|site") as raised:
+    with pytest.raises(SettingsError, match=r"slurm|site") as raised:
         canonical("policy", f"slurm:{keys}")
     assert wrong in str(raised.value)
 
