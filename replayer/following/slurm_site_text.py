@@ -45,6 +45,9 @@ PARAMETERS = {
     "sched_depth": "default_queue_depth",
 }
 
+TURNAROUND = 0.5
+"""Seconds: instants are told as whole ones, and a pass sees what ended before its own, half of that in its second."""
+
 _PAIR = re.compile(r"(\w+)=(\S*)")
 
 
@@ -110,6 +113,7 @@ def site_of(texts: Mapping[str, str], parts: MachineParts, names: Names) -> Site
         if (booted := config.get("BOOT_TIME", "")).isdecimal():
             keys["calc_at"] = int(booted)
     keys |= {ours: int(parameters[theirs]) for ours, theirs in PARAMETERS.items() if _number(parameters.get(theirs))}
+    keys["turnaround"] = TURNAROUND
     keys["processors"] = sum(pool.processors for pool in parts.pools)
     keys["nodes"] = sum(pool.nodes or 0 for pool in parts.pools)
     keys["partitions"] = [

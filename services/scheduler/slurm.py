@@ -13,6 +13,7 @@ from shadowtime.services.scheduler.slurm_priority import WAITING, KnownJob, Prio
 from shadowtime.services.scheduler.slurm_settings import SlurmSettings
 from shadowtime.services.scheduler.slurm_shares import NOBODY
 from shadowtime.services.scheduler.slurm_times import Times
+from shadowtime.shared.chance import key_of, uniform
 from shadowtime.shared.decisions import Again, CutShort, Start
 from shadowtime.shared.events import (
     CapacityChanged,
@@ -57,6 +58,7 @@ class Slurm(Policy):
         self.weighs = any(getattr(settings, name) for name in SlurmSettings.model_fields if name.startswith("weight_"))
         """Whether priorities ever change."""
         self.held: list[tuple[int, int, int]] = []
+        self.chance = 0
         self.edges: list[int] = []
         """When reservations begin and end."""
         self.cooling: list[tuple[int, int]] = []
@@ -66,6 +68,7 @@ class Slurm(Policy):
     def open(self, opened: ClusterOpened) -> None:
         """Take note of the run: how large the pool is, and what its second 0 is."""
         self.priorities = Priorities(self.settings, opened.processors, opened.unix_start)
+        self.chance = key_of(opened.seed, opened.cluster)
         self.bounds = _bounds(self.settings, opened.unix_start)
         self.held = [
             (max(each.begins - opened.unix_start, 0), each.ends - opened.unix_start, each.processors)
@@ -156,14 +159,20 @@ class Slurm(Policy):
         """Take notice of what happens here."""
         if isinstance(event, JobEnded) and self.settings.turnaround:
             job = self.priorities.jobs.get(event.job_number)
-            if job is not None:
-                self.cooling.append((event.time + self.settings.turnaround, job.processors))
+            if job is not None and (seconds := self._turnaround(event.job_number)):
+                self.cooling.append((event.time + seconds, job.processors))
         if isinstance(event, JOB_EVENTS):
             self.priorities.notice(event)
             if not isinstance(event, JobStarted):
                 self.times.note()
         elif isinstance(event, CapacityChanged):
             self.times.note()
+
+    def _turnaround(self, number: int) -> int:
+        """Return how many whole seconds the processors of a job stay bound: one more for the fraction of all jobs."""
+        whole = int(self.settings.turnaround)
+        drawn = float(uniform(self.chance, np.array([number], dtype=np.int64), 0)[0])
+        return whole + (drawn < self.settings.turnaround - whole)
 
     def beside(self, event: Event) -> None:
         """Take notice of what happens to jobs of other pools: their usage, and their places in the queue, count."""

@@ -139,7 +139,9 @@ class SlurmSettings(PolicySettings):
     bf_max_job_user: Annotated[int, Field(ge=0, le=2**31)] = Field(0, description="bf_max_job_user; 0: no limit")
     bf_max_job_part: Annotated[int, Field(ge=0, le=2**31)] = Field(0, description="bf_max_job_part; 0: no limit")
     bf_max_job_start: Annotated[int, Field(ge=0, le=2**31)] = Field(0, description="bf_max_job_start; 0: no limit")
-    turnaround: Seconds = Field(0, description="seconds from a job's end until its processors can be given away")
+    turnaround: Annotated[float, Field(ge=0, le=MAX_DURATION, allow_inf_nan=False)] = Field(
+        0.0, description="seconds from a job's end, on average, until its processors can be given away"
+    )
 
     @model_validator(mode="before")
     @classmethod

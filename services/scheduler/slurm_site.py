@@ -67,10 +67,10 @@ def spelled(keys: dict[str, object]) -> str:
             if len(rows) < len(value):
                 raise ValueError(f"{key}: expected rows, each in brackets")
             text = ";".join(":".join(map(as_text, row)) for row in rows) or "none"
-        elif isinstance(value, bool | int | str):
+        elif isinstance(value, bool | int | float | str):
             text = as_text(value)
         else:
-            raise ValueError(f"{key}: expected a whole number, a word, true, false or rows")
+            raise ValueError(f"{key}: expected a number, a word, true, false or rows")
         if not set(text).isdisjoint("(),= \n"):
             raise ValueError(f"{key}: {shortened(text, QUOTED)!r} cannot be a value")
         parts.append(f"{key}={text}")

@@ -109,6 +109,12 @@ def test_processors_can_be_given_away_after_the_turnaround() -> None:
     assert seen.starts == {1: 0, 2: 25}
 
 
+def test_a_fraction_of_the_turnaround_is_a_second_more_for_that_share_of_jobs() -> None:
+    jobs = of(*((0, 10, 20, 20) for _ in range(200)))
+    starts = replayed(jobs, PROMPT + ",turnaround=0.25").starts
+    assert max(starts.values()) - 199 * 20 == pytest.approx(50, abs=20)
+
+
 def test_higher_tiers_go_first_then_priorities() -> None:
     jobs = of((0, 10, 50, 50), (1, 10, 5, 5), (2, 10, 5, 5), (3, 10, 5, 5), queue_number=[1, 1, 2, 3])
     tables = "partitions=1:1:1;2:4:1;3:1:2,weight_partition=100"
@@ -181,7 +187,7 @@ def test_a_site_in_a_file_is_spelled_out_and_keys_beside_it_count_first(tmp_path
     ("text", "wrong"),
     [
         ("weight_age = [1]", "weight_age: expected rows"),
-        ("weight_age = 1.5", "weight_age: expected a whole number"),
+        ("weight_age = 2025-01-01", "weight_age: expected a number"),
         ("fairshare = 'a,b'", "cannot be a value"),
         ("weight_age", "site.toml"),
     ],
