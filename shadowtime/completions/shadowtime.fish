@@ -50,8 +50,8 @@ function _shtab_shadowtime_using
   test "$_shtab_shadowtime_cmdpath" = "$argv"
 end
 
-set -g _shtab_shadowtime_commands replay compare campaign reproduce check check-starts check-schedule convert generate slurm-site search-templates list follow scores serve 'serve runtime_distribution' 'serve walltime_adjustment' 'serve wait_bound' 'serve scheduler' 'serve scoreboard' 'serve metrics' live ask watch rebuild topics settings asyncapi stack 'stack up' 'stack down' 'stack status' 'stack install' dashboards 'dashboards generate' 'dashboards push' doctor completion
-set -g _shtab_shadowtime_opts_with_value --adjustment --after --allow --baseline --capacity --cluster --columns --confidence --count --csv --decisions --every --filter --first --folder --from --generations --history --host --job --jobcomp --jobs --json --kafka-port --kind --latex --live-port --load --logs --mode --moldable --names --names-key --on --out --output --patience --policy --pools --population --port --processors --quantile --queue --redis-port --report --requested-time --requests --rest --rest-token-file --rest-user --restartable --results --run --runtime --schedule --seed --set --speed --speedup --time-zone --timeout --token --token-file --transport --url --user --via --victoria-metrics --victoria-metrics-port --wait-bound --waits --web-port --workers -o
+set -g _shtab_shadowtime_commands replay compare campaign reproduce check check-starts check-schedule convert generate fit-slurm slurm-site search-templates list follow scores serve 'serve runtime_distribution' 'serve walltime_adjustment' 'serve wait_bound' 'serve scheduler' 'serve scoreboard' 'serve metrics' live ask watch rebuild topics settings asyncapi stack 'stack up' 'stack down' 'stack status' 'stack install' dashboards 'dashboards generate' 'dashboards push' doctor completion
+set -g _shtab_shadowtime_opts_with_value --adjustment --after --allow --baseline --capacity --cluster --columns --confidence --count --csv --decisions --every --filter --first --folder --from --generations --history --host --job --jobcomp --jobs --json --kafka-port --kind --latex --live-port --load --logs --mode --moldable --names --names-key --on --out --output --patience --policy --pools --population --port --processors --quantile --queue --redis-port --report --requested-time --requests --rest --rest-token-file --rest-user --restartable --results --run --runtime --schedule --seed --set --speed --speedup --time-zone --timeout --token --token-file --train --transport --url --user --via --victoria-metrics --victoria-metrics-port --wait-bound --waits --web-port --workers -o
 
 complete -c shadowtime -e
 complete -c shadowtime -f
@@ -202,6 +202,18 @@ complete -c shadowtime -n '_shtab_shadowtime_using generate' -l seed -x -d 'The 
 complete -c shadowtime -n '_shtab_shadowtime_using generate' -s o -l output -x -d 'FILE.swf or FILE.swf.gz'
 complete -c shadowtime -n '_shtab_shadowtime_using generate' -l load -x -d 'Offered load, as a share of the machine'
 complete -c shadowtime -n '_shtab_shadowtime_using generate' -l waits -xka "easy none" -d 'Whose waits the jobs have: those under EASY, or unknown'
+complete -c shadowtime -n '_shtab_shadowtime_using; and test $_shtab_shadowtime_npos -eq 0' -a fit-slurm -d 'fit the policy slurm to a log of a site that tells no settings'
+complete -c shadowtime -n '_shtab_shadowtime_using fit-slurm' -s h -l help -d 'show this help message and exit'
+complete -c shadowtime -n '_shtab_shadowtime_using fit-slurm' -s o -l output -xka "(__fish_complete_path (commandline -ct))" -d 'The settings, for slurm:site=FILE'
+complete -c shadowtime -n '_shtab_shadowtime_using fit-slurm' -l train -x -d 'Fit on the first N jobs, at most half of the log'
+complete -c shadowtime -n '_shtab_shadowtime_using fit-slurm' -l filter -xka "drop align" -d 'What to do with jobs larger than the machine'
+complete -c shadowtime -n '_shtab_shadowtime_using fit-slurm' -l jobs -x -d 'Only the first N jobs of the log'
+complete -c shadowtime -n '_shtab_shadowtime_using fit-slurm' -l columns -x -d 'Columns of a table by our names, as in submit=submitted_at'
+complete -c shadowtime -n '_shtab_shadowtime_using fit-slurm' -l time-zone -x -d 'Of dates that tell of none, as Europe/Berlin; else UTC'
+complete -c shadowtime -n '_shtab_shadowtime_using fit-slurm' -l pools -xka "(__fish_complete_path (commandline -ct))" -d 'Pools of the machine: TOML, or output of scontrol show node'
+complete -c shadowtime -n '_shtab_shadowtime_using fit-slurm' -l names -xka "(__fish_complete_path (commandline -ct))" -d 'Where names and their numbers are kept; else nowhere'
+complete -c shadowtime -n '_shtab_shadowtime_using fit-slurm' -l names-key -xka "(__fish_complete_path (commandline -ct))" -d 'A key: names are kept as hashes made with it, not as they are'
+complete -c shadowtime -n '_shtab_shadowtime_using fit-slurm; and test $_shtab_shadowtime_npos -ge 0' -ka "(__fish_complete_path (commandline -ct))" -d log
 complete -c shadowtime -n '_shtab_shadowtime_using; and test $_shtab_shadowtime_npos -eq 0' -a slurm-site -d 'write what a Slurm is set to, for the policy slurm'
 complete -c shadowtime -n '_shtab_shadowtime_using slurm-site' -s h -l help -d 'show this help message and exit'
 complete -c shadowtime -n '_shtab_shadowtime_using slurm-site' -s o -l output -xka "(__fish_complete_path (commandline -ct))" -d 'The settings, for slurm:site=FILE'

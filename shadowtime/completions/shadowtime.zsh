@@ -21,6 +21,7 @@ _shtab_shadowtime_commands() {
     convert:'write the jobs of a log that a replay uses as a clean log'
     dashboards:'generate dashboards and push them into a Grafana'
     doctor:'say what is installed, which servers answer, and what to do'
+    fit-slurm:'fit the policy slurm to a log of a site that tells no settings'
     follow:'follow a Slurm, a PBS or another cluster as it is now'
     generate:'write a log of a synthetic workload'
     list:'list policies, predictors, … and their keys'
@@ -264,6 +265,23 @@ _shtab_shadowtime_doctor_options=(
 
 # guard to ensure default positional specs are added only once per session
 _shtab_shadowtime_doctor_defaults_added=0
+
+_shtab_shadowtime_fit_slurm_options=(
+  "(- : *)"{-h,--help}"[show this help message and exit]"
+  {-o,--output}"[The settings, for slurm\:site\=FILE]:output:_files"
+  "--train[Fit on the first N jobs, at most half of the log]:train:"
+  "--filter[What to do with jobs larger than the machine]:filter:(drop align)"
+  "--jobs[Only the first N jobs of the log]:jobs:"
+  "--columns[Columns of a table by our names, as in submit\=submitted_at]:columns:"
+  "--time-zone[Of dates that tell of none, as Europe\/Berlin\; else UTC]:time_zone:"
+  "--pools[Pools of the machine\: TOML, or output of scontrol show node]:pools:_files"
+  "--names[Where names and their numbers are kept\; else nowhere]:names:_files"
+  "--names-key[A key\: names are kept as hashes made with it, not as they are]:names_key:_files"
+  "(*)::log:_files"
+)
+
+# guard to ensure default positional specs are added only once per session
+_shtab_shadowtime_fit_slurm_defaults_added=0
 
 _shtab_shadowtime_follow_options=(
   "(- : *)"{-h,--help}"[show this help message and exit]"
@@ -583,6 +601,7 @@ _shtab_shadowtime() {
         convert) _arguments -C -s $_shtab_shadowtime_convert_options ;;
         dashboards) _shtab_shadowtime_dashboards ;;
         doctor) _arguments -C -s $_shtab_shadowtime_doctor_options ;;
+        fit-slurm) _arguments -C -s $_shtab_shadowtime_fit_slurm_options ;;
         follow) _arguments -C -s $_shtab_shadowtime_follow_options ;;
         generate) _arguments -C -s $_shtab_shadowtime_generate_options ;;
         list) _arguments -C -s $_shtab_shadowtime_list_options ;;
