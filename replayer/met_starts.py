@@ -77,7 +77,7 @@ def met_table(title: str, rows: list[Met]) -> FittedTable:
         [
             shares("within 1 min", [row.within_minute for row in rows]).meaning("within: of the real starts"),
             shares("within 10 min", [row.within_ten_minutes for row in rows]),
-            seconds("mean wait", [row.mean_wait for row in rows]).meaning("mean wait: under this policy"),
+            seconds("mean wait", [row.mean_wait for row in rows]).unmarked().meaning("mean wait: under this policy"),
             seconds("off", [row.mean_off for row in rows]).meaning("off: mean distance from the real start"),
             seconds("median off", [row.median_off for row in rows]),
         ],

@@ -62,7 +62,7 @@ def of(*jobs: tuple[int, int, int, int], **columns: Any) -> Workload:
         processors=size,
     )
     more = {name: np.array(values, dtype=np.int64) for name, values in columns.items()}
-    return replace(made, columns=made.columns | more, pools=pools)
+    return replace(made, columns={**made.columns, **more}, pools=pools)
 
 
 def test_the_main_pass_stops_at_the_first_that_does_not_fit_and_backfill_goes_on() -> None:

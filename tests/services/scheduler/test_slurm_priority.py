@@ -100,7 +100,12 @@ def test_sizes_count_by_nodes_and_processors() -> None:
 
 
 def test_partitions_and_qos_count_as_parts_of_the_largest() -> None:
-    keys = {"weight_partition": 100, "partitions": "1:3:1;2:12:1", "weight_qos": 10, "qos": "1:5:1000;2:20:1000"}
+    keys: dict[str, Any] = {
+        "weight_partition": 100,
+        "partitions": "1:3:1;2:12:1",
+        "weight_qos": 10,
+        "qos": "1:5:1000;2:20:1000",
+    }
     assert factor("partition", job(), **keys) == 25
     assert factor("qos", job(), **keys) == 2.5
     assert factor("partition", job(partition=9), **keys) == 0
