@@ -15,7 +15,7 @@ GROUPS = {
         "check-schedule": ("replayer.check_schedule", "compare another simulator's schedule with a policy's"),
         "convert": ("replayer.convert", "write the jobs of a log that a replay uses as a clean log"),
         "generate": ("replayer.generate_command", "write a log of a synthetic workload"),
-        "fit-slurm": ("replayer.slurm_fit_command", "fit the policy slurm to a log of a site that tells no settings"),
+        "fit-slurm": ("replayer.slurm_fit_command", "fit the policy slurm to what a site really did"),
         "slurm-site": ("replayer.slurm_site_command", "write what a Slurm is set to, for the policy slurm"),
         "search-templates": ("replayer.template_search_command", "find templates of similar jobs for a log"),
         "list": ("replayer.list_command", "list policies, predictors, … and their keys"),

@@ -202,7 +202,7 @@ complete -c shadowtime -n '_shtab_shadowtime_using generate' -l seed -x -d 'The 
 complete -c shadowtime -n '_shtab_shadowtime_using generate' -s o -l output -x -d 'FILE.swf or FILE.swf.gz'
 complete -c shadowtime -n '_shtab_shadowtime_using generate' -l load -x -d 'Offered load, as a share of the machine'
 complete -c shadowtime -n '_shtab_shadowtime_using generate' -l waits -xka "easy none" -d 'Whose waits the jobs have: those under EASY, or unknown'
-complete -c shadowtime -n '_shtab_shadowtime_using; and test $_shtab_shadowtime_npos -eq 0' -a fit-slurm -d 'fit the policy slurm to a log of a site that tells no settings'
+complete -c shadowtime -n '_shtab_shadowtime_using; and test $_shtab_shadowtime_npos -eq 0' -a fit-slurm -d 'fit the policy slurm to what a site really did'
 complete -c shadowtime -n '_shtab_shadowtime_using fit-slurm' -s h -l help -d 'show this help message and exit'
 complete -c shadowtime -n '_shtab_shadowtime_using fit-slurm' -s o -l output -xka "(__fish_complete_path (commandline -ct))" -d 'The settings, for slurm:site=FILE'
 complete -c shadowtime -n '_shtab_shadowtime_using fit-slurm' -l train -x -d 'Fit on the first N jobs, at most half of the log'

@@ -21,7 +21,7 @@ _shtab_shadowtime_commands() {
     convert:'write the jobs of a log that a replay uses as a clean log'
     dashboards:'generate dashboards and push them into a Grafana'
     doctor:'say what is installed, which servers answer, and what to do'
-    fit-slurm:'fit the policy slurm to a log of a site that tells no settings'
+    fit-slurm:'fit the policy slurm to what a site really did'
     follow:'follow a Slurm, a PBS or another cluster as it is now'
     generate:'write a log of a synthetic workload'
     list:'list policies, predictors, … and their keys'
