@@ -5,7 +5,7 @@ from grafana_foundation_sdk.builders.dashboard import Dashboard
 from shadowtime.dashboards.boards import board
 from shadowtime.dashboards.panels import Asks, chart
 from shadowtime.dashboards.queries import Query
-from shadowtime.shared import metric_names as names
+from shadowtime.shared import twin_metric_names as names
 
 NO_SHADOW = "No cluster has a shadow, or it is not scraped: see `shadowtime shadow --help`"
 NONE_WAITS = "No job waits, or no cluster has a shadow that is scraped"

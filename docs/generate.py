@@ -15,10 +15,13 @@ from shadowtime.dashboards.command_line import app as dashboards
 from shadowtime.replayer import (
     check_command,
     check_schedule,
+    check_starts,
     convert,
     generate_command,
     list_command,
     scores_command,
+    slurm_fit_command,
+    slurm_site_command,
     template_search_command,
 )
 from shadowtime.replayer.campaign import command_line, reproduce
@@ -26,6 +29,7 @@ from shadowtime.replayer.command_line import compare
 from shadowtime.replayer.compare_command import compare_policies
 from shadowtime.replayer.following.command_line import app as follow
 from shadowtime.replayer.twin import twin_command
+from shadowtime.replayer.twin.command_line import app as shadow
 from shadowtime.services.catalogue import DEFAULTS, REGISTRIES
 from shadowtime.services.command_line import app as services
 from shadowtime.services.scheduler.policies import BEST
@@ -46,6 +50,9 @@ COMMAND_LINES = {
     "compare": application(compare_policies),
     "check": application(check_command.check),
     "check-schedule": application(check_schedule.check_schedule),
+    "check-starts": application(check_starts.check_starts),
+    "fit-slurm": application(slurm_fit_command.command),
+    "slurm-site": application(slurm_site_command.command),
     "convert": application(convert.convert),
     "campaign": application(command_line.campaign),
     "reproduce": application(reproduce.reproduce),
@@ -55,6 +62,7 @@ COMMAND_LINES = {
     "completion": application(completion.completion),
     "search-templates": application(template_search_command.command),
     "follow": follow,
+    "shadow": shadow,
     "scores": application(scores_command.scores),
     "twin": application(twin_command.twin),
     "serve": workers,

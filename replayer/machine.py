@@ -52,6 +52,7 @@ class Machine(Archived):
         self._arrived = 0
         self._changed = 0
         self._time = 0
+        self._again: int | None = None
         self._waiting: dict[int, tuple[int, Job]] = {}
         self._running: dict[int, tuple[int, Execution]] = {}
         self._ends: list[tuple[int, int]] = []
@@ -59,7 +60,7 @@ class Machine(Archived):
         self._left = RoomLeft(workload.processors, workload.pools or ())
 
     def next_time(self) -> int | None:
-        """Return the time of the next end, arrival or change of capacity.
+        """Return the time of the next end, arrival or change of capacity, or at which the policy is to be asked again.
 
         Raises
         ------
@@ -73,6 +74,8 @@ class Machine(Archived):
             times.append(self._submit_times[self._arrived])
         if self._changed < len(self._capacity):
             times.append(self._capacity[self._changed].time)
+        if self._again is not None:
+            times.append(self._again)
         if times:
             return min(times)
         if self._waiting:
@@ -100,6 +103,7 @@ class Machine(Archived):
                 f"{len(self._running)} jobs run and {len(self._waiting)} wait"
             )
         self._time = time
+        self._again = None
         events: list[Event] = []  # as `replayer/event_order.py` has them
         while self._ends and self._ends[0][0] == time:
             events.append(self._end(heappop(self._ends)[1]))
@@ -117,7 +121,7 @@ class Machine(Archived):
         return events
 
     def apply(self, decided: Decided) -> Sequence[Event]:
-        """Kill, then start, as decided.
+        """Kill, then start, as decided; note when the policy is to be asked again.
 
         Raises
         ------
@@ -125,6 +129,7 @@ class Machine(Archived):
             If a decision cannot be carried out; names the job.
         """
         events: list[Event] = []
+        self._again = decided.again
         for kill in decided.kills:
             if kill.job_number not in self._running:
                 raise ReplayError(f"job {kill.job_number} is to be killed at {self._time} but does not run")
@@ -177,6 +182,7 @@ class Machine(Archived):
             "time": self._time,
             "arrived": self._arrived,
             "changed": self._changed,
+            "again": self._again,
             "waiting": [row for row, _ in self._waiting.values()],
             "running": running,
         }
@@ -184,6 +190,7 @@ class Machine(Archived):
     def restore(self, state: Any) -> None:
         """Take on what `snapshot` returned."""
         self._time, self._arrived, self._changed = state["time"], state["arrived"], state["changed"]
+        self._again = state["again"]
         waiting = [(row, self._workload[row]) for row in state["waiting"]]
         self._waiting = {job.job_number: (row, job) for row, job in waiting}
         rows = [(row, self._execution(self._workload[row], *rest)) for row, *rest in state["running"]]

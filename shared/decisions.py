@@ -5,7 +5,7 @@ from typing import Annotated, Literal
 from pydantic import Field, model_validator
 
 from shadowtime.shared.bounds import MAX_LIVE_JOBS, MAX_MEMBERS
-from shadowtime.shared.message import AtMost, Count, Frozen, Name, Processors, Reasons, Request
+from shadowtime.shared.message import AtMost, Count, Frozen, Instant, Name, Processors, Reasons, Request
 from shadowtime.shared.predictions import Probability
 from shadowtime.shared.reasons import Reason
 
@@ -94,6 +94,15 @@ class Chosen(Frozen):
     member: Name
     jobs: Count | None = None
     standings: Annotated[tuple[Standing, ...], AtMost(MAX_MEMBERS)] | None = None
+
+
+class Again(Frozen):
+    """The policy is to be asked again at `time`, seconds, if nothing happens before; later answers replace this.
+
+    A source that obeys adds a scheduling point then; in a log as it happened nothing comes of it.
+    """
+
+    time: Instant
 
 
 Decision = Start | Kill

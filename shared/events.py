@@ -20,7 +20,6 @@ from shadowtime.shared.bounds import (
     MAX_DRIFTS,
     MAX_LIVE_JOBS,
     MAX_POOLS,
-    MAX_PROCESSORS,
     MAX_SAMPLES,
     MAX_TIME,
 )
@@ -39,8 +38,8 @@ from shadowtime.shared.job_events import (
     Outcome,
     moment,
 )
+from shadowtime.shared.machine_events import CapacityChanged, SchedulingPoint
 from shadowtime.shared.message import (
-    Amount,
     AtMost,
     Count,
     Frozen,
@@ -132,32 +131,12 @@ class ClusterOpened(Frozen):
         return self
 
 
-class CapacityChanged(Frozen):
-    """A pool of the machine now has so much, since nodes came or went; None is as before, and the only pool.
-
-    Running jobs go on, so fewer than none may be free for a while.
-    """
-
-    kind: Literal["CapacityChanged"] = "CapacityChanged"
-    time: Instant
-    processors: Annotated[int, Field(ge=0, le=MAX_PROCESSORS)]
-    pool: Count | None = None
-    memory: Amount | None = None
-    gpus: Amount | None = None
-
-
-class SchedulingPoint(Frozen):
-    """Everything that ended or arrived at this instant has been told: the scheduler passes once."""
-
-    kind: Literal["SchedulingPoint"] = "SchedulingPoint"
-    time: Instant
-
-
 class Decided(Frozen):
     """What the scheduler decided at a scheduling point, kills first; empty when nothing can be done.
 
     `cut_short` says what a pass of too many jobs left undone; None, as nearly always, where it left nothing. `chosen`
-    says which configuration decided, where a policy has several; None also where nothing was decided.
+    says which configuration decided, where a policy has several; None also where nothing was decided. At `again` the
+    policy wants to be asked once more, if nothing happens before; None: whenever something happens.
     """
 
     kind: Literal["Decided"] = "Decided"
@@ -167,6 +146,7 @@ class Decided(Frozen):
     evaluated: Annotated[tuple[Evaluated, ...], AtMost(MAX_LIVE_JOBS + 1)] = ()
     cut_short: Annotated[tuple[CutShort, ...], OfJobs] | None = None
     chosen: Chosen | None = None
+    again: Instant | None = None
 
 
 Refusal = Literal["failed", "too-large", "quarantined"]

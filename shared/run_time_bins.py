@@ -104,6 +104,6 @@ def quantile_of(masses: Floats, probability: float) -> float:
             if j == 0:
                 return 1.0
             low, high = EDGES[j], EDGES[j + 1]
-            return low * (high / low) ** (max(wanted - before, 0.0) / masses[j])
+            return float(low * (high / low) ** (max(wanted - before, 0.0) / masses[j]))
         before += masses[j]
-    return EDGES[len(masses)]
+    return float(EDGES[len(masses)])

@@ -231,10 +231,9 @@ class Scores(Frozen):
     """The scoreboard's answer to `ClusterClosed`.
 
     `calibration` only of policies that weigh probabilities, `wait_forecast` only of those that forecast, `starts` of
-    those that forecast quantiles, `cuts` where run times have distributions (being cut at the request), `portfolio`
-    only of those that move between several configurations, `happenings` only of logs in which there were any, and
-    `expected_starts` only of those in which the site's own scheduler said when it expects jobs to start. `drifts` only
-    where something was predicted.
+    those that forecast quantiles, `cuts` where run times have distributions, `portfolio` only of those that move
+    between several configurations, `happenings` only of logs in which there were any, `expected_starts` only of those
+    in which the site's own scheduler said when it expects jobs to start, `drifts` where something was predicted.
     """
 
     policy: PolicyScores

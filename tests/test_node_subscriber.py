@@ -13,10 +13,10 @@ from typing import Any
 import numpy as np
 import pytest
 
-from shadowtime.services.scoreboard.run_time_distribution import mass_before
 from shadowtime.shared.events import Envelope, JobSubmitted
 from shadowtime.shared.paths import ROOT
 from shadowtime.shared.predictions import RunTimePrediction
+from shadowtime.shared.run_time_bins import mass_before
 from shadowtime.shared.streaming import bus
 from shadowtime.shared.streaming.log_reader import read_log
 from shadowtime.shared.streaming.settings import Settings

@@ -3,7 +3,7 @@
 from collections.abc import Iterator
 
 from shadowtime.replayer.twin.compared import Both, Comparison, Fares
-from shadowtime.shared import metric_names as names
+from shadowtime.shared import twin_metric_names as names
 from shadowtime.shared.metric_names import Metric
 
 Figure = tuple[Metric, tuple[str, ...], float]

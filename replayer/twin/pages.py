@@ -8,7 +8,9 @@ from prometheus_client.core import CounterMetricFamily, GaugeMetricFamily
 from prometheus_client.registry import Collector
 
 from shadowtime.replayer.following.follower import Follower
-from shadowtime.shared import metric_names as names
+from shadowtime.replayer.twin.figures import figures
+from shadowtime.replayer.twin.shadow import Shadow
+from shadowtime.shared import twin_metric_names as names
 
 
 class Figures(Collector):
@@ -25,6 +27,13 @@ class Figures(Collector):
                 value = each.sequence + 1 if metric is names.SHADOW_EVENTS else each.source.load.behind
                 family.add_metric([each.run], float(value))
             yield family
+        families: dict[str, GaugeMetricFamily] = {}
+        for each in self._followers:
+            if isinstance(shadow := each.source, Shadow) and shadow.met:
+                for metric, labels, value in figures(shadow.paired.compared()):
+                    family = GaugeMetricFamily(metric.name, metric.meaning, labels=metric.labels)
+                    families.setdefault(metric.name, family).add_metric([each.run, *labels], value)
+        yield from families.values()
 
 
 def registry_of(followers: Sequence[Follower]) -> CollectorRegistry:

@@ -1,5 +1,7 @@
 """How the run began whose shadows are played."""
 
+from collections.abc import Mapping
+
 from aiokafka import AIOKafkaConsumer, TopicPartition
 
 from shadowtime.shared.errors import FollowError
@@ -43,6 +45,15 @@ async def beginning_of(
             "shadowtime watch decisions --beginning shows those that are there"
         )
     return first, last, after
+
+
+async def read_from(consumer: AIOKafkaConsumer, offsets: Mapping[TopicPartition, int]) -> None:
+    """Let a consumer read on from there; raises `FollowError` where that is not kept any more."""
+    consumer.assign(list(offsets))
+    for place, offset in offsets.items():
+        if (await consumer.beginning_offsets([place]))[place] > offset > 0:
+            raise FollowError(f"topic {place.topic} does not keep what is to be read next: begin a new shadow (--name)")
+        consumer.seek(place, offset)
 
 
 def _opening(envelope: Envelope) -> ClusterOpened:

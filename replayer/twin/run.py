@@ -9,11 +9,9 @@ from shadowtime.replayer.following.run import follow_all, with_store
 from shadowtime.replayer.twin.given import Wanted
 from shadowtime.replayer.twin.pages import health_of, registry_of
 from shadowtime.replayer.twin.shadow import Shadow
+from shadowtime.replayer.twin.stored import STORE
 from shadowtime.shared.events import ClusterOpened
 from shadowtime.shared.streaming.redis_store import RedisStore
-
-STORE = "shadow"
-"""What the keys of shadows in Redis are called."""
 
 
 async def play(shadows: Sequence[Wanted]) -> None:

@@ -17,7 +17,8 @@ from shadowtime.replayer.embedded import EVENTS
 from shadowtime.replayer.following.live_source import Opening, SourceLoad
 from shadowtime.replayer.following.name_table import NameTable
 from shadowtime.replayer.twin.given import ShadowOf
-from shadowtime.replayer.twin.real_run import PART, PATIENCE, beginning_of
+from shadowtime.replayer.twin.paired import Paired
+from shadowtime.replayer.twin.real_run import PART, PATIENCE, beginning_of, read_from
 from shadowtime.replayer.twin.twin import Twin
 from shadowtime.shared.errors import FollowError
 from shadowtime.shared.events import ClusterOpened, Decided, Envelope, Event, JobSubmitted, Rejected, SchedulingPoint
@@ -67,6 +68,11 @@ class Shadow:
         return self._twin
 
     @property
+    def met(self) -> bool:
+        """Whether the real run was met, or it was restored."""
+        return self._twin is not None
+
+    @property
     def over(self) -> bool:
         """Whether the real run was closed, and all of it has been told here."""
         return self._twin is not None and self._twin.closed
@@ -98,11 +104,12 @@ class Shadow:
         return max(last + 1, first.time) if self.of.from_now else None
 
     first: ClusterOpened
-    """How the real run was opened."""
+    paired: Paired
 
     def _begin(self, first: ClusterOpened, takes_over: int | None) -> None:
         self.first = first
         self._twin = Twin(first, exact=self.of.exact, takes_over=takes_over or 0)
+        self.paired = Paired(first, takes_over or 0)
         self._heard = 0
 
     def next_time(self) -> int | None:
@@ -119,6 +126,7 @@ class Shadow:
             if isinstance(event, SchedulingPoint):
                 self._point = self._told
             self._told += 1
+            self.paired.shadow(event)
             if not self._already:
                 fresh.append(event)
             elif (before := self._already.popleft()) != event:
@@ -130,11 +138,7 @@ class Shadow:
         consumer = await self._connected()
         real, own = TopicPartition(JOBS, self._real_partition), TopicPartition(DECISIONS, self._own_partition)
         if not self._placed:
-            consumer.assign([real, own])
-            for place, offset in ((real, self._real_offset), (own, self._own_offset)):
-                if (await consumer.beginning_offsets([place]))[place] > offset > 0:
-                    raise FollowError(f"topic {place.topic} does not keep what is to be read next: begin a new shadow")
-                consumer.seek(place, offset)
+            await read_from(consumer, {real: self._real_offset, own: self._own_offset})
             self._placed = True
         twin = self.twin
         if twin.deciding or (twin.decides and self._answered < self._point):
@@ -150,6 +154,7 @@ class Shadow:
             while self._fetched and self.next_time() is None and twin.hungry:
                 self._hear(self._fetched.popleft())
         self.load.behind = float(twin.behind)
+        self.paired.at(twin.horizon - twin.behind)
 
     def _hear(self, record: Any) -> None:
         """Take in a record of the partition of the real run."""
@@ -163,6 +168,7 @@ class Shadow:
         self._heard = envelope.sequence
         self.load.answers += 1
         self.twin.hear(envelope.event)
+        self.paired.real(envelope.event)
 
     def _take_answer(self, envelope: Envelope) -> None:
         """Take in what the stages say of an event of this run."""
@@ -218,6 +224,8 @@ class Shadow:
             "told": [self._told, self._point],
             "already": [event.model_dump() for event in self._already],
             "twin": self.twin.snapshot(),
+            "side_by_side": self.paired.both.snapshot(),
+            "paired": self.paired.snapshot(),
         }
 
     def restore(self, state: Any) -> None:
@@ -239,3 +247,4 @@ class Shadow:
         self._told, self._point = state["told"]
         self._already = deque(EVENTS.validate_python(state["already"]))
         self.twin.restore(state["twin"])
+        self.paired.restore(state["paired"], state["side_by_side"])

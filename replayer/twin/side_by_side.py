@@ -12,7 +12,7 @@ from shadowtime.replayer.twin.telling import Parts, told
 from shadowtime.replayer.twin.user_sums import UserSums
 from shadowtime.shared.job_events import JobSubmitted
 
-__all__ = ["REAL", "SHADOW", "SideBySide"]
+__all__ = ["REAL", "SHADOW", "SideBySide", "Which"]
 
 
 class SideBySide:
@@ -62,6 +62,10 @@ class SideBySide:
         """Take in a job that both have."""
         self._days.submitted(job)
         self._asked[job.job_number] = [job.requested_processors, 0]
+
+    def knows(self, job_number: int) -> bool:
+        """Return whether a job of this number is not over in both."""
+        return job_number in self._asked
 
     def started(self, which: Which, job_number: int, time: int, processors: int | None = None) -> None:
         """Take in a start; on as many processors as the job asked for, unless told otherwise."""

@@ -16,7 +16,7 @@ from shadowtime.replayer.event_order import in_order
 from shadowtime.replayer.twin.actual import Actual
 from shadowtime.replayer.twin.coming import Coming
 from shadowtime.replayer.twin.life import Life
-from shadowtime.replayer.twin.machine_state import NEVER, MachineState
+from shadowtime.replayer.twin.machine_state import DAY, NEVER, MachineState
 from shadowtime.replayer.twin.reaching import REACHING, reaches
 from shadowtime.replayer.twin.taking_over import happens
 from shadowtime.shared.errors import ReplayError
@@ -67,6 +67,7 @@ class Twin:
         self._coming = Coming()
         self._caused: list[Event] = []
         self._closing = False
+        self._again: int | None = None  # when the policy wants to be asked once more
 
     @property
     def decides(self) -> bool:
@@ -136,7 +137,7 @@ class Twin:
         if self.deciding or self.closed or not self.decides:
             return None
         time = min((end for _, end in self._ends()), default=NEVER)
-        time = min(time, self._coming.next_time())
+        time = min(time, self._coming.next_time(), NEVER if self._again is None else self._again)
         if self._closing:
             return self._clock if time == NEVER else time
         return None if time > self.horizon or (self._exact and time > self._machine.surely(self.horizon)) else time
@@ -155,7 +156,7 @@ class Twin:
         if time is None:
             return ()
         ends = [number for number, end in self._ends() if end <= time]
-        if not ends and self._coming.next_time() == NEVER:  # nothing is left
+        if not ends and self._again is None and self._coming.next_time() == NEVER:  # nothing is left
             self.closed = True
             return [ClusterClosed(time=self._clock)]
         self._clock = time
@@ -177,7 +178,9 @@ class Twin:
         """
         if not self.deciding:
             return
-        self.deciding = False
+        self.deciding, self._again = False, decided.again
+        if self._closing and not self._machine.running and decided.time > self.horizon + DAY:
+            self._again = None  # what waits will wait for ever
         for kill in decided.kills:
             life = self._machine.running.get(kill.job_number)
             if life is None or (kill.requeue and not life.job.restartable):
@@ -226,6 +229,7 @@ class Twin:
             "deciding": self.deciding,
             "closing": self._closing,
             "closed": self.closed,
+            "again": self._again,
             "lives": [life.snapshot() for life in self.actual],
             "machine": self._machine.snapshot(at),
             "coming": self._coming.snapshot(at),
@@ -236,7 +240,7 @@ class Twin:
     def restore(self, state: Any) -> None:
         """Take on what `snapshot` returned."""
         self.horizon, self._clock, self.deciding = state["horizon"], state["clock"], state["deciding"]
-        self._closing, self.closed = state["closing"], state["closed"]
+        self._closing, self.closed, self._again = state["closing"], state["closed"], state["again"]
         lives = [Life.of(each) for each in state["lives"]]
         self.actual = Actual(lives)
         self._machine.restore(state["machine"], lives)

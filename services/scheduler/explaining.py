@@ -34,7 +34,7 @@ class Explaining(Scheduler):
             sequence=sequence,
             time=self.time,
             unix_start=self.opened.unix_start,
-            obeyed=self.obeyed,
+            obeyed=self.opened.obeys(self.time),
             policy=self.opened.policy,
             job_number=job_number,
             **told,
@@ -80,7 +80,7 @@ class Explaining(Scheduler):
         pool = self.places[number]
         trusted = not passes.starting and not (self.follows and pool.policy.snapshot() is not None)
         what_if = WhatIf(pool, alone(self.opened, self.pools.index(pool)), self.time) if trusted else None
-        advised = {} if self.obeyed else why
+        advised = {} if self.opened.obeys(self.time) else why
         return waits | advised | waiting(pool, number, self.time, passes, what_if, order_of(pool))
 
 
@@ -99,7 +99,7 @@ class Following(Explaining):
 
     def on_decided(self, envelope: Envelope, decided: Decided) -> Envelope:
         """Take in what the scheduler decided."""
-        self.passes.decide(decided, obeyed=self.obeyed)
+        self.passes.decide(decided, obeyed=self.opened.obeys(decided.time))
         return envelope
 
 

@@ -13,12 +13,13 @@ from shadowtime.services.scheduler.passes import Passes
 from shadowtime.services.scheduler.policy import Output
 from shadowtime.services.scheduler.pool_scheduler import PoolScheduler
 from shadowtime.shared.advises import Start as AdvisedStart
-from shadowtime.shared.decisions import Chosen, CutShort, Evaluated, Kill, Start
+from shadowtime.shared.decisions import Again, Chosen, CutShort, Evaluated, Kill, Start
 from shadowtime.shared.events import (
     CapacityChanged,
     ClusterOpened,
     Decided,
     Envelope,
+    Event,
     JobChanged,
     JobEnded,
     JobResumed,
@@ -55,9 +56,10 @@ class Scheduler(StageHandler):
         else:
             named = zip(opened.pools, self.rooms, strict=True)
             self.pools = [
-                PoolScheduler(alone(opened, at), room, f"pool {pool.name}") for at, (pool, room) in enumerate(named)
+                PoolScheduler(alone(opened, at), room, f"pool {pool.name}", at) for at, (pool, room) in enumerate(named)
             ]
-        self.obeyed = opened.mode == "closed"
+        self.seeing = [pool for pool in self.pools if pool.policy.sees_all] if len(self.pools) > 1 else []
+        """Those whose policies are told of jobs of other pools."""
         self.places: dict[int, PoolScheduler] = {}
         """Where each job of the system is."""
         self.blocked: dict[int, Predicted] = {}
@@ -68,6 +70,7 @@ class Scheduler(StageHandler):
         """Queue the job in its pool, unless it is blocked."""
         pool = self.places[job.job_number] = self.pools[job.pool or 0]
         if not job.blocked:
+            self._beside(pool, job)
             envelope = pool.submit(envelope, job)
         else:
             self.blocked[job.job_number] = Predicted(envelope.run_time, envelope.adjustment)
@@ -81,6 +84,7 @@ class Scheduler(StageHandler):
         pool = self.places.pop(job.job_number)
         if self.blocked.pop(job.job_number, None) is None:
             pool.withdraw(withdrawn)
+            self._beside(pool, withdrawn)
         self.passes.forget(job.job_number)
         return envelope
 
@@ -94,17 +98,23 @@ class Scheduler(StageHandler):
         """Give the job what it holds from now on; it stays in its pool."""
         changed = envelope.event
         if isinstance(changed, JobChanged):
-            self.places[changed.job_number].change_running(changed, old, new)
+            pool = self.places[changed.job_number]
+            pool.change_running(changed, old, new)
+            self._beside(pool, changed)
         return envelope
 
     def on_suspended(self, envelope: Envelope, suspended: JobSuspended, job: RunningJob) -> Envelope:
         """Free the processors of the job for a while."""
-        self.places[suspended.job_number].suspend(suspended)
+        pool = self.places[suspended.job_number]
+        pool.suspend(suspended)
+        self._beside(pool, suspended)
         return envelope
 
     def on_resumed(self, envelope: Envelope, resumed: JobResumed, job: RunningJob) -> Envelope:
         """Give the job its processors back."""
-        self.places[resumed.job_number].resume(resumed, job)
+        pool = self.places[resumed.job_number]
+        pool.resume(resumed, job)
+        self._beside(pool, resumed)
         return envelope
 
     def on_started(self, envelope: Envelope, started: JobStarted, job: JobSubmitted) -> Envelope:
@@ -113,8 +123,10 @@ class Scheduler(StageHandler):
         if (predicted := self.blocked.pop(started.job_number, None)) is not None:
             enters = job.model_copy(update={"time": started.time, "eligible_time": job.since, "blocked": None})
             pool.submit(envelope.model_copy(update=predicted._asdict()), enters)
+            self._beside(pool, enters)
         pool.start(started, job)
         self.passes.start(started)
+        self._beside(pool, started)
         return envelope
 
     def on_ended(self, envelope: Envelope, ended: JobEnded, job: RunningJob) -> Envelope:
@@ -122,6 +134,7 @@ class Scheduler(StageHandler):
         pool = self.places[ended.job_number] if ended.requeued else self.places.pop(ended.job_number)
         pool.end(ended, job)
         self.passes.end(ended, job.started, job.submitted)
+        self._beside(pool, ended)
         return envelope
 
     def on_capacity(self, envelope: Envelope, changed: CapacityChanged) -> Envelope:
@@ -137,12 +150,18 @@ class Scheduler(StageHandler):
             more = [CutShort(by="starts", left=len(pool.queue))] if enough else pool.decide(point)
             decisions = [*decisions, *more]
         answer = decided(point.time, decisions) if decisions else Decided(time=point.time)
-        self.passes.decide(answer, obeyed=self.obeyed)
+        self.passes.decide(answer, obeyed=self.opened.obeys(point.time))
         return envelope.model_copy(update={"event": answer})
 
     def starts_of(self, asked: Sequence[tuple[JobSubmitted, RunTimePrediction | None]]) -> tuple[AdvisedStart, ...]:
         """Return when each of some jobs would start if it alone were submitted now; all enter the first pool."""
         return tuple(starts_if_submitted(self.pools[0], self.time, asked))
+
+    def _beside(self, pool: PoolScheduler, event: Event) -> None:
+        """Tell policies of other pools of what happened in one, where they see all."""
+        for each in self.seeing:
+            if each is not pool:
+                each.policy.beside(event)
 
     def snapshot(self) -> dict[str, Any]:
         """Return the whole state as plain values."""
@@ -171,13 +190,19 @@ class Scheduler(StageHandler):
 
 
 def decided(time: int, decisions: Sequence[Output]) -> Decided:
-    """Return decisions sorted by kind; of several pools, the last says which configuration it has chosen."""
-    sorted_: dict[type, list[Any]] = {Start: [], Kill: [], Evaluated: [], CutShort: [], Chosen: []}
+    """Return decisions sorted by kind; of several pools, the last says which configuration it has chosen.
+
+    The policy is asked again at the earliest time of all.
+    """
+    sorted_: dict[type, list[Any]] = {Start: [], Kill: [], Evaluated: [], CutShort: [], Chosen: [], Again: []}
     for each in decisions:
         if type(each) not in sorted_:
             raise TypeError("a policy decides starts and kills, and tells what it evaluated")
         sorted_[type(each)].append(each)
-    starts, kills, evaluated, cut, chosen = sorted_.values()
+    starts, kills, evaluated, cut, chosen, again = sorted_.values()
+    soonest = min((each.time for each in again), default=None)
+    if soonest is not None and soonest <= time:
+        raise ValueError(f"a policy asks to be asked again at {soonest}, which is not after {time}")
     return Decided(
         time=time,
         starts=starts,
@@ -185,6 +210,7 @@ def decided(time: int, decisions: Sequence[Output]) -> Decided:
         evaluated=evaluated,
         cut_short=cut or None,
         chosen=chosen[-1] if chosen else None,
+        again=soonest,
     )
 
 

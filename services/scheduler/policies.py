@@ -9,12 +9,13 @@ from shadowtime.services.scheduler.lwf import Lwf
 from shadowtime.services.scheduler.policy import Policy
 from shadowtime.services.scheduler.policy_settings import PolicySettings
 from shadowtime.services.scheduler.probabilistic import Probabilistic
+from shadowtime.services.scheduler.slurm import Slurm
 from shadowtime.services.scheduler.tuned import Tuned
 from shadowtime.shared.spec import Registry
 
 POLICIES: Registry[Policy] = Registry(
     "policy",
-    [Fcfs, Lwf, Easy, EasySjbf, AllReserve, Conservative, Wfp, Probabilistic, Guarded, Tuned],
+    [Fcfs, Lwf, Easy, EasySjbf, AllReserve, Conservative, Wfp, Probabilistic, Guarded, Tuned, Slurm],
     aliases=["best"],
     common=["runtime", "adjustment"],
     group="policies",

@@ -7,14 +7,14 @@ from shadowtime.services.scheduler.forecast import Forecaster, Futures
 from shadowtime.services.scheduler.job_table import NEVER, Queue, Running
 from shadowtime.services.scheduler.policy_settings import PolicySettings
 from shadowtime.shared.arrays import Integers
-from shadowtime.shared.decisions import Chosen, CutShort, Decision, Evaluated, Start
+from shadowtime.shared.decisions import Again, Chosen, CutShort, Decision, Evaluated, Start
 from shadowtime.shared.events import ClusterOpened, Event
 from shadowtime.shared.message import MAX_DURATION
 from shadowtime.shared.reasons import Backfilled, FitsNow, Reason
 
 FITS_NOW = FitsNow()
 
-Output = Decision | Evaluated | CutShort | Chosen
+Output = Decision | Evaluated | CutShort | Chosen | Again
 
 
 class Policy(Protocol):
@@ -30,6 +30,10 @@ class Policy(Protocol):
     """Whether it guards one job, the first of the queue that does not fit, which those behind it must not delay."""
     starts_only: bool = True
     """Whether its decisions are only starts on the requested processors: nothing fits, nothing is decided."""
+    pool: int = 0
+    """Which pool of the machine it decides for, counted from 0."""
+    sees_all: bool = False
+    """Whether it is told of what happens to jobs of other pools, too: then `beside` is called."""
 
     def __init__(self, settings: Any) -> None: ...
 
@@ -70,6 +74,10 @@ class Policy(Protocol):
 
     def observe(self, event: Event) -> None:
         """Take notice of an event; most policies need not."""
+
+    def beside(self, event: Event) -> None:
+        """Take notice of an event of a job in another pool, where it `sees_all`."""
+        return  # not abstract
 
     def snapshot(self) -> Any:
         """Return the whole state as plain values; None without state."""

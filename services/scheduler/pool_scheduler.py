@@ -58,14 +58,17 @@ class PoolScheduler:
         What the pool has at first; what it does not tell of limits nothing.
     name
         What messages call it.
+    at
+        Which pool of the machine it is, counted from 0.
     """
 
-    def __init__(self, opened: ClusterOpened, room: Room, name: str) -> None:
+    def __init__(self, opened: ClusterOpened, room: Room, name: str, at: int = 0) -> None:
         self.name = name
         self.room = room
         self.further = tuple(each for each in UNITS if each != "processors" and getattr(room, each) is not None)
         """The resources beside processors that limit jobs here."""
         self.policy = POLICIES.build(parse(opened.policy))
+        self.policy.pool = at
         self.policy.open(opened)
         self.forecaster = self.policy.forecaster()
         self.observe: Callable[[Event], None] = self._observe if self.forecaster else self.policy.observe

@@ -50,10 +50,8 @@ function _shtab_shadowtime_using
   test "$_shtab_shadowtime_cmdpath" = "$argv"
 end
 
-set -g _shtab_shadowtime_commands replay compare campaign reproduce check check-schedule convert generate search-templates list follow scores twin serve 'serve runtime_distribution' 'serve walltime_adjustment' 'serve wait_bound' 'serve scheduler' 'serve scoreboard' 'serve metrics' live ask watch rebuild topics settings asyncapi stack 'stack up' 'stack down' 'stack status' 'stack install' dashboards 'dashboards generate' 'dashboards push' doctor completion
-set -g _shtab_shadowtime_opts_with_value --adjustment --allow --baseline --capacity --cluster --columns --confidence --count --csv --decisions --every --filter --first --folder --from --generations --history --host --job --jobcomp --jobs --json --kafka-port --kind --latex --live-port --load --logs --mode --moldable --names --names-key --on --out --output --patience --policy --pools --population --port --processors --quantile --queue --redis-port --report --requested-time --requests --rest --rest-token-file --rest-user --restartable --results --run --runtime --schedule --seed --set --speed --speedup --time-zone --timeout --token --token-file --transport --url --user --via --victoria-metrics --victoria-metrics-port --wait-bound --waits --web-port --workers -o
-set -g _shtab_shadowtime_commands replay compare campaign reproduce check check-schedule convert generate search-templates list follow scores serve 'serve runtime_distribution' 'serve walltime_adjustment' 'serve wait_bound' 'serve scheduler' 'serve scoreboard' 'serve metrics' live ask watch rebuild topics settings asyncapi stack 'stack up' 'stack down' 'stack status' 'stack install' dashboards 'dashboards generate' 'dashboards push' doctor completion
-set -g _shtab_shadowtime_opts_with_value --adjustment --allow --baseline --capacity --cluster --columns --confidence --count --csv --decisions --every --executable --filter --first --folder --from --generations --group --history --host --job --jobcomp --jobs --json --kafka-port --kind --latex --live-port --load --logs --mode --moldable --names --names-key --on --out --output --patience --policy --pools --population --port --processors --quantile --queue --redis-port --report --requested-time --requests --rest --rest-token-file --rest-user --restartable --results --risk --run --runtime --schedule --seed --set --speed --speedup --time-zone --timeout --token --token-file --transport --url --user --via --victoria-metrics --victoria-metrics-port --wait-bound --waits --web-port --workers -o
+set -g _shtab_shadowtime_commands replay compare campaign reproduce check check-starts check-schedule convert generate fit-slurm slurm-site search-templates list follow shadow scores twin serve 'serve runtime_distribution' 'serve walltime_adjustment' 'serve wait_bound' 'serve scheduler' 'serve scoreboard' 'serve metrics' live ask watch rebuild topics settings asyncapi stack 'stack up' 'stack down' 'stack status' 'stack install' dashboards 'dashboards generate' 'dashboards push' doctor completion
+set -g _shtab_shadowtime_opts_with_value --adjustment --after --allow --baseline --capacity --cluster --columns --confidence --count --csv --decisions --every --executable --filter --first --folder --from --generations --group --history --host --job --jobcomp --jobs --json --kafka-port --kind --latex --live-port --load --logs --mode --moldable --name --names --names-key --of --on --out --output --patience --policy --pools --population --port --processors --quantile --queue --redis-port --report --requested-time --requests --rest --rest-token-file --rest-user --restartable --results --risk --run --runtime --schedule --seed --set --since --speed --speedup --time-zone --timeout --token --token-file --train --transport --url --user --via --victoria-metrics --victoria-metrics-port --wait-bound --waits --web-port --workers -o
 
 complete -c shadowtime -e
 complete -c shadowtime -f
@@ -61,7 +59,7 @@ complete -c shadowtime -f
 complete -c shadowtime -n _shtab_shadowtime_using -s h -l help -d 'show this help message and exit'
 complete -c shadowtime -n '_shtab_shadowtime_using; and test $_shtab_shadowtime_npos -eq 0' -a replay -d 'replay logs under policies and compare them'
 complete -c shadowtime -n '_shtab_shadowtime_using replay' -s h -l help -d 'show this help message and exit'
-complete -c shadowtime -n '_shtab_shadowtime_using replay' -l policy -xka "all-reserve best conservative easy easy-sjbf fcfs guarded lwf probabilistic tuned wfp" -d 'Repeat to compare; see --list'
+complete -c shadowtime -n '_shtab_shadowtime_using replay' -l policy -xka "all-reserve best conservative easy easy-sjbf fcfs guarded lwf probabilistic slurm tuned wfp" -d 'Repeat to compare; see --list'
 complete -c shadowtime -n '_shtab_shadowtime_using replay' -l baseline -x -d 'The policy to compare the others with; easy if it is one, else the first'
 complete -c shadowtime -n '_shtab_shadowtime_using replay' -l runtime -xka "class-mean-sigma class-p90 downey-mean downey-median empirical empirical-request experts gibbons hmm last-two queue-maximum requested templates" -d 'Run-time predictor of policies that name none'
 complete -c shadowtime -n '_shtab_shadowtime_using replay' -l adjustment -xka "auto none percentile" -d 'Walltime adjustment of policies that name none'
@@ -96,7 +94,7 @@ complete -c shadowtime -n '_shtab_shadowtime_using replay' -l list -d 'Name ever
 complete -c shadowtime -n '_shtab_shadowtime_using replay; and test $_shtab_shadowtime_npos -ge 0' -ka "(__fish_complete_path (commandline -ct))" -d traces
 complete -c shadowtime -n '_shtab_shadowtime_using; and test $_shtab_shadowtime_npos -eq 0' -a compare -d 'replay logs under six policies, with a report'
 complete -c shadowtime -n '_shtab_shadowtime_using compare' -s h -l help -d 'show this help message and exit'
-complete -c shadowtime -n '_shtab_shadowtime_using compare' -l policy -xka "all-reserve best conservative easy easy-sjbf fcfs guarded lwf probabilistic tuned wfp" -d 'Repeat to compare; see --list'
+complete -c shadowtime -n '_shtab_shadowtime_using compare' -l policy -xka "all-reserve best conservative easy easy-sjbf fcfs guarded lwf probabilistic slurm tuned wfp" -d 'Repeat to compare; see --list'
 complete -c shadowtime -n '_shtab_shadowtime_using compare' -l baseline -x -d 'The policy to compare the others with; easy if it is one, else the first'
 complete -c shadowtime -n '_shtab_shadowtime_using compare' -l runtime -xka "class-mean-sigma class-p90 downey-mean downey-median empirical empirical-request experts gibbons hmm last-two queue-maximum requested templates" -d 'Run-time predictor of policies that name none'
 complete -c shadowtime -n '_shtab_shadowtime_using compare' -l adjustment -xka "auto none percentile" -d 'Walltime adjustment of policies that name none'
@@ -159,9 +157,22 @@ complete -c shadowtime -n '_shtab_shadowtime_using check' -l names -xka "(__fish
 complete -c shadowtime -n '_shtab_shadowtime_using check' -l names-key -xka "(__fish_complete_path (commandline -ct))" -d 'A key: names are kept as hashes made with it, not as they are'
 complete -c shadowtime -n '_shtab_shadowtime_using check' -l json -d 'Say it as one line of JSON'
 complete -c shadowtime -n '_shtab_shadowtime_using check; and test $_shtab_shadowtime_npos -ge 0' -ka "(__fish_complete_path (commandline -ct))" -d log
+complete -c shadowtime -n '_shtab_shadowtime_using; and test $_shtab_shadowtime_npos -eq 0' -a check-starts -d 'say how near policies come to what a site really did'
+complete -c shadowtime -n '_shtab_shadowtime_using check-starts' -s h -l help -d 'show this help message and exit'
+complete -c shadowtime -n '_shtab_shadowtime_using check-starts' -l policy -xka "all-reserve best conservative easy easy-sjbf fcfs guarded lwf probabilistic slurm tuned wfp" -d 'A policy to compare; again for more'
+complete -c shadowtime -n '_shtab_shadowtime_using check-starts' -l after -x -d 'Compare only jobs behind this share of the log'
+complete -c shadowtime -n '_shtab_shadowtime_using check-starts' -l filter -xka "drop align" -d 'What to do with jobs larger than the machine'
+complete -c shadowtime -n '_shtab_shadowtime_using check-starts' -l jobs -x -d 'Only the first N jobs'
+complete -c shadowtime -n '_shtab_shadowtime_using check-starts' -l columns -x -d 'Columns of a table by our names, as in submit=submitted_at'
+complete -c shadowtime -n '_shtab_shadowtime_using check-starts' -l time-zone -x -d 'Of dates that tell of none, as Europe/Berlin; else UTC'
+complete -c shadowtime -n '_shtab_shadowtime_using check-starts' -l pools -xka "(__fish_complete_path (commandline -ct))" -d 'Pools of the machine: TOML, or output of scontrol show node'
+complete -c shadowtime -n '_shtab_shadowtime_using check-starts' -l names -xka "(__fish_complete_path (commandline -ct))" -d 'Where names and their numbers are kept; else nowhere'
+complete -c shadowtime -n '_shtab_shadowtime_using check-starts' -l names-key -xka "(__fish_complete_path (commandline -ct))" -d 'A key: names are kept as hashes made with it, not as they are'
+complete -c shadowtime -n '_shtab_shadowtime_using check-starts' -l json -d 'A line of JSON for each policy, in the order given'
+complete -c shadowtime -n '_shtab_shadowtime_using check-starts; and test $_shtab_shadowtime_npos -ge 0' -ka "(__fish_complete_path (commandline -ct))" -d log
 complete -c shadowtime -n '_shtab_shadowtime_using; and test $_shtab_shadowtime_npos -eq 0' -a check-schedule -d 'compare another simulator'"'"'s schedule with a policy'"'"'s'
 complete -c shadowtime -n '_shtab_shadowtime_using check-schedule' -s h -l help -d 'show this help message and exit'
-complete -c shadowtime -n '_shtab_shadowtime_using check-schedule' -l policy -xka "all-reserve best conservative easy easy-sjbf fcfs guarded lwf probabilistic tuned wfp" -d 'The policy that the schedule is to be of'
+complete -c shadowtime -n '_shtab_shadowtime_using check-schedule' -l policy -xka "all-reserve best conservative easy easy-sjbf fcfs guarded lwf probabilistic slurm tuned wfp" -d 'The policy that the schedule is to be of'
 complete -c shadowtime -n '_shtab_shadowtime_using check-schedule' -l requests -xka "as-logged actual doubled" -d 'Rewrite requested times'
 complete -c shadowtime -n '_shtab_shadowtime_using check-schedule' -l filter -xka "drop align" -d 'What to do with jobs larger than the machine'
 complete -c shadowtime -n '_shtab_shadowtime_using check-schedule' -l jobs -x -d 'Only the first N jobs'
@@ -191,6 +202,26 @@ complete -c shadowtime -n '_shtab_shadowtime_using generate' -l seed -x -d 'The 
 complete -c shadowtime -n '_shtab_shadowtime_using generate' -s o -l output -x -d 'FILE.swf or FILE.swf.gz'
 complete -c shadowtime -n '_shtab_shadowtime_using generate' -l load -x -d 'Offered load, as a share of the machine'
 complete -c shadowtime -n '_shtab_shadowtime_using generate' -l waits -xka "easy none" -d 'Whose waits the jobs have: those under EASY, or unknown'
+complete -c shadowtime -n '_shtab_shadowtime_using; and test $_shtab_shadowtime_npos -eq 0' -a fit-slurm -d 'fit the policy slurm to what a site really did'
+complete -c shadowtime -n '_shtab_shadowtime_using fit-slurm' -s h -l help -d 'show this help message and exit'
+complete -c shadowtime -n '_shtab_shadowtime_using fit-slurm' -s o -l output -xka "(__fish_complete_path (commandline -ct))" -d 'The settings, for slurm:site=FILE'
+complete -c shadowtime -n '_shtab_shadowtime_using fit-slurm' -l train -x -d 'Fit on the first N jobs, at most half of the log'
+complete -c shadowtime -n '_shtab_shadowtime_using fit-slurm' -l filter -xka "drop align" -d 'What to do with jobs larger than the machine'
+complete -c shadowtime -n '_shtab_shadowtime_using fit-slurm' -l jobs -x -d 'Only the first N jobs of the log'
+complete -c shadowtime -n '_shtab_shadowtime_using fit-slurm' -l columns -x -d 'Columns of a table by our names, as in submit=submitted_at'
+complete -c shadowtime -n '_shtab_shadowtime_using fit-slurm' -l time-zone -x -d 'Of dates that tell of none, as Europe/Berlin; else UTC'
+complete -c shadowtime -n '_shtab_shadowtime_using fit-slurm' -l pools -xka "(__fish_complete_path (commandline -ct))" -d 'Pools of the machine: TOML, or output of scontrol show node'
+complete -c shadowtime -n '_shtab_shadowtime_using fit-slurm' -l names -xka "(__fish_complete_path (commandline -ct))" -d 'Where names and their numbers are kept; else nowhere'
+complete -c shadowtime -n '_shtab_shadowtime_using fit-slurm' -l names-key -xka "(__fish_complete_path (commandline -ct))" -d 'A key: names are kept as hashes made with it, not as they are'
+complete -c shadowtime -n '_shtab_shadowtime_using fit-slurm; and test $_shtab_shadowtime_npos -ge 0' -ka "(__fish_complete_path (commandline -ct))" -d log
+complete -c shadowtime -n '_shtab_shadowtime_using; and test $_shtab_shadowtime_npos -eq 0' -a slurm-site -d 'write what a Slurm is set to, for the policy slurm'
+complete -c shadowtime -n '_shtab_shadowtime_using slurm-site' -s h -l help -d 'show this help message and exit'
+complete -c shadowtime -n '_shtab_shadowtime_using slurm-site' -s o -l output -xka "(__fish_complete_path (commandline -ct))" -d 'The settings, for slurm:site=FILE'
+complete -c shadowtime -n '_shtab_shadowtime_using slurm-site' -l pools -xka "(__fish_complete_path (commandline -ct))" -d 'Its nodes and partitions, for replay --pools'
+complete -c shadowtime -n '_shtab_shadowtime_using slurm-site' -l names -xka "(__fish_complete_path (commandline -ct))" -d 'Numbers of names; one that is there is gone on with, as by replay'
+complete -c shadowtime -n '_shtab_shadowtime_using slurm-site' -l names-key -xka "(__fish_complete_path (commandline -ct))" -d 'A key: names are hidden, as by replay and follow'
+complete -c shadowtime -n '_shtab_shadowtime_using slurm-site' -l via -x -d 'What Slurm'"'"'s commands are run by, as '"'"'ssh login'"'"''
+complete -c shadowtime -n '_shtab_shadowtime_using slurm-site' -l timeout -x -d 'Patience with one answer'
 complete -c shadowtime -n '_shtab_shadowtime_using; and test $_shtab_shadowtime_npos -eq 0' -a search-templates -d 'find templates of similar jobs for a log'
 complete -c shadowtime -n '_shtab_shadowtime_using search-templates' -s h -l help -d 'show this help message and exit'
 complete -c shadowtime -n '_shtab_shadowtime_using search-templates' -s o -l output -xka "(__fish_complete_path (commandline -ct))" -d 'The set; - is standard output'
@@ -208,7 +239,7 @@ complete -c shadowtime -n '_shtab_shadowtime_using follow' -s h -l help -d 'show
 complete -c shadowtime -n '_shtab_shadowtime_using follow' -l cluster -x -d 'What the cluster is called here'
 complete -c shadowtime -n '_shtab_shadowtime_using follow' -l run -x -d 'Name of the run; a known one goes on'
 complete -c shadowtime -n '_shtab_shadowtime_using follow' -l history -x -d 'Of the past that is told first: 0, 90days'
-complete -c shadowtime -n '_shtab_shadowtime_using follow' -l policy -xka "all-reserve best conservative easy easy-sjbf fcfs guarded lwf probabilistic tuned wfp" -d 'Whose decisions are the advice'
+complete -c shadowtime -n '_shtab_shadowtime_using follow' -l policy -xka "all-reserve best conservative easy easy-sjbf fcfs guarded lwf probabilistic slurm tuned wfp" -d 'Whose decisions are the advice'
 complete -c shadowtime -n '_shtab_shadowtime_using follow' -l runtime -xka "class-mean-sigma class-p90 downey-mean downey-median empirical empirical-request experts gibbons hmm last-two queue-maximum requested templates" -d 'Run-time predictor, if the policy names none'
 complete -c shadowtime -n '_shtab_shadowtime_using follow' -l adjustment -xka "auto none percentile" -d 'Walltime adjustment'
 complete -c shadowtime -n '_shtab_shadowtime_using follow' -l wait-bound -xka "all conformal ensemble nodes none plain rnprod rtime static" -d 'Bounds on waits'
@@ -226,6 +257,18 @@ complete -c shadowtime -n '_shtab_shadowtime_using follow' -l rest-token-file -x
 complete -c shadowtime -n '_shtab_shadowtime_using follow' -l rest-user -x -d 'slurm: whose token that is, if not of whoever runs this'
 complete -c shadowtime -n '_shtab_shadowtime_using follow' -l jobcomp -x -d 'slurm: look at once when jobcomp/kafka writes there'
 complete -c shadowtime -n '_shtab_shadowtime_using follow' -l names-key -xka "(__fish_complete_path (commandline -ct))" -d 'A key: names are stored as hashes made with it'
+complete -c shadowtime -n '_shtab_shadowtime_using; and test $_shtab_shadowtime_npos -eq 0' -a shadow -d 'play other policies beside a run, as it goes on'
+complete -c shadowtime -n '_shtab_shadowtime_using shadow' -s h -l help -d 'show this help message and exit'
+complete -c shadowtime -n '_shtab_shadowtime_using shadow' -l cluster -x -d 'The cluster beside which they are played'
+complete -c shadowtime -n '_shtab_shadowtime_using shadow' -l policy -xka "all-reserve best conservative easy easy-sjbf fcfs guarded lwf probabilistic slurm tuned wfp" -d 'A policy; more than once for more shadows'
+complete -c shadowtime -n '_shtab_shadowtime_using shadow' -l of -x -d 'The run that really happens'
+complete -c shadowtime -n '_shtab_shadowtime_using shadow' -l exact -d 'Wait for run times that are not known yet, instead of predicting them'
+complete -c shadowtime -n '_shtab_shadowtime_using shadow' -l since -x -d 'From when on they decide: beginning (of the run), now'
+complete -c shadowtime -n '_shtab_shadowtime_using shadow' -l name -x -d 'Their runs are called CLUSTER/NAME/SPEC; known ones go on'
+complete -c shadowtime -n '_shtab_shadowtime_using shadow' -l runtime -xka "class-mean-sigma class-p90 downey-mean downey-median empirical empirical-request experts gibbons hmm last-two queue-maximum requested templates" -d 'Run-time predictor; that of the run by default'
+complete -c shadowtime -n '_shtab_shadowtime_using shadow' -l adjustment -xka "auto none percentile" -d 'Walltime adjustment; that of the run by default'
+complete -c shadowtime -n '_shtab_shadowtime_using shadow' -l wait-bound -xka "all conformal ensemble nodes none plain rnprod rtime static" -d 'Bounds on waits; those of the run by default'
+complete -c shadowtime -n '_shtab_shadowtime_using shadow' -l seed -x -d 'Seed of every draw of chance; that of the run by default'
 complete -c shadowtime -n '_shtab_shadowtime_using; and test $_shtab_shadowtime_npos -eq 0' -a scores -d 'tell how a run stands, also one that never ends'
 complete -c shadowtime -n '_shtab_shadowtime_using scores' -s h -l help -d 'show this help message and exit'
 complete -c shadowtime -n '_shtab_shadowtime_using scores' -l json -d 'Print JSON, not tables'

@@ -15,11 +15,13 @@ _shtab_shadowtime_commands() {
     campaign:'carry out a grid of replays, on all cores or on Dask'
     check:'say what a log tells, what it lacks and what is odd about it'
     check-schedule:'compare another simulator'"'"'s schedule with a policy'"'"'s'
+    check-starts:'say how near policies come to what a site really did'
     compare:'replay logs under six policies, with a report'
     completion:'print what bash, zsh or fish need to complete commands'
     convert:'write the jobs of a log that a replay uses as a clean log'
     dashboards:'generate dashboards and push them into a Grafana'
     doctor:'say what is installed, which servers answer, and what to do'
+    fit-slurm:'fit the policy slurm to what a site really did'
     follow:'follow a Slurm, a PBS or another cluster as it is now'
     generate:'write a log of a synthetic workload'
     list:'list policies, predictors, … and their keys'
@@ -31,6 +33,8 @@ _shtab_shadowtime_commands() {
     search-templates:'find templates of similar jobs for a log'
     serve:'run a worker: a stage, or the writer of metrics'
     settings:'print every setting with its flag and value'
+    shadow:'play other policies beside a run, as it goes on'
+    slurm-site:'write what a Slurm is set to, for the policy slurm'
     stack:'run servers and workers as local processes: up, down'
     topics:'create the topics that are missing'
     twin:'tell how other policies would fare on a cluster, from its shadows'
@@ -141,7 +145,7 @@ _shtab_shadowtime_check_defaults_added=0
 
 _shtab_shadowtime_check_schedule_options=(
   "(- : *)"{-h,--help}"[show this help message and exit]"
-  "--policy[The policy that the schedule is to be of]:policy:(all-reserve best conservative easy easy-sjbf fcfs guarded lwf probabilistic tuned wfp)"
+  "--policy[The policy that the schedule is to be of]:policy:(all-reserve best conservative easy easy-sjbf fcfs guarded lwf probabilistic slurm tuned wfp)"
   "--requests[Rewrite requested times]:requests:(as-logged actual doubled)"
   "--filter[What to do with jobs larger than the machine]:filter:(drop align)"
   "--jobs[Only the first N jobs]:jobs:"
@@ -154,9 +158,27 @@ _shtab_shadowtime_check_schedule_options=(
 # guard to ensure default positional specs are added only once per session
 _shtab_shadowtime_check_schedule_defaults_added=0
 
+_shtab_shadowtime_check_starts_options=(
+  "(- : *)"{-h,--help}"[show this help message and exit]"
+  "--policy[A policy to compare\; again for more]:policy:(all-reserve best conservative easy easy-sjbf fcfs guarded lwf probabilistic slurm tuned wfp)"
+  "--after[Compare only jobs behind this share of the log]:after:"
+  "--filter[What to do with jobs larger than the machine]:filter:(drop align)"
+  "--jobs[Only the first N jobs]:jobs:"
+  "--columns[Columns of a table by our names, as in submit\=submitted_at]:columns:"
+  "--time-zone[Of dates that tell of none, as Europe\/Berlin\; else UTC]:time_zone:"
+  "--pools[Pools of the machine\: TOML, or output of scontrol show node]:pools:_files"
+  "--names[Where names and their numbers are kept\; else nowhere]:names:_files"
+  "--names-key[A key\: names are kept as hashes made with it, not as they are]:names_key:_files"
+  "--json[A line of JSON for each policy, in the order given]"
+  "(*)::log:_files"
+)
+
+# guard to ensure default positional specs are added only once per session
+_shtab_shadowtime_check_starts_defaults_added=0
+
 _shtab_shadowtime_compare_options=(
   "(- : *)"{-h,--help}"[show this help message and exit]"
-  "--policy[Repeat to compare\; see --list]:policy:(all-reserve best conservative easy easy-sjbf fcfs guarded lwf probabilistic tuned wfp)"
+  "--policy[Repeat to compare\; see --list]:policy:(all-reserve best conservative easy easy-sjbf fcfs guarded lwf probabilistic slurm tuned wfp)"
   "--baseline[The policy to compare the others with\; easy if it is one, else the first]:baseline:"
   "--runtime[Run-time predictor of policies that name none]:runtime:(class-mean-sigma class-p90 downey-mean downey-median empirical empirical-request experts gibbons hmm last-two queue-maximum requested templates)"
   "--adjustment[Walltime adjustment of policies that name none]:adjustment:(auto none percentile)"
@@ -252,12 +274,29 @@ _shtab_shadowtime_doctor_options=(
 # guard to ensure default positional specs are added only once per session
 _shtab_shadowtime_doctor_defaults_added=0
 
+_shtab_shadowtime_fit_slurm_options=(
+  "(- : *)"{-h,--help}"[show this help message and exit]"
+  {-o,--output}"[The settings, for slurm\:site\=FILE]:output:_files"
+  "--train[Fit on the first N jobs, at most half of the log]:train:"
+  "--filter[What to do with jobs larger than the machine]:filter:(drop align)"
+  "--jobs[Only the first N jobs of the log]:jobs:"
+  "--columns[Columns of a table by our names, as in submit\=submitted_at]:columns:"
+  "--time-zone[Of dates that tell of none, as Europe\/Berlin\; else UTC]:time_zone:"
+  "--pools[Pools of the machine\: TOML, or output of scontrol show node]:pools:_files"
+  "--names[Where names and their numbers are kept\; else nowhere]:names:_files"
+  "--names-key[A key\: names are kept as hashes made with it, not as they are]:names_key:_files"
+  "(*)::log:_files"
+)
+
+# guard to ensure default positional specs are added only once per session
+_shtab_shadowtime_fit_slurm_defaults_added=0
+
 _shtab_shadowtime_follow_options=(
   "(- : *)"{-h,--help}"[show this help message and exit]"
   "--cluster[What the cluster is called here]:cluster:"
   "--run[Name of the run\; a known one goes on]:run:"
   "--history[Of the past that is told first\: 0, 90days]:history:"
-  "--policy[Whose decisions are the advice]:policy:(all-reserve best conservative easy easy-sjbf fcfs guarded lwf probabilistic tuned wfp)"
+  "--policy[Whose decisions are the advice]:policy:(all-reserve best conservative easy easy-sjbf fcfs guarded lwf probabilistic slurm tuned wfp)"
   "--runtime[Run-time predictor, if the policy names none]:runtime:(class-mean-sigma class-p90 downey-mean downey-median empirical empirical-request experts gibbons hmm last-two queue-maximum requested templates)"
   "--adjustment[Walltime adjustment]:adjustment:(auto none percentile)"
   "--wait-bound[Bounds on waits]:wait_bound:(all conformal ensemble nodes none plain rnprod rtime static)"
@@ -324,7 +363,7 @@ _shtab_shadowtime_rebuild_defaults_added=0
 
 _shtab_shadowtime_replay_options=(
   "(- : *)"{-h,--help}"[show this help message and exit]"
-  "--policy[Repeat to compare\; see --list]:policy:(all-reserve best conservative easy easy-sjbf fcfs guarded lwf probabilistic tuned wfp)"
+  "--policy[Repeat to compare\; see --list]:policy:(all-reserve best conservative easy easy-sjbf fcfs guarded lwf probabilistic slurm tuned wfp)"
   "--baseline[The policy to compare the others with\; easy if it is one, else the first]:baseline:"
   "--runtime[Run-time predictor of policies that name none]:runtime:(class-mean-sigma class-p90 downey-mean downey-median empirical empirical-request experts gibbons hmm last-two queue-maximum requested templates)"
   "--adjustment[Walltime adjustment of policies that name none]:adjustment:(auto none percentile)"
@@ -457,6 +496,36 @@ _shtab_shadowtime_settings_options=(
 # guard to ensure default positional specs are added only once per session
 _shtab_shadowtime_settings_defaults_added=0
 
+_shtab_shadowtime_shadow_options=(
+  "(- : *)"{-h,--help}"[show this help message and exit]"
+  "--cluster[The cluster beside which they are played]:cluster:"
+  "--policy[A policy\; more than once for more shadows]:policy:(all-reserve best conservative easy easy-sjbf fcfs guarded lwf probabilistic slurm tuned wfp)"
+  "--of[The run that really happens]:of:"
+  "--exact[Wait for run times that are not known yet, instead of predicting them]"
+  "--since[From when on they decide\: beginning (of the run), now]:since:"
+  "--name[Their runs are called CLUSTER\/NAME\/SPEC\; known ones go on]:name:"
+  "--runtime[Run-time predictor\; that of the run by default]:runtime:(class-mean-sigma class-p90 downey-mean downey-median empirical empirical-request experts gibbons hmm last-two queue-maximum requested templates)"
+  "--adjustment[Walltime adjustment\; that of the run by default]:adjustment:(auto none percentile)"
+  "--wait-bound[Bounds on waits\; those of the run by default]:wait_bound:(all conformal ensemble nodes none plain rnprod rtime static)"
+  "--seed[Seed of every draw of chance\; that of the run by default]:seed:"
+)
+
+# guard to ensure default positional specs are added only once per session
+_shtab_shadowtime_shadow_defaults_added=0
+
+_shtab_shadowtime_slurm_site_options=(
+  "(- : *)"{-h,--help}"[show this help message and exit]"
+  {-o,--output}"[The settings, for slurm\:site\=FILE]:output:_files"
+  "--pools[Its nodes and partitions, for replay --pools]:pools:_files"
+  "--names[Numbers of names\; one that is there is gone on with, as by replay]:names:_files"
+  "--names-key[A key\: names are hidden, as by replay and follow]:names_key:_files"
+  "--via[What Slurm\'s commands are run by, as \'ssh login\']:via:"
+  "--timeout[Patience with one answer]:timeout:"
+)
+
+# guard to ensure default positional specs are added only once per session
+_shtab_shadowtime_slurm_site_defaults_added=0
+
 _shtab_shadowtime_stack_options=(
   "(- : *)"{-h,--help}"[show this help message and exit]"
 )
@@ -562,11 +631,13 @@ _shtab_shadowtime() {
         campaign) _arguments -C -s $_shtab_shadowtime_campaign_options ;;
         check) _arguments -C -s $_shtab_shadowtime_check_options ;;
         check-schedule) _arguments -C -s $_shtab_shadowtime_check_schedule_options ;;
+        check-starts) _arguments -C -s $_shtab_shadowtime_check_starts_options ;;
         compare) _arguments -C -s $_shtab_shadowtime_compare_options ;;
         completion) _arguments -C -s $_shtab_shadowtime_completion_options ;;
         convert) _arguments -C -s $_shtab_shadowtime_convert_options ;;
         dashboards) _shtab_shadowtime_dashboards ;;
         doctor) _arguments -C -s $_shtab_shadowtime_doctor_options ;;
+        fit-slurm) _arguments -C -s $_shtab_shadowtime_fit_slurm_options ;;
         follow) _arguments -C -s $_shtab_shadowtime_follow_options ;;
         generate) _arguments -C -s $_shtab_shadowtime_generate_options ;;
         list) _arguments -C -s $_shtab_shadowtime_list_options ;;
@@ -578,6 +649,8 @@ _shtab_shadowtime() {
         search-templates) _arguments -C -s $_shtab_shadowtime_search_templates_options ;;
         serve) _shtab_shadowtime_serve ;;
         settings) _arguments -C -s $_shtab_shadowtime_settings_options ;;
+        shadow) _arguments -C -s $_shtab_shadowtime_shadow_options ;;
+        slurm-site) _arguments -C -s $_shtab_shadowtime_slurm_site_options ;;
         stack) _shtab_shadowtime_stack ;;
         topics) _arguments -C -s $_shtab_shadowtime_topics_options ;;
         twin) _arguments -C -s $_shtab_shadowtime_twin_options ;;

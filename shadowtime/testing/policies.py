@@ -10,7 +10,7 @@ from shadowtime.replayer.machine import Machine
 from shadowtime.replayer.workload import Workload
 from shadowtime.services.scheduler.policies import POLICIES
 from shadowtime.services.scheduler.policy import Output, Policy
-from shadowtime.shared.decisions import Chosen, CutShort, Evaluated, Kill, Start
+from shadowtime.shared.decisions import Again, Chosen, CutShort, Evaluated, Kill, Start
 from shadowtime.shared.events import ClusterOpened, Decided, Envelope, JobEnded, JobStarted, SchedulingPoint
 from shadowtime.shared.spec import parse
 from shadowtime.testing.instances import Instance, contents, instances
@@ -94,7 +94,7 @@ class Policies(InPipeline):
         requested = {job.job_number: job.requested_time for job in instance.queue}
         waiting = {job.job_number: job for job in instance.queue}
         for each in decide(policy_of(spec), instance):
-            if isinstance(each, Chosen | CutShort | Evaluated):
+            if isinstance(each, Again | Chosen | CutShort | Evaluated):
                 continue
             assert each.reason
             if isinstance(each, Start):

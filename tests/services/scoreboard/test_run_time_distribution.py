@@ -15,7 +15,6 @@ from shadowtime.services.scoreboard.run_time_distribution import (
     RunTimeDistributionScores,
     crps,
     log_score,
-    mass_before,
     pit_shares,
 )
 from shadowtime.shared.events import (
@@ -29,7 +28,7 @@ from shadowtime.shared.events import (
     Outcome,
 )
 from shadowtime.shared.predictions import RunTimePrediction
-from shadowtime.shared.run_time_bins import EDGES, Masses, bin_of
+from shadowtime.shared.run_time_bins import EDGES, Masses, bin_of, mass_before
 from shadowtime.shared.scores import Scores
 
 HISTOGRAMS = (

@@ -1,0 +1,225 @@
+"""Fair-share as Slurm counts it: usage that decays, over a tree of accounts.
+
+References
+----------
+docs/algorithms.md#slurm (Slurm 22.05, `src/plugins/priority/multifactor`).
+"""
+
+from collections.abc import Iterator
+from dataclasses import dataclass, field
+from typing import Any
+
+LN2 = 0.693
+"""The logarithm of 2 as Slurm has it."""
+
+ROOT = 0
+"""Number of the account above all others."""
+
+NOBODY = -1
+"""Number of whoever is not told."""
+
+Owner = tuple[int, int]
+"""User and account."""
+
+
+@dataclass(slots=True)
+class _Account:
+    parent: int
+    shares: int
+    users: int
+    usage: float = 0.0
+    children: list[int] = field(default_factory=list)
+    members: list[int] = field(default_factory=list)
+
+
+class Shares:
+    """Who has which part of the machine, and what has been used of late.
+
+    Usage is in processor seconds, of users and of all accounts above them. Users without usage are only counted, until
+    they come; whoever comes and is in no account known has one share of one below the root.
+
+    Parameters
+    ----------
+    accounts
+        Number, parent, shares and how many users it has, of each.
+    users
+        User, account, shares and usage at the beginning, of those that are not of one share and none.
+    half_life
+        Seconds in which usage decays by half; 0 for never.
+    classic
+        Whether factors are of the formula before Fair Tree.
+    damping
+        What the classic formula divides by.
+
+    >>> shares = Shares([(1, 0, 60, 1), (2, 0, 40, 1)], [(7, 1, 1, 100.0), (8, 2, 1, 300.0)], half_life=0)
+    >>> shares.factors()
+    {(7, 1): 1.0, (8, 2): 0.5}
+    """
+
+    def __init__(
+        self,
+        accounts: list[tuple[int, int, int, int]],
+        users: list[tuple[int, int, int, float]],
+        half_life: int = 604_800,
+        *,
+        classic: bool = False,
+        damping: int = 1,
+    ) -> None:
+        self._decay = 1 - LN2 / half_life if half_life else 1.0
+        self._classic, self._damping = classic, damping
+        self._accounts = {ROOT: _Account(ROOT, 1, 0)}
+        self._users: dict[Owner, list[float]] = {}
+        """Shares and usage of each user who has come."""
+        for number, parent, share, count in accounts:
+            if number == ROOT:
+                self._accounts[ROOT].users = count
+            else:
+                self._accounts[number] = _Account(parent, share, count)
+        for number, account in self._accounts.items():
+            if number != ROOT:
+                self._accounts[account.parent].children.append(number)
+        for user, of, share, usage in users:
+            self._join((user, of), share)
+            self.charge((user, of), usage)
+
+    def _join(self, owner: Owner, shares: int = 1) -> None:
+        user, number = owner
+        if (account := self._accounts.get(number)) is None:
+            account = self._accounts[number] = _Account(ROOT, 1, 0)
+            self._accounts[ROOT].children.append(number)
+        account.members.append(user)
+        account.users = max(account.users, len(account.members))
+        self._users[owner] = [shares, 0.0]
+
+    def join(self, owner: Owner) -> None:
+        """Let a user be in an account, if that is not known."""
+        if owner not in self._users:
+            self._join(owner)
+
+    def charge(self, owner: Owner, seconds: float) -> None:
+        """Count processor seconds as used by a user, and all accounts above."""
+        self._users[owner][1] += seconds
+        number = owner[1]
+        while True:
+            account = self._accounts[number]
+            account.usage += seconds
+            if number == ROOT:
+                return
+            number = account.parent
+
+    def used(self, seconds: int) -> float:
+        """Return what each second counts of a span that is charged at its end."""
+        return float(self._decay**seconds)
+
+    def decay(self, seconds: int) -> None:
+        """Let usage fade."""
+        factor = self._decay**seconds
+        for account in self._accounts.values():
+            account.usage *= factor
+        for each in self._users.values():
+            each[1] *= factor
+
+    def factors(self) -> dict[Owner, float]:
+        """Return the factor of each user who has come, from 0 to 1. O(n log n) in users and accounts."""
+        if self._classic:
+            return dict(self._classic_factors(ROOT, 1.0, 0.0))
+        count = sum(account.users for account in self._accounts.values())
+        ranks = _Ranks(count)
+        self._rank([ROOT], ranks, tied=False)
+        return ranks.found
+
+    def _level(self, number: int) -> int:
+        """Return the shares of all that are directly in an account."""
+        account = self._accounts[number]
+        told = sum(self._users[user, number][0] for user in account.members)
+        children = sum(self._accounts[each].shares for each in account.children)
+        return int(told) + account.users - len(account.members) + children
+
+    def _rank(self, accounts: list[int], ranks: "_Ranks", *, tied: bool) -> None:
+        """Rank whoever is below some accounts that are equal, the largest share for its usage first."""
+        below: list[tuple[float, int, int, int]] = []
+        for number in accounts:
+            account, level = self._accounts[number], self._level(number)
+            for user in account.members:
+                shares, usage = self._users[user, number]
+                below.append((-_ratio(shares, level, usage, account.usage), 0, user, number))
+            if idle := account.users - len(account.members):
+                below.append((-float("inf"), 0, NOBODY - idle, number))
+            for child in account.children:
+                of = self._accounts[child]
+                below.append((-_ratio(of.shares, level, of.usage, account.usage), 1, child, number))
+        below.sort()
+        at = 0
+        while at < len(below):
+            ratio, is_account, number, parent = below[at]
+            equal = tied if at == 0 else ratio == below[at - 1][0]
+            at += 1
+            if not is_account:
+                ranks.take((number, parent), equal=equal)
+                continue
+            group = [number]
+            while at < len(below) and below[at][0] == ratio:
+                group.append(below[at][2])
+                at += 1
+            self._rank(group, ranks, tied=equal)
+
+    def _classic_factors(self, number: int, norm: float, effective: float) -> Iterator[tuple[Owner, float]]:
+        account, level, whole = self._accounts[number], self._level(number), self._accounts[ROOT].usage
+
+        def of(shares: float, usage: float) -> tuple[float, float]:
+            part = usage / whole if whole else 0.0
+            own = part if number == ROOT else part + (effective - part) * shares / level
+            return norm * shares / level, own
+
+        for user in account.members:
+            share, used = of(*self._users[user, number])
+            yield (user, number), 2.0 ** (-(used / share) / self._damping) if share else 0.0
+        for child in account.children:
+            share, used = of(self._accounts[child].shares, self._accounts[child].usage)
+            if share:
+                yield from self._classic_factors(child, share, used)
+
+    def snapshot(self) -> Any:
+        """Return the whole state as plain values."""
+        return {
+            "accounts": [
+                [number, each.parent, each.shares, each.users, each.usage, list(each.children), list(each.members)]
+                for number, each in self._accounts.items()
+            ],
+            "users": [[*owner, *each] for owner, each in self._users.items()],
+        }
+
+    def restore(self, state: Any) -> None:
+        """Take on what `snapshot` returned."""
+        self._accounts = {
+            number: _Account(parent, shares, users, usage, list(children), list(members))
+            for number, parent, shares, users, usage, children, members in state["accounts"]
+        }
+        self._users = {(user, account): [shares, usage] for user, account, shares, usage in state["users"]}
+
+
+class _Ranks:
+    """Gives places from the last number to 1; equals have the place of the first of them."""
+
+    def __init__(self, count: int) -> None:
+        self._count = self._place = self._next = count
+        self.found: dict[Owner, float] = {}
+
+    def take(self, owner: Owner, *, equal: bool) -> None:
+        """Give the next place to a user, or to as many idle ones as a number below `NOBODY` says."""
+        if not equal:
+            self._place = self._next
+        if owner[0] < NOBODY:
+            self._next -= NOBODY - owner[0]
+            return
+        self._next -= 1
+        self.found[owner] = self._place / self._count
+
+
+def _ratio(shares: float, level: int, usage: float, of: float) -> float:
+    """Return a share for its part of the usage."""
+    if not shares:
+        return 0.0
+    if not usage or not of:
+        return float("inf")
+    return (shares / level) / (usage / of)

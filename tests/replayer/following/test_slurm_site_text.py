@@ -1,0 +1,124 @@
+"""What a real Slurm 22.05 printed of its settings, as keys of the policy `slurm`."""
+
+from pathlib import Path
+
+import pytest
+
+from shadowtime.replayer.accounting.machine_parts import read_parts
+from shadowtime.replayer.accounting.names import Names
+from shadowtime.replayer.following.slurm_site_text import site_of
+from shadowtime.replayer.slurm_site import as_toml
+from shadowtime.services.catalogue import canonical
+from shadowtime.shared.errors import FollowError
+
+CONFIG = """Configuration data as of 1795570300
+BOOT_TIME               = 1795570256
+ClusterName             = shadow
+FairShareDampeningFactor = 1
+PreemptType             = preempt/none
+PriorityDecayHalfLife   = 00:10:00
+PriorityCalcPeriod      = 00:01:00
+PriorityFavorSmall      = No
+PriorityFlags           = MAX_TRES
+PriorityMaxAge          = 7-00:00:00
+PriorityUsageResetPeriod = NONE
+PriorityType            = priority/multifactor
+PriorityWeightAge       = 10000
+PriorityWeightAssoc     = 0
+PriorityWeightFairShare = 20000
+PriorityWeightJobSize   = 2000
+PriorityWeightPartition = 3000
+PriorityWeightQOS       = 5000
+PriorityWeightTRES      = (null)
+SchedulerParameters     = bf_interval=20,bf_continue,default_queue_depth=50,bf_min_age_reserve=60
+SchedulerType           = sched/backfill
+"""
+NODES = """NodeName=n1 CPUTot=8 RealMemory=1 Gres=(null) Partitions=batch,quick
+NodeName=n2 CPUTot=8 RealMemory=1 Gres=(null) Partitions=fat
+"""
+PARTITIONS = """PartitionName=batch Nodes=n1 PriorityJobFactor=1 PriorityTier=1
+PartitionName=quick Nodes=n1 PriorityJobFactor=5 PriorityTier=1
+PartitionName=fat Nodes=n2 PriorityJobFactor=2 PriorityTier=3
+"""
+RESERVATIONS = (
+    "ReservationName=maint StartTime=1795571145 EndTime=1795571505 Duration=00:06:00 Nodes=n2 NodeCnt=1 CoreCnt=4 "
+    "Features=(null) Users=root State=INACTIVE\n"
+)
+ASSOCIATIONS = """shadow|root|||1|
+shadow|root|root||1|
+shadow|bio|||10|root
+shadow|bio|user5||1|
+shadow|physics|||60|root
+shadow|theory|||2|physics
+shadow|theory|user1||3|
+shadow|theory|user2||1|
+other|bio|user9||1|
+"""
+QOS = "normal|0|1.000000\nurgent|10|0.500000\n"
+USAGE = (
+    "root||6109\n root|root|0\n bio||1220\n  bio|user5|1220\n  theory||3340\n   theory|user1|846\n   theory|user2|0\n"
+)
+
+TEXTS = {
+    "config": CONFIG,
+    "nodes": NODES,
+    "partitions": PARTITIONS,
+    "reservations": RESERVATIONS,
+    "associations": ASSOCIATIONS,
+    "qos": QOS,
+    "usage": USAGE,
+}
+
+
+@pytest.fixture
+def pools(tmp_path: Path) -> Path:
+    file = tmp_path / "pools.txt"
+    file.write_text(NODES + PARTITIONS)
+    return file
+
+
+def test_a_slurm_is_read(pools: Path) -> None:
+    names = Names()
+    keys, notes = site_of(TEXTS, read_parts(pools), names)
+    assert keys["weight_fairshare"] == 20_000
+    assert (keys["half_life"], keys["calc_period"], keys["max_age"]) == (600, 60, 604_800)
+    assert (keys["bf_interval"], keys["sched_depth"], keys["calc_at"]) == (20, 50, 1_795_570_256)
+    assert (keys["processors"], keys["nodes"]) == (16, 2)
+    assert keys["partitions"] == [[1, 1, 1], [2, 5, 1], [3, 2, 3]]
+    assert keys["qos"] == [[1, 0, 1000], [2, 10, 500]]
+    assert keys["accounts"] == [[0, 0, 1, 1], [1, 0, 10, 1], [2, 0, 60, 0], [3, 2, 2, 2]]
+    assert keys["users"] == [[1, 1, 1, 1220], [2, 3, 3, 846]]
+    assert keys["reservations"] == [[1, 1_795_571_145, 1_795_571_505, 4]]
+    assert names.of["account"] == {"bio": 1, "physics": 2, "theory": 3}
+    assert notes == ["PriorityFlags=MAX_TRES: not modelled", "SchedulerParameters bf_min_age_reserve=60: not modelled"]
+
+
+def test_what_is_written_is_what_the_policy_takes(pools: Path, tmp_path: Path) -> None:
+    names = Names()
+    site = site_of(TEXTS, read_parts(pools), names)
+    file = tmp_path / "site.toml"
+    file.write_text(as_toml(site, names))
+    spec = canonical("policy", f"slurm:site={file}")
+    assert "accounts=0:0:1:1;1:0:10:1;2:0:60:0;3:2:2:2" in spec
+    assert "backfill=yes,weight_age=10000" in spec
+    assert "# user: 1 user5, 2 user1" in file.read_text()
+
+
+def test_priorities_that_are_none_are_first_come_first_served(pools: Path) -> None:
+    texts = TEXTS | {"config": CONFIG.replace("priority/multifactor", "priority/basic")}
+    keys, notes = site_of(texts, read_parts(pools), Names())
+    assert "weight_age" not in keys
+    assert notes[0] == "PriorityType=priority/basic: taken for first come, first served"
+
+
+@pytest.mark.parametrize(
+    ("changed", "wrong"),
+    [
+        ({"config": ""}, "no SchedulerType"),
+        ({"partitions": "PartitionName=batch Nodes=n1\n"}, "PartitionName=batch tells no PriorityJobFactor"),
+        ({"qos": "normal|0\n"}, "expected Name,Priority,UsageFactor"),
+    ],
+)
+def test_answers_of_another_kind_are_named(pools: Path, changed: dict[str, str], wrong: str) -> None:
+    with pytest.raises(FollowError, match=wrong):
+        site_of(TEXTS | changed, read_parts(pools), Names())

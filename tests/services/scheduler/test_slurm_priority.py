@@ -1,0 +1,153 @@
+"""Priorities of the policy `slurm` are those that a real Slurm 22.05 printed: 260 s of it, six associations."""
+
+import gzip
+from pathlib import Path
+from typing import Any
+
+import orjson
+import pytest
+
+from shadowtime.services.scheduler.slurm_priority import WAITING, KnownJob, Priorities
+from shadowtime.services.scheduler.slurm_settings import SlurmSettings
+from shadowtime.services.scheduler.slurm_shares import Shares
+from shadowtime.shared.events import Event, JobEnded, JobStarted, JobSubmitted
+
+RECORDED: dict[str, Any] = orjson.loads(
+    gzip.decompress(Path(__file__).with_name("recorded_slurm.json.gz").read_bytes())
+)
+"""What `sacct` told of its jobs, and what `sprio` and `sshare` printed now and then; seconds since the first job."""
+
+
+def events() -> list[tuple[int, int, Event]]:
+    """Return what happened, in order: ends, submissions, starts of a second."""
+    found: list[tuple[int, int, Event]] = []
+    for number, since, start, end, limit, processors, user, account, partition, qos in RECORDED["jobs"]:
+        job = JobSubmitted(
+            time=since,
+            job_number=number,
+            requested_processors=processors,
+            requested_time=limit,
+            user_id=user,
+            group_id=account,
+            queue_number=partition,
+            qos_number=qos,
+        )
+        found.append((since, 1, job))
+        if start is not None:
+            found.append((start, 2, JobStarted(time=start, job_number=number, processors=processors, limit=limit)))
+            if end is not None:
+                found.append((end, 0, JobEnded(time=end, job_number=number, run_time=end - start)))
+    return sorted(found, key=lambda each: each[:2])
+
+
+def at(time: int) -> Priorities:
+    """Return the priorities as they were told by the end of a second."""
+    settings = SlurmSettings.model_validate({"site": RECORDED["site"]})
+    priorities = Priorities(settings, 64, RECORDED["unix_start"])
+    for when, _, event in events():
+        if when <= time:
+            priorities.notice(event)
+    priorities.advance(time)
+    return priorities
+
+
+@pytest.mark.parametrize("poll", RECORDED["sprio"], ids=lambda poll: f"after {poll[0]} s")
+def test_every_priority_is_the_one_that_sprio_printed(poll: Any) -> None:
+    time, printed = poll
+    priorities = at(time)
+    compared = 0
+    for number, total, age, fairshare, size, partition, qos, nice in printed:
+        job = priorities.jobs.get(number)
+        if job is None or job.state != WAITING:  # it began in this second
+            continue
+        compared += 1
+        assert abs(job.priority - nice - total) <= 1
+        factors = priorities.factors(job, max(priorities.calculated or 0, job.since))
+        told = (age, fairshare, size, partition, qos)
+        for ours, theirs in zip(factors, told, strict=True):
+            assert ours == pytest.approx(theirs, abs=0.6)
+    assert compared > 100
+
+
+@pytest.mark.parametrize("poll", RECORDED["sshare"], ids=lambda poll: f"after {poll[0]} s")
+def test_every_factor_is_the_one_that_sshare_printed(poll: Any) -> None:
+    time, printed = poll
+    priorities = at(time)
+    for user, account, _, factor in printed:
+        if (user, account) in priorities.fair:
+            assert priorities.fair[user, account] == pytest.approx(factor, abs=1e-6)
+
+
+def job(**changes: Any) -> KnownJob:
+    told = {"user": 1, "account": 1, "partition": 1, "qos": 1, "processors": 16, "nodes": 4, "limit": 3600, "since": 0}
+    return KnownJob(**(told | changes))
+
+
+def factor(name: str, at: KnownJob, now: int = 0, **keys: Any) -> float:
+    settings = SlurmSettings.model_validate({"processors": 64, "nodes": 8} | keys)
+    return float(getattr(Priorities(settings, 64, 0).factors(at, now), name))
+
+
+def test_age_grows_to_its_largest_and_no_further() -> None:
+    keys = {"weight_age": 1000, "max_age": 600}
+    assert [factor("age", job(), now, **keys) for now in (0, 300, 600, 900)] == [0, 500, 1000, 1000]
+
+
+def test_sizes_count_by_nodes_and_processors() -> None:
+    assert factor("size", job(), weight_size=1000) == 1000 * (4 / 8 + 16 / 64) / 2
+    assert factor("size", job(), weight_size=1000, favor_small="yes") == 1000 * (1 - (4 / 8 + 16 / 64) / 2)
+    assert factor("size", job(), weight_size=1000, size_relative="yes") == 1000 * (4 / 8) / 60
+
+
+def test_partitions_and_qos_count_as_parts_of_the_largest() -> None:
+    keys: dict[str, Any] = {
+        "weight_partition": 100,
+        "partitions": "1:3:1;2:12:1",
+        "weight_qos": 10,
+        "qos": "1:5:1000;2:20:1000",
+    }
+    assert factor("partition", job(), **keys) == 25
+    assert factor("qos", job(), **keys) == 2.5
+    assert factor("partition", job(partition=9), **keys) == 0
+
+
+def test_usage_fades_by_half_in_a_half_life() -> None:
+    shares = Shares([(1, 0, 1, 1), (2, 0, 1, 1)], [(1, 1, 1, 1000.0), (2, 2, 1, 900.0)], half_life=600)
+    shares.decay(600)
+    assert shares.snapshot()["users"][0][3] == pytest.approx(500, rel=1e-3)
+
+
+def test_the_classic_formula_halves_at_an_equal_share() -> None:
+    # two accounts of equal shares, of which one has used all: 2^-(1 / 0.5) and 2^0
+    shares = Shares([(1, 0, 1, 1), (2, 0, 1, 1)], [(1, 1, 1, 1000.0), (2, 2, 1, 0.0)], half_life=0, classic=True)
+    assert shares.factors() == {(1, 1): 0.25, (2, 2): 1.0}
+    # sites of sshare's manual: sub-account of half its parent's shares pays half of what its siblings use
+    shares = Shares(
+        [(1, 0, 1, 0), (2, 1, 1, 1), (3, 1, 1, 1)], [(1, 2, 1, 1000.0), (2, 3, 1, 0.0)], half_life=0, classic=True
+    )
+    assert shares.factors() == {(1, 2): 0.25, (2, 3): 0.5}
+
+
+def test_equals_in_fair_tree_have_the_same_place() -> None:
+    shares = Shares([(1, 0, 1, 2), (2, 0, 1, 2)], [(user, account, 1, 10.0) for user in (1, 2) for account in (1, 2)])
+    assert set(shares.factors().values()) == {1.0}
+
+
+def test_who_has_not_come_counts_before_who_has_used() -> None:
+    # account 1 is worse off; of its three users two are idle, and go before the one who is not
+    shares = Shares([(1, 0, 1, 3), (2, 0, 1, 1)], [(1, 1, 1, 300.0), (9, 2, 1, 100.0)], half_life=0)
+    assert shares.factors() == {(1, 1): 0.25, (9, 2): 1.0}
+
+
+@pytest.mark.parametrize("classic", [False, True])
+def test_shares_go_on_as_they_were(classic: bool) -> None:
+    def made() -> Shares:
+        return Shares([(1, 0, 60, 2), (2, 1, 40, 1)], [(7, 1, 3, 50.0)], half_life=100, classic=classic)
+
+    shares, other = made(), made()
+    shares.join((8, 2))
+    shares.charge((8, 2), 12.5)
+    shares.decay(30)
+    other.restore(orjson.loads(orjson.dumps(shares.snapshot())))
+    assert other.factors() == shares.factors()
+    assert other.snapshot() == shares.snapshot()
