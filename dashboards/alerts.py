@@ -48,11 +48,11 @@ ALERTS = (
     Alert(
         "shadowtime-drift",
         "Predictions are not to be trusted",
-        f"max by (cluster, run, of, what, scope, number) (last_over_time({names.DRIFTING.name}[6h]))",
+        f"max by (cluster, run, of, what, whose) (last_over_time({names.DRIFTING.name}[6h]))",
         0.0,
         "0s",
         "In cluster {{ $labels.cluster }}, predictions of {{ $labels.of }} do not hold ({{ $labels.what }}) for "
-        "{{ $labels.scope }} {{ $labels.number }}. What to do: docs/drift.md.",
+        "{{ $labels.whose }}. What to do: docs/drift.md.",
         "drift",
         "Predictions that are not to be trusted",
     ),

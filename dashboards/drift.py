@@ -18,7 +18,7 @@ def dashboard() -> Dashboard:
         "Can predictions still be trusted? Under one policy, in the time of its log.",
         ("experiment", "cluster", "policy"),
     )
-    failing = f'label_join({ONE.of(names.DRIFTING)}, "prediction", ", ", "of", "what", "scope", "number")'
+    failing = f'label_join({ONE.of(names.DRIFTING)}, "prediction", ", ", "of", "what", "whose")'
     for panel in (
         chart(
             "Predictions that are not to be trusted",

@@ -75,6 +75,16 @@ def dashboard() -> Dashboard:
             Asks("On how many jobs does all this rest?", "none", NO_SHADOW),
             [Query(f"{names.TWIN_JOBS.name}{ALL}", ONE)],
         ),
+        chart(
+            "Events told",
+            Asks("Does the shadow go on?", "none", NO_SHADOW),
+            [Query(f"rate({names.SHADOW_EVENTS.name}[5m])", ONE)],
+        ),
+        chart(
+            "Behind its cluster",
+            Asks("How far is the shadow behind the cluster? An exact one waits for ends of jobs.", "s", NO_SHADOW),
+            [Query(names.SHADOW_BEHIND.name, ONE)],
+        ),
     ):
         made = made.with_panel(panel)
     return made

@@ -24,7 +24,7 @@ GROUPS = {
         "follow": ("replayer.following.command_line", "follow a Slurm, a PBS or another cluster as it is now"),
         "shadow": ("replayer.twin.command_line", "play other policies beside a run, as it goes on"),
         "scores": ("replayer.scores_command", "tell how a run stands, also one that never ends"),
-        "twin": ("replayer.twin.twin_command", "tell how other policies would fare on a cluster, from its shadows"),
+        "twin": ("replayer.twin.twin_command", "tell how its shadows fare beside a cluster"),
         "serve": ("services.workers", "run a worker: a stage, or the writer of metrics"),
         "live": ("services.command_line", "serve the live page"),
         "ask": ("services.command_line", "bound the wait of a job that one might submit now"),

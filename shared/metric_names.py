@@ -148,7 +148,7 @@ DRIFTING = _result(
     "predictions_drifting",
     "1",
     "1 while predictions are not to be trusted, 0 while they hold.",
-    *("of", "what", "scope", "number"),
+    *("of", "what", "whose"),
 )
 DRIFT_EVIDENCE = _result(
     "drift_evidence", "share", "Evidence that predictions for the cluster fail, over what alarms.", "of", "what"

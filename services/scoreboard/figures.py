@@ -192,7 +192,8 @@ def _drifts(tally: Tally) -> Told:
     }
     told |= {(each.of, each.what, each.scope, each.number): each.until is None for each in held.episodes}
     for (of, what, scope, number), fails in told.items():
-        yield names.DRIFTING, (of, label(what), scope, ALL if number is None else str(number)), float(fails)
+        whose = scope if number is None else f"{scope} {number}"
+        yield names.DRIFTING, (of, label(what), whose), float(fails)
     for statistic, share in of_cluster.items():
         yield names.DRIFT_EVIDENCE, (statistic.of, label(statistic.what)), share.evidence
 

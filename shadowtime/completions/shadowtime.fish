@@ -272,7 +272,7 @@ complete -c shadowtime -n '_shtab_shadowtime_using shadow' -l seed -x -d 'Seed o
 complete -c shadowtime -n '_shtab_shadowtime_using; and test $_shtab_shadowtime_npos -eq 0' -a scores -d 'tell how a run stands, also one that never ends'
 complete -c shadowtime -n '_shtab_shadowtime_using scores' -s h -l help -d 'show this help message and exit'
 complete -c shadowtime -n '_shtab_shadowtime_using scores' -l json -d 'Print JSON, not tables'
-complete -c shadowtime -n '_shtab_shadowtime_using; and test $_shtab_shadowtime_npos -eq 0' -a twin -d 'tell how other policies would fare on a cluster, from its shadows'
+complete -c shadowtime -n '_shtab_shadowtime_using; and test $_shtab_shadowtime_npos -eq 0' -a twin -d 'tell how its shadows fare beside a cluster'
 complete -c shadowtime -n '_shtab_shadowtime_using twin' -s h -l help -d 'show this help message and exit'
 complete -c shadowtime -n '_shtab_shadowtime_using twin' -l users -d 'Also each user'
 complete -c shadowtime -n '_shtab_shadowtime_using twin' -l classes -d 'Also jobs by requested time and size'

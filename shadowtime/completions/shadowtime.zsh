@@ -37,7 +37,7 @@ _shtab_shadowtime_commands() {
     slurm-site:'write what a Slurm is set to, for the policy slurm'
     stack:'run servers and workers as local processes: up, down'
     topics:'create the topics that are missing'
-    twin:'tell how other policies would fare on a cluster, from its shadows'
+    twin:'tell how its shadows fare beside a cluster'
     watch:'show the messages of a topic as they come'
   )
   _describe 'shadowtime commands' _commands

@@ -29,10 +29,11 @@ REAL = "bundled/easy"
 
 @pytest.fixture(scope="module")
 def workers(kafka: Kafka, redis_server: Redis, tmp_path_factory: pytest.TempPathFactory) -> Iterator[Workers]:
-    """One worker for each stage, and a replay under `easy` over them."""
+    """One worker for each stage, a replay under `easy` over them, and a shadow from its end on."""
     folder = tmp_path_factory.mktemp("workers")
     with Workers(kafka, redis_server, folder) as running:
         running.finish(running.replay(REAL, folder / "real.jsonl", "--jobs", JOBS, "--policy", "easy"))
+        running.finish(shadow(running, "--since", "now", "--name", "later", "--policy", "best"))
         yield running
 
 
@@ -96,8 +97,6 @@ def test_exact_shadows_decide_as_closed_replays_while_everything_is_killed(worke
 
 
 def test_a_shadow_from_now_on_tells_what_happened_and_goes_on_by_itself(workers: Workers) -> None:
-    running = shadow(workers, "--since", "now", "--name", "later", "--policy", "best")
-    workers.finish(running)
     log = told(workers, "bundled/later/best")
     opened = log[0].event
     real = {
