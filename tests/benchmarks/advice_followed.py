@@ -8,6 +8,7 @@ cut, with 95 % intervals by a bootstrap of blocks of time.
 
 import json
 from collections.abc import Mapping
+from dataclasses import replace
 from functools import partial
 from typing import Annotated, Any
 
@@ -17,6 +18,7 @@ import typer
 from shadowtime.replayer.block_bootstrap import mean_of_blocks
 from shadowtime.replayer.comparison import Plan
 from shadowtime.replayer.embedded import EmbeddedReplay
+from shadowtime.replayer.machine import Machine
 from shadowtime.services.ask.advice import alternative
 from shadowtime.services.ask.alternatives import Shape, marked, risk_of, shapes
 from shadowtime.services.catalogue import configure
@@ -62,18 +64,32 @@ class Lives:
         )
 
 
+class Asking(Machine):
+    """A machine on which jobs may ask for another time than in the log: that ends them then."""
+
+    def ask(self, job: JobSubmitted) -> None:
+        """Let a job that has just come ask for the time that it is submitted with now."""
+        row, logged = self._waiting[job.job_number]
+        requested_time = logged.requested_time if job.requested_time is None else job.requested_time
+        self._waiting[job.job_number] = row, replace(logged, requested_time=requested_time)
+
+
 class Advised(RuntimeDistribution):
     """The first stage, before which some jobs ask otherwise than they did."""
 
-    def __init__(self, opened: ClusterOpened, held: Mapping[str, Scheduler], follow: set[int], risk: float) -> None:
+    def __init__(
+        self, opened: ClusterOpened, held: Mapping[str, Scheduler], machine: Asking, follow: set[int], risk: float
+    ) -> None:
         super().__init__(opened)
-        self.held, self.follow, self.risk = held, follow, risk
+        self.held, self.machine, self.follow, self.risk = held, machine, follow, risk
 
     def handle(self, envelope: Envelope) -> Envelope:
         """Have a job ask as it is advised, if it is one of those."""
         event = envelope.event
         if isinstance(event, JobSubmitted) and event.job_number in self.follow:
-            envelope = envelope.model_copy(update={"event": self.advised(event)})
+            advised = self.advised(event)
+            self.machine.ask(advised)
+            envelope = envelope.model_copy(update={"event": advised})
         return super().handle(envelope)
 
     def advised(self, job: JobSubmitted) -> JobSubmitted:
@@ -113,11 +129,13 @@ def followed(plan: Plan, follow: set[int], risk: float) -> tuple[Lives, int]:
         lives(envelope)
 
     first, *others = STAGES
-    stages = [Stage(first.name, first.reads, first.writes, partial(Advised, held=held, follow=follow, risk=risk))]
+    machine = Asking(plan.workload, plan.capacity, plan.traits)
+    advised = partial(Advised, held=held, machine=machine, follow=follow, risk=risk)
+    stages = [Stage(first.name, first.reads, first.writes, advised)]
     stages += [
         Stage(each.name, each.reads, each.writes, opens) if each.name == "scheduler" else each for each in others
     ]
-    EmbeddedReplay(plan.opened(), plan.source(), [watch], stages=stages).run_to_end()
+    EmbeddedReplay(plan.opened(), machine, [watch], stages=stages).run_to_end()
     return lives, changed
 
 
