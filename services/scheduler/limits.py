@@ -24,3 +24,6 @@ AHEAD = 200_000_000
 
 FUTURES = 2_000_000_000
 """Steps of all futures of one sampled forecast, in equal parts."""
+
+PERIODS = 10_000
+"""Periods of Slurm's priorities between two events of which each is calculated by itself."""

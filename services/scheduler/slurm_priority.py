@@ -10,6 +10,7 @@ from dataclasses import astuple, dataclass
 from typing import Any, NamedTuple
 
 from shadowtime.services.scheduler.job_table import NEVER
+from shadowtime.services.scheduler.limits import PERIODS
 from shadowtime.services.scheduler.slurm_settings import SlurmSettings
 from shadowtime.services.scheduler.slurm_shares import NOBODY, Owner, Shares
 from shadowtime.shared.events import (
@@ -126,26 +127,24 @@ class Priorities:
         return now + period - (now - self._phase) % period
 
     def advance(self, now: int) -> bool:
-        """Calculate what was to be calculated until a time, and say whether anything was. O(periods + n).
+        """Calculate what was to be calculated until a time, and say whether anything was. O(periods * running + n).
 
-        Usage is calculated for each period, priorities once.
+        Usage is calculated for each period, at most `PERIODS` and the rest as one, priorities once.
         """
-        if self.calculated is None:
-            self.calculated = now - (now - self._phase) % self._settings.calc_period
+        last = now - (now - self._phase) % self._settings.calc_period
+        if self.calculated is None or self.next_calculation(self.calculated) > now:
+            self.calculated = last if self.calculated is None else self.calculated
             return False
-        due = self.next_calculation(self.calculated)
-        if due > now:
-            return False
-        while due <= now:
+        periods = 0
+        while (due := self.next_calculation(self.calculated)) <= now:
+            due = last if periods >= PERIODS else due
             self._shares.decay(due - self.calculated)
             for job in self._running():
                 self._charge(job, due)
-            self.calculated = due
+            self.calculated, periods = due, periods + 1
             if not self.jobs:  # nothing but decay is left of the gap
-                last = now - (now - self._phase) % self._settings.calc_period
                 self._shares.decay(last - due)
                 self.calculated = last
-            due = self.next_calculation(self.calculated)
         self.fair = self._shares.factors()
         for job in self.jobs.values():
             if job.state == WAITING:
