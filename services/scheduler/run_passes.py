@@ -89,8 +89,12 @@ class PassByPass(RunAhead):
         return start
 
     def behind_last(self, job: Integers, waiting: IntegerTable) -> bool:
-        """Return whether a job cannot start before the one submitted before it."""
-        if not self.steady:
+        """Return whether a job cannot start before the one submitted before it.
+
+        A pass that goes on where that one started finds what one pass of both would only where jobs, once they run,
+        count for as long as they did as candidates.
+        """
+        if not self.steady or (waiting[PREDICTED] != waiting[PLANNED]).any():
             return False
         follows = job[ROW] == self.last[ROW] + 1 == waiting.shape[1] - 1 and job[ORDER] == waiting[ORDER].max()
         return bool(follows and job[SIZE] >= self.last[SIZE] and job[PLANNED] >= self.last[PLANNED])

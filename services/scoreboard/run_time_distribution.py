@@ -107,7 +107,7 @@ class RunTimeDistributionScores:
     Examples
     --------
     >>> scores = RunTimeDistributionScores()
-    >>> scores.add((0.0, 0.0, 0.5, 0.5), requested_time=3600, run_time=3)
+    >>> pit = scores.add((0.0, 0.0, 0.5, 0.5), requested_time=3600, run_time=3)
     >>> round(scores.summary()["log_score"], 4)
     0.6931
     """

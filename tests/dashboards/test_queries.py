@@ -362,7 +362,11 @@ def test_what_is_emitted_is_what_is_asked_for(replayed: Replayed) -> None:
     asked_for = set(itertools.chain.from_iterable(query.metrics for query in asked())) - found.difference(emitted)
     plain = {name.removesuffix(end) for name in emitted for end in ("_bucket",)}
     too_short = {RUN_TIME_STATE.name} if replayed.documents[0]["jobs"] < LONG else set()
-    live = {name for name in asked_for if name.startswith(("shadowtime_follow_", "shadowtime_expected_"))}
+    live = {
+        name
+        for name in asked_for
+        if name.startswith(("shadowtime_follow_", "shadowtime_shadow_", "shadowtime_twin_", "shadowtime_expected_"))
+    }
     assert {name for name in asked_for if name.removesuffix("_bucket") not in plain} == too_short | live
     unasked = {name for name in emitted if not name.endswith(("_sum", "_count"))} - asked_for
     assert {name for name in unasked if name in {each.name for each in METRICS}} == set()

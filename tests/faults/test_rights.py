@@ -276,13 +276,13 @@ def test_finding_08_a_role_touches_its_own_keys_only(servers: Guarded, role: str
         return True
 
     with client(servers, role) as connected:
-        keys = {stage: f"shadowtime:{stage}:state:rights" for stage in (*STAGES, FOLLOW, "preflight")}
+        keys = {stage: f"shadowtime:{stage}:state:rights" for stage in (*STAGES, FOLLOW, SHADOW, "preflight")}
         written = {stage for stage, key in keys.items() if may("HSET", key, "sequence", "1")}
         deleted = {stage for stage, key in keys.items() if may("DEL", key)}
         read = {stage for stage, key in keys.items() if may("HGETALL", key)}
         scripted = {stage for stage, key in keys.items() if may("EVAL", "return redis.call('DEL', KEYS[1])", "1", key)}
         hidden = {stage for stage, key in keys.items() if may("EVAL", f"return redis.call('DEL', '{key}')", "0")}
-    own = set(keys) if role == ADMIN else {role} & {*STAGES, FOLLOW}
+    own = set(keys) if role == ADMIN else {role} & {*STAGES, FOLLOW, SHADOW}
     assert written == deleted == scripted == hidden == own
     assert read == (own | set(ASKED) if role == ASK else own)
 
@@ -438,4 +438,4 @@ def test_a_password_that_is_made_anew_counts_after_the_next_start(servers: Guard
 
 def test_every_role_is_tried() -> None:
     assert set(WRITES) == set(READS) == set(IN_KAFKA)
-    assert set(IN_REDIS) == {ADMIN, ASK, FOLLOW, HEALTH, *STAGES}
+    assert set(IN_REDIS) == {ADMIN, ASK, FOLLOW, HEALTH, SHADOW, *STAGES}

@@ -253,6 +253,7 @@ def test_the_fingerprint_tells_every_setting() -> None:
         "sample_every": 900,
         "name": "best",
         "experiment": "mine",
+        "obeyed_from": 200,
     }
     assert set(changes) == set(ClusterOpened.model_fields) - {"kind"}
     prints = {fingerprint(OPENED.model_copy(update={key: value})) for key, value in changes.items()}

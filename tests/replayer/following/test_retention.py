@@ -106,11 +106,12 @@ def test_a_run_goes_on_whose_early_log_is_gone(kafka: Kafka, redis_server: Redis
         site = Site(workers, tmp_path)
         try:
             site.write(range(1, 201), now - 3_600)
-            before = site.wait_for(200, workers)
+            site.wait_for(200, workers)
             site.kill()
             for name in workers.names:
                 workers.processes[name].kill()
                 workers.processes[name].wait()
+            before = site.scored()
             site.forget()
             assert site.scored() == []
             site.write(range(201, 231), now - 600)
