@@ -62,7 +62,7 @@ def happen(cluster: SlurmCluster, trouble: Callable[[int], None] = lambda step: 
     control("update", f"jobid={stretch}", "timelimit=3")
     control("update", f"jobid={victim}", "timelimit=7")
     control("suspend", str(suspend))
-    time.sleep(20)  # for two looks at least, also on a busy machine
+    time.sleep(8)
     control("resume", str(suspend))
     control("update", f"jobid={shrink}", "numnodes=1")
     control("requeue", str(requeue))
