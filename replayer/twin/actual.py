@@ -13,6 +13,7 @@ from shadowtime.shared.events import (
     JobSubmitted,
     JobSuspended,
     JobWithdrawn,
+    OfJob,
 )
 
 OF_A_LIFE: dict[type, Callable[[Life, Any], None]] = {
@@ -44,10 +45,9 @@ class Actual:
         """Take in the next event of the log, and return the life it is of; None if it is of no job that is known."""
         if isinstance(event, JobSubmitted):
             return self._submitted(event)
-        handle = OF_A_LIFE.get(type(event))
-        if handle is None:
+        if not isinstance(event, OfJob) or (handle := OF_A_LIFE.get(type(event))) is None:
             return None
-        life = self._last(event.job_number)  # type: ignore[union-attr]
+        life = self._last(event.job_number)
         if life is not None:
             handle(life, event)
             self.forget_if_over(life)

@@ -106,7 +106,7 @@ class Life:
     def length(self) -> int | None:
         """How long it runs, in seconds, on the processors that it requested; None if nobody knows yet."""
         if self.run_time is None and self.left is not None and self.start is not None:
-            return max(min(self.left - self.start, self._as_job(0).requested_time), SHORTEST)
+            return max(min(self.left - self.start, self._requested_time), SHORTEST)
         return self.run_time
 
     def surely(self, now: int) -> int:
@@ -116,11 +116,14 @@ class Life:
         stood_still = self.lost + (0 if self.stopped is None else now - self.stopped)
         return max(self.outlasts, now - self.started - stood_still)
 
+    @property
+    def _requested_time(self) -> int:
+        return MAX_DURATION if self.job.requested_time is None else self.job.requested_time
+
     def _as_job(self, run_time: int) -> Job:
         job = self.job
-        requested = MAX_DURATION if job.requested_time is None else job.requested_time
         return Job(
-            *(job.job_number, job.time, None, run_time, requested, job.requested_processors),
+            *(job.job_number, job.time, None, run_time, self._requested_time, job.requested_processors),
             *(None, None, None, None, None, STATUSES[self.outcome]),
             pool=job.pool,
             memory=job.memory,
@@ -134,9 +137,8 @@ class Life:
 
     def execution(self) -> Execution:
         """Return how it runs in the shadow; one of unknown length reaches its limit there."""
-        beyond = self._as_job(0).requested_time + 1
-        start = 0 if self.start is None else self.start
-        job = self._as_job(beyond if self.length is None else self.length)
+        start, length = 0 if self.start is None else self.start, self.length
+        job = self._as_job(self._requested_time + 1 if length is None else length)
         return Execution(job, start, self.on, self.limit, self.by)
 
     def known_end(self, now: int) -> int | None:

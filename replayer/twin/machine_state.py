@@ -11,7 +11,6 @@ from shadowtime.shared.decisions import Start
 from shadowtime.shared.errors import ReplayError
 from shadowtime.shared.events import CapacityChanged, ClusterOpened, JobStarted
 
-DAY = 86_400
 NEVER = MAX_TIME + 1
 """In the place of a time that nothing happens at."""
 

@@ -29,10 +29,13 @@ async def play(shadows: Sequence[Wanted]) -> None:
     settings = shadows[0].of.settings
 
     async def played(store: RedisStore) -> None:
-        followers = []
+        followers, real = [], None  # all are of one run, which is looked for once
         for wanted in shadows:
             source = Shadow(wanted.of)
-            opened = wanted.opened(await known(store, wanted.of.run) or await first_of(source))
+            like = await known(store, wanted.of.run)
+            if like is None:
+                like = real = real or await first_of(source)
+            opened = wanted.opened(like)
             followers.append(Follower(wanted.of.run, opened, source, store, settings))
         await follow_all(followers, settings, lambda: health_of(followers), registry_of(followers))
 
@@ -48,7 +51,6 @@ async def known(store: RedisStore, run: str) -> ClusterOpened | None:
 async def first_of(source: Shadow) -> ClusterOpened:
     """Return how the real run was opened."""
     try:
-        await source.meet()
-        return source.first
+        return await source.first_event()
     finally:
         await source.close()

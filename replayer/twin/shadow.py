@@ -4,7 +4,6 @@ What it tells follows from what it has heard alone, in whatever parts that comes
 tells the same again. The rules of its position are those of `replayer/following/follower.py`.
 """
 
-import logging
 from collections import deque
 from collections.abc import Sequence
 from typing import Any, ClassVar
@@ -27,8 +26,6 @@ from shadowtime.shared.streaming.web import Route
 from shadowtime.shared.topics import DECISIONS, JOBS
 from shadowtime.shared.wording import quoted
 
-log = logging.getLogger("shadowtime.shadow")
-
 
 class Shadow:
     """One policy beside a real run; a `LiveSource`.
@@ -41,6 +38,8 @@ class Shadow:
 
     name: ClassVar[str] = "shadow"
     takes: ClassVar[frozenset[str]] = frozenset()
+    first: ClusterOpened
+    paired: Paired
 
     def __init__(self, of: ShadowOf) -> None:
         self.of = of
@@ -88,36 +87,37 @@ class Shadow:
             If Kafka cannot be used.
         """
         self._forget()
+        first, last, self._real_offset = await self._beginning(to_the_end=self.of.from_now and opened is None)
+        takes_over = max(last + 1, first.time) if self.of.from_now else None
+        self._begin(first, takes_over if opened is None else opened.obeyed_from)
+        self._told = 1
+        return Opening(first.processors, first.pools, first.unix_start, first.time, self.twin.takes_over or None)
+
+    async def first_event(self) -> ClusterOpened:
+        """Return how the real run was opened; errors are those of `meet`."""
+        first, _, _ = await self._beginning(to_the_end=False)
+        return first
+
+    async def _beginning(self, *, to_the_end: bool) -> tuple[ClusterOpened, int, int]:
         try:
             consumer = await self._connected()
-            first, last, self._real_offset = await beginning_of(
-                consumer, self._real_partition, self.of.real, to_the_end=self.of.from_now
-            )
+            return await beginning_of(consumer, self._real_partition, self.of.real, to_the_end=to_the_end)
         except KafkaError as error:
             raise bus.unusable(self.of.settings, error) from error
-        takes_over = opened.obeyed_from if opened is not None else self._takes_over(first, last)
-        self._begin(first, takes_over)
-        self._told = 1
-        return Opening(first.processors, first.pools, first.unix_start, first.time, takes_over)
-
-    def _takes_over(self, first: ClusterOpened, last: int) -> int | None:
-        return max(last + 1, first.time) if self.of.from_now else None
-
-    first: ClusterOpened
-    paired: Paired
 
     def _begin(self, first: ClusterOpened, takes_over: int | None) -> None:
         self.first = first
         self._twin = Twin(first, exact=self.of.exact, takes_over=takes_over or 0)
         self.paired = Paired(first, takes_over or 0)
-        self._heard = 0
 
     def next_time(self) -> int | None:
         """Return the time of the next instant; None before what it depends on was heard."""
-        twin = self.twin
-        if twin.decides and not twin.telling and self._answered < self._point:
-            return None  # as it takes over: what was predicted of the jobs before is not known yet
-        return twin.next_time()
+        return None if self._unanswered and not self.twin.telling else self.twin.next_time()
+
+    @property
+    def _unanswered(self) -> bool:
+        """Whether, as it takes over, what was predicted of the jobs before is not known yet."""
+        return self.twin.decides and self._answered < self._point
 
     def next_instant(self) -> Sequence[Event]:
         """Return the events of the next instant, without those that the log has already."""
@@ -141,7 +141,7 @@ class Shadow:
             await read_from(consumer, {real: self._real_offset, own: self._own_offset})
             self._placed = True
         twin = self.twin
-        if twin.deciding or (twin.decides and self._answered < self._point):
+        if twin.deciding or self._unanswered:
             found = await consumer.getmany(own, timeout_ms=PATIENCE, max_records=PART)
             for record in found.get(own, ()):
                 self._own_offset = record.offset + 1

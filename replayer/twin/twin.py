@@ -4,8 +4,8 @@ It hears the cluster's log instant by instant, each up to its scheduling point. 
 log tells; until then (docs/shadows.md#how-a-shadow-runs)
 
 * `exact`: it stops where it would need to know. What it tells is what a closed replay of the whole log would tell.
-* else it is never behind: a job runs for as long as it is predicted to, gives its processors back then, and ends once
-  the log tells how long it really ran.
+* else it is never behind: a job runs for as long as it is predicted to and gives its processors back then. Once the log
+  tells how long it really ran, it runs what it has run too little, and ends.
 """
 
 from collections.abc import Iterator, Sequence
@@ -16,7 +16,7 @@ from shadowtime.replayer.event_order import in_order
 from shadowtime.replayer.twin.actual import Actual
 from shadowtime.replayer.twin.coming import Coming
 from shadowtime.replayer.twin.life import Life
-from shadowtime.replayer.twin.machine_state import DAY, NEVER, MachineState
+from shadowtime.replayer.twin.machine_state import NEVER, MachineState
 from shadowtime.replayer.twin.reaching import REACHING, reaches
 from shadowtime.replayer.twin.taking_over import happens
 from shadowtime.shared.errors import ReplayError
@@ -35,6 +35,7 @@ from shadowtime.shared.events import (
     JobWithdrawn,
     SchedulingPoint,
 )
+from shadowtime.shared.formatting import DAY
 
 
 class Twin:

@@ -1,5 +1,6 @@
 """The endpoint of questions, as an OpenAPI document made from the models."""
 
+from collections.abc import Mapping
 from typing import Any
 
 from pydantic import BaseModel
@@ -27,30 +28,20 @@ def document() -> dict[str, Any]:
         "422": "A parameter is missing, unknown, malformed or out of range, or the machine is smaller than the job.",
         "503": "Redis cannot be used, or what it holds cannot be read.",
     }
-    bound = {
-        "operationId": "bound",
-        "summary": "How long a job would wait at most that one might submit now.",
-        "parameters": _parameters(Question),
-        "responses": {"200": _response(str(Answer.__doc__), "Answer")}
-        | {status: _response(description, "Problem") for status, description in problems.items()},
+    of_advice = {status: problems[status] for status in ("404", "422", "503")}
+    of_jobs = of_advice | {
+        "404": "There is no such cluster or run, or it knows no such job.",
+        "422": "A parameter is missing, unknown, malformed or out of range.",
     }
-    advice = {
-        "operationId": "advice",
-        "summary": "How long such a job would run, when it would start, and what else one might ask for.",
-        "parameters": _parameters(AdviceQuestion),
-        "responses": {"200": _response(str(Advice.__doc__), "Advice")}
-        | {status: _response(problems[status], "Problem") for status in ("404", "422", "503")},
-    }
-    problems_of_jobs = problems | {"404": "There is no such cluster or run, or it knows no such job."}
-    del problems_of_jobs["409"]
-    problems_of_jobs["422"] = "A parameter is missing, unknown, malformed or out of range."
-    why = {
-        "operationId": "why",
-        "summary": "Why a job of a run waits, and what would start it sooner.",
-        "parameters": _parameters(JobQuestion),
-        "responses": {"200": _response(str(Why.__doc__), "Why")}
-        | {status: _response(description, "Problem") for status, description in problems_of_jobs.items()},
-    }
+    bound = _operation(
+        "bound", "How long a job would wait at most that one might submit now.", Question, Answer, problems
+    )
+    advice = _operation(
+        "advice",
+        "How long such a job would run, when it would start, and what else one might ask for.",
+        *(AdviceQuestion, Advice, of_advice),
+    )
+    why = _operation("why", "Why a job of a run waits, and what would start it sooner.", JobQuestion, Why, of_jobs)
     health = {
         "operationId": "health",
         "summary": "Whether questions can be answered.",
@@ -67,6 +58,19 @@ def document() -> dict[str, Any]:
             for path, each in {"/bound": bound, "/advice": advice, "/why": why, "/health": health}.items()
         },
         "components": {"schemas": schemas},
+    }
+
+
+def _operation(
+    name: str, summary: str, question: type[BaseModel], answer: type[BaseModel], problems: Mapping[str, str]
+) -> dict[str, Any]:
+    """Return what one path answers, and with which statuses it does not."""
+    return {
+        "operationId": name,
+        "summary": summary,
+        "parameters": _parameters(question),
+        "responses": {"200": _response(str(answer.__doc__), answer.__name__)}
+        | {status: _response(description, "Problem") for status, description in problems.items()},
     }
 
 

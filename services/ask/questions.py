@@ -14,7 +14,6 @@ Asked = TypeVar("Asked", bound=Frozen)
 RunName = Annotated[str, Field(min_length=1, max_length=200)]
 Share = Annotated[float, Field(gt=0, lt=1)]
 
-Kind = TypeVar("Kind", bound=Frozen)
 
 MAX_QUOTED_LENGTH = 40
 """Characters that an error quotes of what was given."""
