@@ -55,12 +55,34 @@ def mean_of_blocks(values: Floats, submit_times: Integers, key: int) -> Interval
     docs/algorithms.md#block-bootstrap (Künsch 1989; Carlstein 1986, whose blocks do not overlap).
     """
     blocks = (submit_times - submit_times.min()) // block_length(submit_times)
+    return ratio_of_blocks(blocks, values, np.ones(len(values)), key)
+
+
+def ratio_of_blocks(blocks: Integers, over: Floats, under: Floats, key: int) -> Interval:
+    """Return the sum of `over` divided by that of `under`, with the interval of `mean_of_blocks`.
+
+    Parameters
+    ----------
+    blocks
+        The block of each value, (n,); less than five blocks tell no interval.
+    over, under
+        Values, (n,); `under` are not negative, and not all 0.
+    key
+        Of the draws of chance.
+
+    Examples
+    --------
+    >>> ratio_of_blocks(np.arange(50), np.full(50, 3.0), np.full(50, 4.0), key=7)
+    Interval(mean=0.75, low=0.75, high=0.75)
+    """
     _, block = np.unique(blocks, return_inverse=True)
-    sums, counts = np.bincount(block, weights=values), np.bincount(block)
-    mean = float(values.mean())
+    sums, counts = np.bincount(block, weights=over), np.bincount(block, weights=under)
+    mean = float(over.sum() / under.sum())
     if len(counts) < MIN_BLOCKS // 2:
         return Interval(mean, None, None)
     draws = uniform(key, np.arange(RESAMPLES * len(counts)), 0).reshape(RESAMPLES, -1)
     drawn = (draws * len(counts)).astype(np.int64)
-    low, high = np.quantile(sums[drawn].sum(axis=1) / counts[drawn].sum(axis=1), (0.025, 0.975))
+    below = counts[drawn].sum(axis=1)
+    some = below > 0
+    low, high = np.quantile(sums[drawn].sum(axis=1)[some] / below[some], (0.025, 0.975))
     return Interval(mean, float(low), float(high))

@@ -1,7 +1,7 @@
 """What Slurm prints of its own settings, as keys of the policy `slurm`; numbers stand in the place of names."""
 
 import re
-from collections.abc import Callable, Iterable, Mapping
+from collections.abc import Iterable, Mapping
 from typing import Any, NamedTuple
 
 from shadowtime.replayer.accounting.machine_parts import NONE, MachineParts
@@ -167,7 +167,10 @@ def _tree(texts: Mapping[str, str], cluster: str, names: Names) -> tuple[list[li
     for account, user, _, shares, _ in rows:
         if user:
             members.setdefault(account, {}).setdefault(user, shares)
-    number: Callable[[str], int] = lambda name: 0 if name == "root" else _of(names, "account", name)  # noqa: E731
+
+    def number(account: str) -> int:
+        return 0 if account == "root" else _of(names, "account", account)
+
     accounts = [
         [number(account), number(parent or "root"), _shares(shares), len(members.get(account, {}))]
         for account, (parent, shares) in parents.items()

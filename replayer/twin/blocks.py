@@ -4,9 +4,8 @@ from collections.abc import Sequence
 
 import numpy as np
 
-from shadowtime.replayer.block_bootstrap import MIN_BLOCKS, RESAMPLES, Interval
+from shadowtime.replayer.block_bootstrap import MIN_BLOCKS, Interval, ratio_of_blocks
 from shadowtime.shared.arrays import Floats
-from shadowtime.shared.chance import uniform
 
 DAYS_OF_BLOCK = 7
 
@@ -47,14 +46,4 @@ def ratio_of_days(days: Sequence[int], over: Floats, under: Floats, key: int) ->
         return None
     numbers = np.asarray(days, dtype=np.int64)
     blocks = (numbers - numbers[0]) // days_of_block(int(np.ptp(numbers)) + 1)
-    _, block = np.unique(blocks, return_inverse=True)
-    sums, counts = np.bincount(block, weights=over), np.bincount(block, weights=under)
-    mean = float(over.sum() / under.sum())
-    if len(counts) < MIN_BLOCKS // 2:
-        return Interval(mean, None, None)
-    draws = uniform(key, np.arange(RESAMPLES * len(counts)), 0).reshape(RESAMPLES, -1)
-    drawn = (draws * len(counts)).astype(np.int64)
-    below = counts[drawn].sum(axis=1)
-    some = below > 0
-    low, high = np.quantile(sums[drawn].sum(axis=1)[some] / below[some], (0.025, 0.975))
-    return Interval(mean, float(low), float(high))
+    return ratio_of_blocks(blocks, over, under, key)
