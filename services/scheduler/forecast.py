@@ -9,16 +9,18 @@ References
 docs/algorithms.md#wait-forecasts (Smith 1999, section 3).
 """
 
-from typing import NamedTuple, Protocol
+from typing import Any, NamedTuple, Protocol
 
 import numpy as np
 
+from shadowtime.services.scheduler.calibrated_starts import CalibratedStarts
 from shadowtime.services.scheduler.easy_pass import BEYOND
 from shadowtime.services.scheduler.expected_end import expected_ends
 from shadowtime.services.scheduler.job_table import Queue, Running
 from shadowtime.services.scheduler.run_ahead import TOO_FAR
+from shadowtime.services.scheduler.start_levels import LEVELS, Within
 from shadowtime.shared.arrays import Integers, IntegerTable
-from shadowtime.shared.events import Event, JobSubmitted, SchedulingPoint
+from shadowtime.shared.events import Event, JobStarted, JobSubmitted, JobWithdrawn, SchedulingPoint, moment
 from shadowtime.shared.message import MAX_DURATION
 from shadowtime.shared.predictions import WaitForecast
 
@@ -99,12 +101,8 @@ class Futures(Protocol):
         ...
 
 
-LEVELS = (0.025, 0.05, 0.1, 0.2, 0.25, 0.3, 0.4, 0.5, 0.6, 0.7, 0.75, 0.8, 0.9, 0.95, 0.975)
-"""Probabilities that a sampled forecast tells of: the ends of intervals of 50, 60, 80, 90 and 95 %, and tenths."""
-
-
 class Forecaster:
-    """Forecasts of the waits of one policy. They follow from the state alone; what is kept only saves work.
+    """Forecasts of the waits of one policy. They follow from the state alone, unless they are calibrated.
 
     Parameters
     ----------
@@ -112,11 +110,16 @@ class Forecaster:
         What runs the policy ahead once, on what was predicted.
     futures
         What runs it ahead through many futures; None where quantiles are not asked for.
+    calibrated
+        What moves these by what came of earlier ones; None where they are told as they are.
     """
 
-    def __init__(self, ahead: RunAhead, futures: Futures | None = None) -> None:
+    def __init__(
+        self, ahead: RunAhead, futures: Futures | None = None, calibrated: CalibratedStarts | None = None
+    ) -> None:
         self.ahead = ahead
         self.futures = futures
+        self.calibrated = calibrated
 
     def forecast(self, now: int, queue: Queue, running: Running, free: int, job_number: int) -> WaitForecast:
         """Return how long a job will wait that has just been put in the queue, as if none came after it."""
@@ -126,12 +129,28 @@ class Forecaster:
         if (reason := why_none(now, start)) is not None:
             return WaitForecast(reason=reason)
         within = None if self.futures is None else starts_within(now, self.futures.starts(state, row))
+        if within is not None and self.calibrated is not None:
+            within = self.calibrated.tell(job_number, now, within)
         return WaitForecast(wait=start - now, starts_within=within)
 
     def observe(self, event: Event) -> None:
-        """Let go of what was worked out, unless time alone has passed or a job has come."""
+        """Let go of what was worked out, unless time alone has passed or a job has come; learn from a start."""
         if not isinstance(event, JobSubmitted | SchedulingPoint):
             self.ahead.forget()
+        if self.calibrated is not None:
+            if isinstance(event, JobStarted):
+                self.calibrated.start(event.job_number, moment(event))
+            elif isinstance(event, JobWithdrawn):
+                self.calibrated.withdraw(event.job_number)
+
+    def snapshot(self) -> dict[str, Any] | None:
+        """Return what was learned as plain values; None where nothing is."""
+        return None if self.calibrated is None else self.calibrated.snapshot()
+
+    def restore(self, state: dict[str, Any] | None) -> None:
+        """Take on what `snapshot` returned."""
+        if self.calibrated is not None and state is not None:
+            self.calibrated.restore(state)
 
 
 def why_none(now: int, start: int) -> str | None:
@@ -147,7 +166,7 @@ def why_none(now: int, start: int) -> str | None:
     return "it waits for a job without a request" if start - now > MAX_DURATION else None
 
 
-def starts_within(now: int, starts: Integers) -> tuple[tuple[float, int], ...]:
+def starts_within(now: int, starts: Integers) -> Within:
     """Return for each of `LEVELS` the seconds within which a job has started in such a share of its futures.
 
     It is empty where there is no telling of some future.

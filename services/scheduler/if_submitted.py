@@ -8,7 +8,9 @@ import numpy as np
 from shadowtime.services.scheduler.enqueued import enqueue, forget
 from shadowtime.services.scheduler.forecast import State, starts_within, why_none
 from shadowtime.services.scheduler.pool_scheduler import PoolScheduler
+from shadowtime.services.scheduler.start_levels import mean_of
 from shadowtime.shared.advises import Start
+from shadowtime.shared.arrays import Integers
 from shadowtime.shared.events import Envelope, JobSubmitted
 from shadowtime.shared.predictions import RunTimePrediction
 
@@ -18,8 +20,8 @@ def starts_if_submitted(
 ) -> Iterator[Start]:
     """Yield of each job when it would start if it alone were submitted now, with what is predicted of it.
 
-    All are run ahead through the same futures, on processors alone. O(queue), and for each job the cost of a sampled
-    forecast.
+    All are run ahead through the same futures, on processors alone; quantiles are calibrated where those of the run
+    are. O(queue), and for each job the cost of a sampled forecast.
 
     References
     ----------
@@ -48,4 +50,12 @@ def starts_if_submitted(
         if reason is not None:
             yield Start(reason=reason)
         else:
-            yield Start(float(starts.mean()) - now, starts_within(now, starts))
+            yield _told(pool, now, starts)
+
+
+def _told(pool: PoolScheduler, now: int, starts: Integers) -> Start:
+    within = starts_within(now, starts)
+    if pool.forecaster is None or pool.forecaster.calibrated is None:
+        return Start(float(starts.mean()) - now, within)
+    within = pool.forecaster.calibrated.shifted(within)
+    return Start(mean_of(seconds for _, seconds in within), within)

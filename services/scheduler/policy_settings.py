@@ -67,19 +67,20 @@ class PolicySettings(SpecSettings):
 
 
 def _as_asked(value: object) -> object:
-    if value == "sampled" or isinstance(value, bool):
+    if value in ("sampled", "calibrated") or isinstance(value, bool):
         return value
     if value not in SWITCHED:
-        raise ValueError("yes, no or sampled")
+        raise ValueError("yes, no, sampled or calibrated")
     return value == "yes"
 
 
-Forecast = Annotated[bool | Literal["sampled"], BeforeValidator(_as_asked)]
-"""Whether waits are forecast; `sampled`: with quantiles too, from many futures."""
+Forecast = Annotated[bool | Literal["sampled", "calibrated"], BeforeValidator(_as_asked)]
+"""Whether waits are forecast; `sampled`: with quantiles, from many futures; `calibrated`: these moved by outcomes."""
 
 FORECAST = (
     "tell at each submission how long the job will wait: {what}, run ahead on predictions; sampled: with quantiles "
-    "too, from 200 futures in which run times are drawn from what is predicted of them"
+    "too, from 200 futures in which run times are drawn from what is predicted of them; calibrated: these quantiles, "
+    "moved by what came of earlier ones until they hold as often as they say"
 )
 """What the key `forecast` does."""
 
@@ -95,7 +96,7 @@ class ForecastSettings(PolicySettings):
     @field_validator("forecast")
     @classmethod
     def _as_can_be(cls, forecast: Forecast) -> Forecast:
-        if forecast == "sampled" and not cls.SAMPLED:
+        if forecast in ("sampled", "calibrated") and not cls.SAMPLED:
             raise ValueError("quantiles are forecast of policies that backfill, as this does not; yes: the wait alone")
         return forecast
 

@@ -228,6 +228,7 @@ class PoolScheduler:
             "running": self.running.snapshot(),
             "suspended": list(self.suspended.values()),
             "reshaped": list(self.reshaped.values()),
+            "forecaster": self.forecaster and self.forecaster.snapshot(),
         }
 
     def restore(self, state: dict[str, Any], room: Room) -> None:
@@ -241,3 +242,5 @@ class PoolScheduler:
         self.reshaped = {number: (number, *rest) for number, *rest in state["reshaped"]}
         self.suspended = {number: (number, *rest) for number, *rest in state["suspended"]}
         self.used = int(self.running.processors.sum())
+        if self.forecaster is not None:
+            self.forecaster.restore(state["forecaster"])

@@ -4,6 +4,7 @@ from typing import NamedTuple
 
 import numpy as np
 
+from shadowtime.services.scheduler.calibrated_starts import CalibratedStarts
 from shadowtime.services.scheduler.forecast import Forecaster, RunAhead, State, forecast_ends
 from shadowtime.services.scheduler.histograms import UNKNOWN
 from shadowtime.services.scheduler.job_table import JobTable, Queue
@@ -136,4 +137,5 @@ def forecaster_of(asked: Forecast, ahead: RunAhead, futures: SampledFutures | No
     """Return what forecasts waits as the key `forecast` asks for it; None where it does not."""
     if not asked:
         return None
-    return Forecaster(ahead, futures if asked == "sampled" else None)
+    calibrated = CalibratedStarts() if asked == "calibrated" else None
+    return Forecaster(ahead, None if asked is True else futures, calibrated)

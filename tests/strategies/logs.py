@@ -32,7 +32,7 @@ from shadowtime.testing.workloads import workloads
 PROCESSORS = 8
 TWO_POOLS = (Pool(name="cpu", processors=5, memory=12), Pool(name="gpu", processors=3, gpus=2))
 FORECASTS = [f"{name}:forecast=yes" for name in ("fcfs", "lwf", "easy", "easy-sjbf", "all-reserve")]
-FORECASTS += ["easy:forecast=sampled", "probabilistic:forecast=sampled"]
+FORECASTS += ["easy:forecast=sampled", "easy:forecast=calibrated", "probabilistic:forecast=calibrated"]
 BY_PRIORITY = ["easy:queue=priority", "conservative:queue=priority", "probabilistic:queue=priority,tau=0.5"]
 
 OPENINGS = st.builds(

@@ -1,27 +1,22 @@
 """Shadows over real servers: the decisions of a closed replay, also while they and the stages are killed."""
 
 import asyncio
-import io
-import random
-import signal
 import subprocess
 import sys
-import time
 from collections.abc import Iterator
 
 import pytest
 
-from shadowtime.replayer.records import DecisionLog
-from shadowtime.shared.events import ClusterClosed, Envelope, JobStarted
+from shadowtime.shared.events import JobStarted
 from shadowtime.shared.paths import ROOT
-from shadowtime.shared.streaming.bus import partition_of
 from shadowtime.shared.streaming.log_reader import read_log
 from shadowtime.shared.streaming.settings import Settings
-from shadowtime.shared.topics import DEAD_LETTERS, DECISIONS
+from shadowtime.shared.topics import DEAD_LETTERS
 from shadowtime.stack.servers import Kafka, Redis
-from tests.parity.embedded import assert_complete, embedded
+from tests.parity.embedded import embedded
 from tests.parity.workers import Workers
 from tests.patience import PATIENCE
+from tests.replayer.twin.over_kafka import assert_played, killed, shadow, told
 
 JOBS = "100"
 REAL = "bundled/easy"
@@ -33,67 +28,15 @@ def workers(kafka: Kafka, redis_server: Redis, tmp_path_factory: pytest.TempPath
     folder = tmp_path_factory.mktemp("workers")
     with Workers(kafka, redis_server, folder) as running:
         running.finish(running.replay(REAL, folder / "real.jsonl", "--jobs", JOBS, "--policy", "easy"))
-        running.finish(shadow(running, "--since", "now", "--name", "later", "--policy", "best"))
+        running.finish(shadow(running, REAL, "--since", "now", "--name", "later", "--policy", "best"))
         yield running
-
-
-def shadow(workers: Workers, *arguments: str) -> subprocess.Popen[bytes]:
-    """Start shadows of the replay."""
-    command = [sys.executable, "-m", "shadowtime", "shadow", "--cluster", "bundled", "--of", REAL, *arguments]
-    with (workers.folder / "shadow.log").open("ab") as log:
-        process = subprocess.Popen(command, cwd=ROOT, env=workers.environment, stdout=log, stderr=log)
-    workers.replays.append(process)
-    return process
-
-
-def told(workers: Workers, run: str) -> list[Envelope]:
-    """Return what lies of a run on the topic of decisions, each once."""
-    settings = Settings(kafka_bootstrap=workers.kafka.address)
-
-    async def read() -> list[Envelope]:
-        found: list[Envelope] = []
-        async for record in read_log(settings, DECISIONS, partition_of(run, settings.partitions)):
-            envelope = Envelope.from_bytes(record.value)
-            if record.key == run.encode() and envelope.sequence == len(found):
-                found.append(envelope)
-        return found
-
-    return asyncio.run(read())
-
-
-def decisions(log: list[Envelope]) -> bytes:
-    file = io.BytesIO()
-    write = DecisionLog(file)
-    for envelope in log:
-        write(envelope)
-    return file.getvalue()
 
 
 def test_exact_shadows_decide_as_closed_replays_while_everything_is_killed(workers: Workers) -> None:
     """One that takes the place of another in mid-work tells what that one would have told, and no more."""
-    chance = random.Random(5)
-    arguments = ["--exact", "--policy", "easy", "--policy", "best"]
-    running = shadow(workers, *arguments)
-    until = time.monotonic() + 2 * PATIENCE
-    kills = 0
-    while running.poll() is None:
-        assert time.monotonic() < until, workers.logs()
-        time.sleep(3 + 2 * chance.random())
-        if kills < 5 and running.poll() is None:
-            running.kill()
-            running.wait()
-            if kills % 2:
-                workers.signal(chance.choice(workers.names), signal.SIGKILL)
-            kills += 1
-            running = shadow(workers, *arguments)
-        workers.tend()
-    assert running.returncode == 0, workers.logs()
-    assert kills == 5
+    killed(workers, REAL, "easy", "best", kills=5, pause=4.0, seconds=2 * PATIENCE)
     for policy in ("easy", "best"):
-        log = told(workers, f"bundled/shadow/{policy}")
-        assert isinstance(log[-1].event, ClusterClosed)
-        assert decisions(log) == embedded("--jobs", JOBS, "--policy", policy)
-        assert_complete(Settings(kafka_bootstrap=workers.kafka.address), f"bundled/shadow/{policy}")
+        assert_played(workers, f"bundled/shadow/{policy}", embedded("--jobs", JOBS, "--policy", policy))
 
 
 def test_a_shadow_from_now_on_tells_what_happened_and_goes_on_by_itself(workers: Workers) -> None:

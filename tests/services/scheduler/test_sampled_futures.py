@@ -11,9 +11,10 @@ from shadowtime.replayer.swf import BUNDLED, read_swf
 from shadowtime.replayer.workload import prepare
 from shadowtime.services.catalogue import configure
 from shadowtime.services.pipeline import STAGES
-from shadowtime.services.scheduler.forecast import LEVELS, State
+from shadowtime.services.scheduler.forecast import State
 from shadowtime.services.scheduler.sampled_futures import SAMPLES
 from shadowtime.services.scheduler.sampled_times import sampled_times
+from shadowtime.services.scheduler.start_levels import LEVELS
 from shadowtime.shared.errors import SettingsError
 from shadowtime.shared.events import ClusterOpened, Envelope, Event, JobStarted, JobSubmitted
 from shadowtime.shared.predictions import RunTimePrediction, WaitForecast
@@ -161,7 +162,7 @@ def test_decisions_and_forecasts_are_the_same_with_and_without_quantiles(policy:
         EmbeddedReplay(plan.opened(), plan.source(), watch).run_to_end()
         return found[1:]  # the first is the run's SPEC
 
-    assert told("sampled") == told("yes")
+    assert told("sampled") == told("calibrated") == told("yes")
 
 
 def test_a_future_starts_the_job_as_soon_as_running_ahead_once_does() -> None:
@@ -188,5 +189,5 @@ def test_policies_that_are_not_run_ahead_have_no_futures(policy: str) -> None:
 def test_whoever_asks_for_what_there_is_not_is_told() -> None:
     with pytest.raises(SettingsError, match=r"fcfs.*forecast=sampled: quantiles are forecast of policies"):
         configure("fcfs:forecast=sampled")
-    with pytest.raises(SettingsError, match="forecast=perhaps: yes, no or sampled"):
+    with pytest.raises(SettingsError, match="forecast=perhaps: yes, no, sampled or calibrated"):
         configure("easy:forecast=perhaps")
