@@ -1,18 +1,21 @@
 """A shadow beside a log: exact, by predictions, taking over on the way; restored anywhere; beside whatever happens."""
 
 from collections.abc import Sequence
+from dataclasses import replace
 from random import Random
 
 import pytest
 
 from shadowtime.replayer.api import read_log
 from shadowtime.replayer.recorded import Recorded
+from shadowtime.replayer.twin.given import ShadowOf, Wanted
 from shadowtime.replayer.workload import Workload
+from shadowtime.services.catalogue import configure
+from shadowtime.shared.errors import SettingsError
 from shadowtime.shared.events import (
     CapacityChanged,
     ClusterClosed,
     ClusterOpened,
-    Decided,
     Envelope,
     Event,
     JobEnded,
@@ -21,6 +24,7 @@ from shadowtime.shared.events import (
     JobSuspended,
     SchedulingPoint,
 )
+from shadowtime.shared.streaming.settings import Settings
 from tests.replayer.twin.beside import Beside, closed, played, settings, told
 from tests.strategies.logs import eventful
 
@@ -161,8 +165,32 @@ def test_beside_a_log_with_everything_that_clusters_do(seed: int) -> None:
         assert {each.job_number for each in shadow if isinstance(each, JobSubmitted)} == submitted
 
 
-def test_opened_as_the_cluster_is(log: Workload, replays: dict[str, list[Envelope]]) -> None:
-    first = replays["easy"][0].event
-    assert isinstance(first, ClusterOpened)
-    assert isinstance(replays["easy"][-1].event, ClusterClosed)
-    assert any(isinstance(each.event, Decided) for each in replays["easy"])
+def test_a_shadow_opens_as_the_cluster_did_but_for_what_is_wanted() -> None:
+    spec = configure("easy:forecast=yes", "experts", "auto")
+    real = ClusterOpened(
+        time=5,
+        cluster="mine",
+        processors=64,
+        mode="recorded",
+        seed=3,
+        wait_bound="plain",
+        name="site",
+        **spec._asdict(),
+    )
+    of = ShadowOf("mine", "mine/live", "mine/shadow/best", Settings())
+    like = Wanted(of, "best").opened(real)
+    kept = {
+        "time": 5,
+        "cluster": "mine",
+        "processors": 64,
+        "seed": 3,
+        "wait_bound": "plain",
+        "adjustment": spec.adjustment,
+    }
+    assert {name: getattr(like, name) for name in kept} == kept
+    assert (like.mode, like.name) == ("closed", "best")
+    assert (like.policy, like.runtime) == configure("best", spec.runtime, spec.adjustment)[:2]
+    other = Wanted(of, "easy", runtime="last-two", adjustment="none", wait_bound="none", seed=9).opened(real)
+    assert (other.runtime, other.adjustment, other.wait_bound, other.seed) == ("last-two", "none", "none", 9)
+    with pytest.raises(SettingsError, match="is of cluster 'mine', not of 'other'"):
+        Wanted(replace(of, cluster="other"), "best").opened(real)
