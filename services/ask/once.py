@@ -1,7 +1,7 @@
 """One question, and its answer for people and programs."""
 
-from collections.abc import AsyncIterator, Mapping
-from contextlib import AsyncExitStack, asynccontextmanager
+from collections.abc import AsyncIterator, Callable, Mapping
+from contextlib import AbstractAsyncContextManager, AsyncExitStack, asynccontextmanager
 from typing import Any, NamedTuple
 
 from shadowtime.services.ask.advice import AdviceQuestion, Advising
@@ -11,7 +11,7 @@ from shadowtime.services.ask.answers import Answers
 from shadowtime.services.ask.questions import read_as, read_question
 from shadowtime.services.ask.why import Explanations, JobQuestion, why_text
 from shadowtime.services.pipeline import EXPLAINED, STAGES
-from shadowtime.shared.streaming.run_follower import reading
+from shadowtime.shared.streaming.run_follower import RedisReader, reading
 from shadowtime.shared.streaming.settings import Settings
 
 (STAGE,) = (stage for stage in STAGES if stage.name == "wait_bound")
@@ -26,12 +26,15 @@ class Told(NamedTuple):
     shown: Any
 
 
+Reading = Callable[[Settings, str], AbstractAsyncContextManager[RedisReader]]
+
+
 @asynccontextmanager
-async def advising(settings: Settings) -> AsyncIterator[Advising]:
-    """Yield what advises from the states in Redis."""
+async def advising(settings: Settings, read: Reading = reading) -> AsyncIterator[Advising]:
+    """Yield what advises from the states in Redis, which `read` opens for each stage."""
     stages = {stage.name: stage for stage in STAGES}
     async with AsyncExitStack() as stack:
-        readers = [await stack.enter_async_context(reading(settings, name)) for name in ADVISE]
+        readers = [await stack.enter_async_context(read(settings, name)) for name in ADVISE]
         yield Advising(*(Answers(stages[name], reader) for name, reader in zip(ADVISE, readers, strict=True)))
 
 

@@ -53,7 +53,7 @@ async def live(settings: Settings, folder: Path) -> AsyncIterator[str]:
     port = free_port()
     log = folder / "live.log"
     log.touch()
-    command = ["services", "live", f"--port={port}", f"--kafka-bootstrap={settings.kafka_bootstrap}"]
+    command = ["live", f"--port={port}", f"--kafka-bootstrap={settings.kafka_bootstrap}"]
     process = Forked(command, dict(os.environ), log)
     try:
         async with asyncio.timeout(PATIENCE):
