@@ -22,7 +22,10 @@ def live(
     port: Annotated[int, typer.Option(metavar="PORT", min=0, max=65_535, help="Its port; 0 for a free one.")] = 6080,
     allow: Allow = None,
 ) -> None:
-    """Serve a page that shows runs as they go: queue, machine, decisions with their reasons, bounds, shadows, advice."""
+    """Serve a page that shows runs as they go: queue, machine, decisions with their reasons, bounds.
+
+    It gives advice, and shows shadows beside their cluster, where Redis can be used.
+    """
     with lasting_imports():
         import asyncio
 

@@ -40,25 +40,30 @@ class TwinQuestion(Frozen):
 
 
 class InTurn:
-    """Works on one question after the other, to its end, even if who asked has left."""
+    """Works on one question after the other; what has begun goes to its end, even if who asked has left."""
 
     def __init__(self) -> None:
         self._turn = asyncio.Lock()
-        self._taken: set[asyncio.Task[object]] = set()
+        self._asking = 0
+        self._working: Awaitable[object] | None = None
 
     async def answer(self, work: Callable[[], Awaitable[Result]]) -> Result:
         """Return what comes of the work; raises `Unanswerable` if `MAX_ASKED` are at it."""
-        if len(self._taken) >= MAX_ASKED:
+        if self._asking >= MAX_ASKED:
             raise Unanswerable(503, f"{MAX_ASKED} others are asking; ask again in {AGAIN_SECONDS} s")
-
-        async def worked() -> Result:
-            async with self._turn:
-                return await work()
-
-        task = asyncio.ensure_future(worked())
-        self._taken.add(task)
-        task.add_done_callback(self._taken.discard)
+        self._asking += 1
+        try:
+            await self._turn.acquire()
+        except BaseException:
+            self._asking -= 1
+            raise
+        self._working = task = asyncio.ensure_future(work())
+        task.add_done_callback(self._over)
         return await asyncio.shield(task)
+
+    def _over(self, _: object) -> None:
+        self._asking -= 1
+        self._turn.release()
 
 
 def asked(advises: Advising, shadows: Shadows | None = None) -> web.Application:

@@ -41,6 +41,7 @@ from shadowtime.stack.roles import (
     REDIS,
     REPLAYER,
     SHADOW,
+    SHOWN,
     SUBSCRIBER,
     VICTORIA_METRICS,
     roles,
@@ -284,7 +285,7 @@ def test_finding_08_a_role_touches_its_own_keys_only(servers: Guarded, role: str
         hidden = {stage for stage, key in keys.items() if may("EVAL", f"return redis.call('DEL', '{key}')", "0")}
     own = set(keys) if role == ADMIN else {role} & {*STAGES, FOLLOW, SHADOW}
     assert written == deleted == scripted == hidden == own
-    assert read == (own | set(ASKED) if role == ASK else own)
+    assert read == own | set({ASK: ASKED, LIVE: SHOWN}.get(role, ()))
 
 
 def test_finding_16_redis_lets_nobody_in_without_a_name(servers: Guarded) -> None:

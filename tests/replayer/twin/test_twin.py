@@ -58,7 +58,8 @@ def test_a_policy_that_asks_to_be_asked_again_is_asked_in_an_exact_shadow_too() 
     some = read_log(jobs=60)
     alone = closed(some, "slurm")
     asked = {each.event.again for each in alone if isinstance(each.event, Decided)} - {None}
-    assert asked - {each.event.time for each in alone if not isinstance(each.event, Decided)}  # nothing else happens then
+    happened = {each.event.time for each in alone if not isinstance(each.event, Decided)}
+    assert asked - happened
     source = Beside(told(closed(some, "easy")), exact=True, kills=0.1)
     assert as_bytes(played(settings(some, "slurm"), source)) == as_bytes(alone)
 
