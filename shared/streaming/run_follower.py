@@ -124,7 +124,7 @@ async def reading(settings: Settings, stage: str) -> AsyncIterator[RedisReader]:
 @asynccontextmanager
 async def reading_later(settings: Settings, stage: str) -> AsyncIterator[RedisReader]:
     """Yield the runs of a stage, whether or not Redis answers by now: each question finds out."""
-    client = connect(settings)
+    client = connect(settings, retries=1)
     try:
         yield RedisReader(client, stage)
     finally:

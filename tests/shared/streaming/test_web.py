@@ -183,10 +183,9 @@ def test_what_listens_gets_in_nobodys_way_by_default(workers: int) -> None:
 def test_the_docs_tell_the_limits_that_there_are() -> None:
     rows = re.findall(r"^\|[^|]+\| ([\d,]+) \| `(\w+)\.(\w+)` \|$", DOCS.read_text(), re.MULTILINE)
     assert len(rows) == 14
+    modules = (web_connections, shared_web, logs, live, answers, asked, kept)
     for value, module, constant in rows:
-        found = next(
-            each for each in (web_connections, shared_web, logs, live, answers, asked, kept) if _stem(each) == module
-        )
+        found = next(each for each in modules if _stem(each) == module)
         assert float(value.replace(",", "")) == getattr(found, constant), constant
 
 
