@@ -22,6 +22,9 @@ log = logging.getLogger("shadowtime.live")
 
 OpensShadows = Callable[[Settings], AbstractAsyncContextManager[Shadows]]
 
+FOLLOWED = 4
+"""Runs whose state is held for advice; of others it is loaded at each question."""
+
 LOOK_SECONDS = 15.0
 """Between two looks for shadows while there are visitors."""
 
@@ -52,7 +55,7 @@ async def serve_live(
     await prepare_topics(settings)
     ended = shutdown_event()
     async with AsyncExitStack() as stack:
-        advises = await stack.enter_async_context(advising(settings, reading_later))
+        advises = await stack.enter_async_context(advising(settings, reading_later, FOLLOWED))
         known = None if shadows is None else await stack.enter_async_context(shadows(settings))
         live = LivePage(LiveRuns(), asked(advises, known))
         waiting = asyncio.create_task(ended.wait())
