@@ -53,8 +53,8 @@ function headline(told, risk) {
   const what = `Ask for ${duration(best.requested_time)} on ${count(best.processors)} processors`;
   if (best.mean_end === null || own.mean_end === null) return `${what}.`;
   const earlier = own.mean_end - best.mean_end;
-  const beside = earlier >= 0 ? `${duration(earlier)} earlier than as you ask` : `${duration(-earlier)} later than as you ask, which is cut with ${percent(own.cut)}`;
-  return `${what}: it ends in ${duration(best.mean_end)} on average, ${beside}; ${within}.`;
+  const beside = Math.abs(earlier) < MINUTE ? "as early as with what you ask" : `${duration(Math.abs(earlier))} ${earlier > 0 ? "earlier" : "later"} than with what you ask`;
+  return `${what}: it is cut with ${percent(best.cut)} in the place of ${percent(own.cut)}, and ends in ${duration(best.mean_end)} on average, ${beside}.`;
 }
 
 const TIMES = ["with probability", "it runs no longer than", "it starts within"];

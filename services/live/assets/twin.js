@@ -43,7 +43,7 @@ const USERS = (name) => ["user", "jobs", "real", name, "sooner", "later", "longe
 
 function make({run, name}) {
   const made = element("section", "shadow"), title = element("h3"), more = element("span", "note");
-  title.id = `shadow of ${run}`.replaceAll(" ", "-");
+  title.id = `shadow-${encodeURIComponent(run)}`;
   tell(made, "aria-labelledby", title.id);
   title.append(element("a"));
   made.append(title, element("p", "verdict"), element("p", "note"), table(FIGURES(name), `real and under ${name}`), element("ul", "note"),

@@ -14,6 +14,7 @@ from shadowtime.services.ask.advice import AdviceQuestion
 from shadowtime.services.live.asked import asked
 from shadowtime.services.live.page import LivePage
 from shadowtime.services.live.view import LiveRuns
+from shadowtime.shared.errors import StoreError
 from shadowtime.shared.streaming.web import address_of, listening
 from tests.browser import Page, browser, require_browser
 from tests.replayer.twin.test_kept import BEST, keeping
@@ -171,12 +172,19 @@ def test_an_error_names_the_field(stored: Stored, tmp_path: Path, values: dict[s
     visiting(tmp_path, stored.advising, visit)
 
 
-def test_without_redis_the_page_says_so_and_goes_on(tmp_path: Path) -> None:
+def test_without_redis_the_page_says_so_and_goes_on(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    async def away(reader: MemoryReader) -> list[str]:
+        raise StoreError("Redis cannot be used: gone")
+
+    monkeypatch.setattr(MemoryReader, "names", away)
+
     async def visit(page: LivePage, address: str, tab: Page) -> None:
         await tab.open(address + ASKS)
         await tab.wait_for("!document.getElementById('asking').hidden")
         await typed(tab, processors="8", requested_time="1")
         assert await tab.wait_for(text("advise-problem")) == "Redis cannot be used: refused"
+        await tab.open(f"{address}?run={RUN}&twin=yes")
+        assert await tab.wait_for(f"{text('twin-problem')}.replace('Asking …', '')") == "Redis cannot be used: gone"
         await tab.open(f"{address}?run={RUN}")
         await tab.wait_for("document.querySelector('#queue tr, #running tr') !== null")
 
