@@ -57,7 +57,8 @@ function change(made, each) {
   link(title.firstChild, address(each.run), name);
   say(verdict, each.verdict ?? "No day is over yet: days are compared once all their jobs have ended in both.");
   const clock = new Clock(each.unix_start, told.horizon ?? 0);
-  say(basis, told.all === null ? "" : `${count(told.all.jobs)} jobs of ${count(told.days)} whole days, up to ${clock.day(told.until ?? told.horizon)}; known up to ${clock.full(told.horizon)}`);
+  const before = told.until === null ? "" : ` before ${clock.day(told.until)}`;
+  say(basis, told.all === null ? `Beside ${each.real}.` : `Beside ${each.real}: ${count(told.all.jobs)} jobs of ${count(told.days)} whole days${before}; known up to ${clock.full(told.horizon)}`);
   fill(all, FIGURES(name), figures(told));
   show(all, told.all !== null);
   keyed(notes, each.notes.map((note) => [note, note]), () => element("li"), say);
