@@ -1,4 +1,4 @@
-"""Readers of the stream, and what looks after it: `shadowtime watch`, `live`, `ask`, `rebuild`, ….
+"""Readers of the stream, and what looks after it: `shadowtime watch`, `ask`, `rebuild`, ….
 
 The options alone; what they lead to is imported once it is wanted, so that help comes at once, and in an installation
 without the stream, too.
@@ -75,24 +75,6 @@ def watch(
         sys.exit(INTERRUPTED)
     except BrokenPipeError:  # whoever read has seen enough; typer would end with status 1
         os.dup2(os.open(os.devnull, os.O_WRONLY), sys.stdout.fileno())
-
-
-@app.command(context_settings=TAKES_SETTINGS, epilog=SEE_SETTINGS)
-def live(
-    context: typer.Context,
-    host: Annotated[str, typer.Option(metavar="HOST", help="Where it listens.")] = "127.0.0.1",
-    port: Annotated[int, typer.Option(metavar="PORT", min=0, max=65_535, help="Its port; 0 for a free one.")] = 6080,
-    allow: Allow = None,
-) -> None:
-    """Serve a page that shows runs as they go: queue, machine, decisions with their reasons, bounds."""
-    with lasting_imports():
-        import asyncio
-
-        from shadowtime.services.live.page import serve_live
-        from shadowtime.shared.streaming.settings import read_settings
-    settings = read_settings(context.args, "live")
-    start_logging(settings.log_format, "live")
-    asyncio.run(serve_live(settings, host, port, allow or ()))
 
 
 @app.command("rebuild", context_settings=TAKES_SETTINGS, epilog=SEE_SETTINGS)

@@ -26,7 +26,7 @@ GROUPS = {
         "scores": ("replayer.scores_command", "tell how a run stands, also one that never ends"),
         "twin": ("replayer.twin.twin_command", "tell how its shadows fare beside a cluster"),
         "serve": ("services.workers", "run a worker: a stage, or the writer of metrics"),
-        "live": ("services.command_line", "serve the live page"),
+        "live": ("replayer.live_command", "serve the live page"),
         "ask": ("services.command_line", "bound the wait of a job that one might submit now"),
         "watch": ("services.command_line", "show the messages of a topic as they come"),
         "rebuild": ("services.command_line", "make the state of a stage anew from its topic"),

@@ -108,11 +108,11 @@ def files(all_roles: Sequence[Role], made: Mapping[str, str], *, tls: bool = Fal
     """Return what each container gets: the files of its folder, by their names; `tls` says whether servers encrypt.
 
     >>> made = {name: name for name in names(roles(FLOW))}
-    >>> print(files(roles(FLOW), made)["live"]["live.env"], end="")
+    >>> print(files(roles(FLOW), made)["replayer"]["replayer.env"], end="")
     SHADOWTIME_KAFKA_BOOTSTRAP=kafka:9092
     SHADOWTIME_KAFKA_SECURITY_PROTOCOL=SASL_PLAINTEXT
-    SHADOWTIME_KAFKA_USERNAME=live
-    SHADOWTIME_KAFKA_PASSWORD=kafka-live
+    SHADOWTIME_KAFKA_USERNAME=replayer
+    SHADOWTIME_KAFKA_PASSWORD=kafka-replayer
     """
     by_name = {role.name: role for role in all_roles}
     digests = {name: hashlib.sha256(secret.encode()).hexdigest() for name, secret in made.items()}

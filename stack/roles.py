@@ -21,6 +21,9 @@ ADMIN, REPLAYER, FOLLOW, SHADOW, METRICS, LIVE, SUBSCRIBER, ASK, HEALTH = (
 ASKED = ("runtime_distribution", "wait_bound", "scheduler", "scoreboard", "shadow")
 """Whose state answers questions: stages, and shadows."""
 
+SHOWN = ("runtime_distribution", "wait_bound", "scheduler", "shadow")
+"""Whose state the live page reads: those that advise, and shadows."""
+
 KAFKA, REDIS, VICTORIA_METRICS = "kafka", "redis", "victoria-metrics"
 
 
@@ -93,7 +96,7 @@ def roles(stages: Sequence[str]) -> tuple[Role, ...]:
             for stage, (source, target) in zip(stages, pairwise(FLOW), strict=False)
         ),
         Role(METRICS, reads=(SCORES, DECISIONS), group=f"{NAME}-{METRICS}", samples=True),
-        Role(LIVE, reads=everything),
+        Role(LIVE, reads=everything, asks=SHOWN),
         Role(SUBSCRIBER, reads=everything, group=f"{SUBSCRIBER}-*"),  # each reads for itself
         Role(ASK, asks=ASKED),
         Role(HEALTH),

@@ -12,14 +12,18 @@ from pathlib import Path
 from shadowtime.shared.paths import ROOT
 from shadowtime.shared.start_up import run
 
-COMMANDS = ("shadowtime.services.command_line", "shadowtime.replayer.command_line")
+COMMANDS = {
+    "services": "shadowtime.services.command_line",
+    "replayer": "shadowtime.replayer.command_line",
+    "live": "shadowtime.replayer.live_command",
+}
 
 _context = get_context("forkserver")
-_context.set_forkserver_preload(["pytest", *COMMANDS, "shadowtime.replayer.streamed", __name__])
+_context.set_forkserver_preload(["pytest", *COMMANDS.values(), "shadowtime.replayer.streamed", __name__])
 
 
 class Forked:
-    """A command, `services …` or `replayer …`, with the methods of `subprocess.Popen` that tests use."""
+    """A command, `services …`, `replayer …` or `live …`, with the methods of `subprocess.Popen` that tests use."""
 
     def __init__(self, arguments: list[str], environment: dict[str, str], log: Path) -> None:
         self._process = _context.Process(target=_command, args=(arguments, environment, log), daemon=True)
@@ -55,4 +59,4 @@ def _command(arguments: list[str], environment: dict[str, str], log: Path) -> No
         os.dup2(file.fileno(), 2)
     signal.signal(signal.SIGINT, signal.default_int_handler)
     sys.argv = arguments
-    run(f"shadowtime.{arguments[0]}.command_line")
+    run(COMMANDS[arguments[0]])

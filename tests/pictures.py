@@ -34,6 +34,7 @@ SHOWN = {
     "watch.svg": ("services/watch/*.py", "shared/sentences.py", "shared/formatting.py"),
     "report.webp": ("dashboards/report/*.py", "dashboards/report/*.css", "shared/colours.py"),
     "live.webp": ("services/live/*.py", "services/live/assets/*", "shared/sentences.py", "shared/colours.py"),
+    "advice.webp": ("services/live/assets/*", "services/ask/ad*.py", "services/ask/alternatives.py"),
     "job.webp": ("services/live/*.py", "services/live/assets/*", "shared/sentences.py"),
 }
 """Which code each picture shows."""
@@ -105,14 +106,19 @@ def running(folder: Path) -> Iterator[Plan]:
 
 
 async def live(plan: Plan, page: Page) -> None:
-    """Photograph the live page in the midst of a run, and the page of a job that waits."""
+    """Photograph the live page in the midst of a run, advice, and the page of a job that waits."""
     await page.open(f"http://127.0.0.1:{plan.live_port}/")
     ended = "document.getElementById('figures').textContent.match(/([\\d,]+) jobs ended/)"
     await page.wait_for(
         f"Number(({ended}?.[1] ?? '0').replaceAll(',', '')) >= {UNTIL} && document.querySelector('#queue a') !== null"
     )
     await photograph(page, "live.webp", 900)
-    await page.open(await page.evaluate("document.querySelector('#queue a').href"))
+    waits = await page.evaluate("document.querySelector('#queue a').href")
+    advice = await page.evaluate("document.getElementById('to-advice').href")
+    await page.open(f"{advice}&processors=16&requested_time=14400&user=3")
+    await page.wait_for("document.getElementById('advice-head').textContent !== ''")
+    await photograph(page, "advice.webp", 700)
+    await page.open(waits)
     await page.wait_for("document.querySelector('#job-story li') !== null")
     await photograph(page, "job.webp", 700)
 

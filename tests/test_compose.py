@@ -65,7 +65,7 @@ NETWORKS = {
     "token": {"results"},
     **{name: {"kafka", "redis", "scrape"} for name in FLOW},
     METRICS: {"kafka", "scrape", "results"},
-    "live": {"kafka", "front"},
+    "live": {"kafka", "redis", "front"},
     "replayer": {"kafka"},
     FOLLOW: {"kafka", "redis", "scrape"},
     SHADOW: {"kafka", "redis", "scrape"},

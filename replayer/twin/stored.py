@@ -1,6 +1,6 @@
 """The comparisons of a cluster's shadows, from what their processes keep in Redis."""
 
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from typing import Any, NamedTuple
 
 import orjson
@@ -9,15 +9,16 @@ from shadowtime.replayer.twin.compared import Comparison
 from shadowtime.replayer.twin.side_by_side import SideBySide
 from shadowtime.shared.chance import key_of
 from shadowtime.shared.errors import SnapshotMismatch
-from shadowtime.shared.wording import quoted
+from shadowtime.shared.wording import quoted, shortened
 
 STORE = "shadow"
 """Under which name shadows keep their state."""
 
 
 class Shadow(NamedTuple):
-    """A shadow as it is stored: the cluster it is of, the policy's name, and how it compares."""
+    """A shadow as it is stored: its run, the cluster and the run it is of, the policy's name, and how it compares."""
 
+    run: str
     cluster: str
     real: str
     name: str
@@ -27,6 +28,12 @@ class Shadow(NamedTuple):
     def of(self, cluster: str) -> bool:
         """Return whether it is a shadow of a cluster, named by the cluster or by the real run."""
         return cluster in (self.cluster, self.real)
+
+
+def none_of(cluster: str, every: Sequence[Shadow]) -> str:
+    """Return that a cluster has no shadow, and which have."""
+    known = shortened(", ".join(sorted({each.cluster for each in every}))) if every else "none"
+    return f"cluster {quoted(cluster)} has no shadow; clusters that have: {known}. shadowtime shadow starts one"
 
 
 def read(run: str, snapshot: bytes | None) -> Shadow:
@@ -50,4 +57,4 @@ def read(run: str, snapshot: bytes | None) -> Shadow:
             f"what is stored of shadow {quoted(run)} is damaged, or of another version: {error!r:.200}; "
             "start it anew with shadowtime shadow"
         ) from None
-    return Shadow(cluster, real, name.removeprefix("shadow/"), unix_start, found)
+    return Shadow(run, cluster, real, name.removeprefix("shadow/"), unix_start, found)

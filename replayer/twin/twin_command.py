@@ -9,7 +9,6 @@ from shadowtime.services.workers import SEE_SETTINGS, TAKES_SETTINGS
 from shadowtime.shared.command_line import run_app
 from shadowtime.shared.errors import SettingsError
 from shadowtime.shared.start_up import lasting_imports
-from shadowtime.shared.wording import quoted, shortened
 
 if TYPE_CHECKING:
     from shadowtime.replayer.twin.stored import Shadow
@@ -34,7 +33,7 @@ def twin(
         import orjson
         from rich.console import Console
 
-        from shadowtime.replayer.twin.stored import STORE, read
+        from shadowtime.replayer.twin.stored import STORE, none_of, read
         from shadowtime.replayer.twin.twin_tables import tables
         from shadowtime.shared.streaming.run_follower import reading
         from shadowtime.shared.streaming.settings import read_settings
@@ -48,10 +47,7 @@ def twin(
     every = asyncio.run(ask())
     found = [each for each in every if each.of(cluster)]
     if not found:
-        known = shortened(", ".join(sorted({each.cluster for each in every}))) if every else "none"
-        raise SettingsError(
-            f"cluster {quoted(cluster)} has no shadow; clusters that have: {known}. shadowtime shadow starts one"
-        )
+        raise SettingsError(none_of(cluster, every))
     if json:
         told = {each.name: each.compared.model_dump(mode="json") for each in found}
         sys.stdout.buffer.write(orjson.dumps({"cluster": found[0].cluster, "shadows": told}) + b"\n")

@@ -4,10 +4,9 @@ from collections.abc import Iterator, Mapping, Sequence
 
 from shadowtime.replayer.columns import Column, numbers, seconds, shares, times
 from shadowtime.replayer.fitted_table import FittedTable
-from shadowtime.replayer.twin.compared import Comparison, Fares, Real
-from shadowtime.shared.formatting import clock, duration, percent
+from shadowtime.replayer.twin.compared import Comparison, Fares
+from shadowtime.replayer.twin.sentences import REAL_NAME, SHAPES_MEAN, notes_of, verdict
 
-REAL_NAME = "real"
 MAX_USERS_SHOWN = 20
 """Users in a table; `--json` has all that are told apart."""
 
@@ -17,7 +16,8 @@ def tables(
 ) -> Iterator[FittedTable]:
     """Yield a table of each shadow beside the real cluster, on the same jobs, and what that means."""
     for name, compared in shadows.items():
-        notes = list(sentences(name, compared, unix_start))
+        said = verdict(compared, unix_start)
+        notes = [*([] if said is None else [f"{name}: {said}"]), *notes_of(name, compared)]
         if (fares := compared.all) is None:
             yield FittedTable(f"{cluster} beside {name}: no day yet", {"run": [REAL_NAME, name]}, _nothing(), notes)
             continue
@@ -56,9 +56,6 @@ def _by_class(title: str, classes: Sequence[Fares]) -> FittedTable:
     return FittedTable(title, shapes, [each.unmarked() for each in columns], notes=[SHAPES_MEAN])
 
 
-SHAPES_MEAN = "long: more than 1 h requested; wide: more than 8 processors; change: between which bounds, at 95 %"
-
-
 def _by_user(title: str, compared: Comparison) -> FittedTable:
     shown = [*compared.users[:MAX_USERS_SHOWN]]
     names = ["others" if each.others else "unknown" if each.user is None else str(each.user) for each in shown]
@@ -85,46 +82,3 @@ def _change(fares: Fares) -> str:
         if change.low is None or change.high is None
         else f"{mean} ({100 * change.low:+.0f} to {100 * change.high:+.0f})"
     )
-
-
-def sentences(name: str, compared: Comparison, unix_start: int) -> Iterator[str]:
-    """Yield what a comparison says, in words."""
-    fares = compared.all
-    if fares is not None and fares.wait_change is not None:
-        yield f"{name}: {_waits(fares)}; {real(compared.wait_real, unix_start)}"
-    if fares is not None:
-        for word, moved in (("sooner", fares.sooner), ("later", fares.later)):
-            if moved.mean is not None and moved.quantiles is not None:
-                half, mean = duration(moved.quantiles[1]), duration(moved.mean)
-                yield f"{percent(moved.share)} start {word}, by {mean} on average, half of them by {half} or less"
-    for which, waiting in ((REAL_NAME, compared.real_waiting), (name, compared.shadow_waiting)):
-        if waiting.longest is not None:
-            yield f"{which}: {waiting.jobs:,} jobs wait, the longest for {duration(waiting.longest)} so far"
-    if compared.open_jobs:
-        yield f"{compared.open_jobs:,} jobs are of days that are not over for all of them, and not compared yet"
-    if compared.withdrawn:
-        yield f"{compared.withdrawn:,} jobs were withdrawn, and count for neither"
-
-
-def _waits(fares: Fares) -> str:
-    change = fares.wait_change
-    if change is None:
-        return "waits cannot be compared"
-    word, sign = ("shorter", -100) if change.mean < 0 else ("longer", 100)
-    bounds = sorted(sign * each for each in (change.low, change.high) if each is not None)
-    within = f" ({bounds[0]:.0f} to {bounds[1]:.0f})" if bounds else ""
-    return f"waits {abs(100 * change.mean):.0f} % {word}{within}"
-
-
-def real(found: Real, unix_start: int) -> str:
-    """Return since when a difference is real.
-
-    >>> real(Real(since=86_400, shorter=True, evidence=31.0), 843_436_800)
-    'real since 24 Sep'
-    >>> real(Real(since=None, shorter=None, evidence=2.5), 0)
-    'not known to be real yet (evidence 2.5 of 20)'
-    """
-    if found.since is None:
-        return f"not known to be real yet (evidence {found.evidence:.1f} of 20)"
-    day = clock(found.since, unix_start).rsplit(" ", 1)[0]
-    return f"real since {day}" if unix_start else f"real since day {day.split()[0]}"

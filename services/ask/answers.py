@@ -37,11 +37,12 @@ class _Seen(NamedTuple):
 
 
 class Answers:
-    """Answers questions, and follows the runs that it was asked about."""
+    """Answers questions, and follows the runs that it was asked about, `followed` of them at most."""
 
-    def __init__(self, stage: Stage, reader: RunReader) -> None:
+    def __init__(self, stage: Stage, reader: RunReader, followed: int = MAX_FOLLOWED) -> None:
         self._stage = stage
         self._reader = reader
+        self._most = followed
         self._followers: dict[str, RunFollower] = {}
         self._seen: dict[str, _Seen] = {}
         self._boundless: set[str] = set()
@@ -183,7 +184,7 @@ class Answers:
         """Return the run's follower; let go of that which was not asked for longest."""
         found = self._followers.pop(run, None) or RunFollower(self._stage, self._reader, run)
         self._followers[run] = found
-        if len(self._followers) > MAX_FOLLOWED:
+        if len(self._followers) > self._most:
             del self._followers[next(iter(self._followers))]
         return found
 

@@ -13,14 +13,14 @@ from shadowtime.services.ask.advice import AdviceQuestion, Advising
 from shadowtime.services.ask.answers import Answers
 from shadowtime.services.ask.once import STAGE, advising
 from shadowtime.services.ask.openapi import document
-from shadowtime.services.ask.questions import Problem, Unanswerable, read_as, read_question
+from shadowtime.services.ask.questions import Asked, Problem, Question, Unanswerable, read_as
 from shadowtime.services.ask.why import Explanations, JobQuestion
 from shadowtime.services.pipeline import EXPLAINED
 from shadowtime.shared.errors import ShadowtimeError
 from shadowtime.shared.logs import FewAMinute
 from shadowtime.shared.streaming.run_follower import reading
 from shadowtime.shared.streaming.settings import Settings
-from shadowtime.shared.streaming.web import address_of, listening, shutdown_event
+from shadowtime.shared.streaming.web import Handler, address_of, listening, shutdown_event
 from shadowtime.shared.wording import quoted
 
 log = logging.getLogger("shadowtime.ask")
@@ -50,27 +50,6 @@ def application(
 ) -> web.Application:
     """Return the HTTP endpoint; `require_store` raises `StoreError` unless Redis can be used now."""
 
-    def given(request: web.Request) -> dict[str, str]:
-        twice = [name for name, count in Counter(name for name, _ in request.query.items()).items() if count > 1]
-        if twice:
-            raise Unanswerable(422, "is given twice", twice[0])
-        return dict(request.query)
-
-    async def bound(request: web.Request) -> web.Response:
-        return _said(await answers.answer(read_question(given(request))))
-
-    async def advice(request: web.Request) -> web.Response:
-        question = read_as(AdviceQuestion, given(request))
-        if advises is None:
-            raise Unanswerable(404, "advice is not served here")
-        return _said(await advises.advise(question))
-
-    async def why(request: web.Request) -> web.Response:
-        question = read_as(JobQuestion, given(request))
-        if explanations is None:
-            raise Unanswerable(404, "jobs are not explained here")
-        return _said(await explanations.explain(question))
-
     async def health(request: web.Request) -> web.Response:
         await require_store()
         return web.json_response({"healthy": True})
@@ -79,10 +58,23 @@ def application(
         return web.Response(body=described, content_type="application/json")
 
     described = orjson.dumps(document())
-    made = web.Application(middlewares=[_without_traceback])
-    made.add_routes([web.get("/bound", bound), web.get("/advice", advice), web.get("/why", why)])
+    made = web.Application(middlewares=[without_traceback])
     made.add_routes([web.get("/health", health), web.get("/openapi.json", openapi)])
+    made.add_routes([web.get("/bound", answering(Question, answers.answer))])
+    if advises is not None:
+        made.add_routes([web.get("/advice", answering(AdviceQuestion, advises.advise))])
+    if explanations is not None:
+        made.add_routes([web.get("/why", answering(JobQuestion, explanations.explain))])
     return made
+
+
+def answering(model: type[Asked], answer: Callable[[Asked], Awaitable[BaseModel]]) -> Handler:
+    """Return what answers questions of some kind over HTTP; within `without_traceback`."""
+
+    async def handle(request: web.Request) -> web.Response:
+        return _said(await answer(read_as(model, _parameters(request))))
+
+    return handle
 
 
 def _parameters(request: web.Request) -> dict[str, object]:
@@ -94,9 +86,7 @@ def _parameters(request: web.Request) -> dict[str, object]:
 
 
 @web.middleware
-async def _without_traceback(
-    request: web.Request, handler: Callable[[web.Request], Awaitable[web.StreamResponse]]
-) -> web.StreamResponse:
+async def without_traceback(request: web.Request, handler: Handler) -> web.StreamResponse:
     """Whatever goes wrong is one line of JSON, with the status that says whose fault it is."""
     try:
         return await handler(request)

@@ -1,17 +1,17 @@
 """One question, and its answer for people and programs."""
 
-from collections.abc import AsyncIterator, Mapping
-from contextlib import AsyncExitStack, asynccontextmanager
+from collections.abc import AsyncIterator, Callable, Mapping
+from contextlib import AbstractAsyncContextManager, AsyncExitStack, asynccontextmanager
 from typing import Any, NamedTuple
 
 from shadowtime.services.ask.advice import AdviceQuestion, Advising
 from shadowtime.services.ask.advice_table import advice_table
 from shadowtime.services.ask.answer_table import answer_table
-from shadowtime.services.ask.answers import Answers
+from shadowtime.services.ask.answers import MAX_FOLLOWED, Answers
 from shadowtime.services.ask.questions import read_as, read_question
 from shadowtime.services.ask.why import Explanations, JobQuestion, why_text
 from shadowtime.services.pipeline import EXPLAINED, STAGES
-from shadowtime.shared.streaming.run_follower import reading
+from shadowtime.shared.streaming.run_follower import RedisReader, reading
 from shadowtime.shared.streaming.settings import Settings
 
 (STAGE,) = (stage for stage in STAGES if stage.name == "wait_bound")
@@ -26,13 +26,18 @@ class Told(NamedTuple):
     shown: Any
 
 
+Reading = Callable[[Settings, str], AbstractAsyncContextManager[RedisReader]]
+
+
 @asynccontextmanager
-async def advising(settings: Settings) -> AsyncIterator[Advising]:
-    """Yield what advises from the states in Redis."""
+async def advising(
+    settings: Settings, read: Reading = reading, followed: int = MAX_FOLLOWED
+) -> AsyncIterator[Advising]:
+    """Yield what advises from the states in Redis, which `read` opens for each stage; so many runs are held."""
     stages = {stage.name: stage for stage in STAGES}
     async with AsyncExitStack() as stack:
-        readers = [await stack.enter_async_context(reading(settings, name)) for name in ADVISE]
-        yield Advising(*(Answers(stages[name], reader) for name, reader in zip(ADVISE, readers, strict=True)))
+        readers = [await stack.enter_async_context(read(settings, name)) for name in ADVISE]
+        yield Advising(*(Answers(stages[name], reader, followed) for name, reader in zip(ADVISE, readers, strict=True)))
 
 
 async def bound_once(settings: Settings, parameters: Mapping[str, object]) -> Told:

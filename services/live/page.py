@@ -5,9 +5,8 @@ no queue of things to be sent, so a slow visitor misses states, and neither hold
 """
 
 import asyncio
-import logging
-from collections.abc import Awaitable, Callable, Sequence
-from contextlib import aclosing, suppress
+from collections.abc import Awaitable, Callable
+from contextlib import suppress
 from pathlib import Path
 from typing import Any
 
@@ -19,14 +18,6 @@ from shadowtime.services.live.job_page import job_page
 from shadowtime.services.live.run_view import LiveView
 from shadowtime.services.live.shown import found, queue
 from shadowtime.services.live.view import LiveRuns
-from shadowtime.shared.events import Envelope
-from shadowtime.shared.streaming.bus import prepare_topics
-from shadowtime.shared.streaming.settings import Settings
-from shadowtime.shared.streaming.subscribe import subscribe
-from shadowtime.shared.streaming.web import address_of, listening, shutdown_event
-from shadowtime.shared.topics import SCORES
-
-log = logging.getLogger("shadowtime.live")
 
 PAGE = Path(__file__).with_name("assets")
 KINDS = {".css": "text/css", ".html": "text/html", ".js": "text/javascript", ".svg": "image/svg+xml"}
@@ -56,50 +47,6 @@ SAFE = {
 }
 
 
-async def serve_live(settings: Settings, host: str, port: int, names: Sequence[str] = ()) -> None:
-    """Follow the stream and show it until SIGTERM or Ctrl-C.
-
-    Raises
-    ------
-    BusError
-        If Kafka cannot be used.
-    SettingsError
-        If the port is taken, or one of `names` is none.
-    """
-    await prepare_topics(settings)
-    ended = shutdown_event()
-    live = LivePage(LiveRuns())
-    following = asyncio.create_task(follow(settings, live))
-    waiting = asyncio.create_task(ended.wait())
-    try:
-        async with listening(live.application(), host, port, names, cancelling=True) as server:
-            log.info("the live page is at %s", address_of(server))
-            await asyncio.wait({following, waiting}, return_when=asyncio.FIRST_COMPLETED)
-            live.end()
-    finally:
-        waiting.cancel()
-        if not following.done():
-            following.cancel()
-        with suppress(asyncio.CancelledError):
-            await following
-
-
-async def follow(settings: Settings, live: "LivePage") -> None:
-    """Take in the log of every run from its beginning on, for ever."""
-    behind: dict[int, int] = {}
-    async with aclosing(subscribe(settings, SCORES, beginning=True)) as batches:
-        async for batch in batches:
-            for message in batch:
-                behind[message.partition] = message.behind
-                envelope = Envelope.read(message.value)
-                if envelope is not None:
-                    live.runs.push(envelope)
-            live.runs.behind = behind
-            if batch:
-                live.tell()
-            await asyncio.sleep(0)  # visitors have their turn also while there is much to catch up on
-
-
 class LivePage:
     """The page and its visitors.
 
@@ -107,10 +54,13 @@ class LivePage:
     ----------
     runs
         What is shown; whoever changes it calls `tell`.
+    asked
+        What answers at `/ask/`.
     """
 
-    def __init__(self, runs: LiveRuns) -> None:
+    def __init__(self, runs: LiveRuns, asked: web.Application | None = None) -> None:
         self.runs = runs
+        self._asked_of_redis = asked
         self._visitors: dict[asyncio.Transport, float] = {}
         self._news = asyncio.Event()
         self._ended = False
@@ -137,6 +87,8 @@ class LivePage:
         made.add_routes([web.get(path, _file(file)) for path, file in FILES.items()])
         made.add_routes([web.get("/events", self._events), web.get("/health", self._health)])
         made.add_routes([web.get("/queue", self._queue), web.get("/job", self._job), web.get("/find", self._find)])
+        if self._asked_of_redis is not None:
+            made.add_subapp("/ask", self._asked_of_redis)
         return made
 
     @web.middleware
@@ -144,12 +96,15 @@ class LivePage:
         self, request: web.Request, handler: Callable[[web.Request], Awaitable[web.StreamResponse]]
     ) -> web.StreamResponse:
         try:
-            return await handler(request)
+            response = await handler(request)
         except web.HTTPException as error:
-            return web.Response(status=error.status, text=f"{error.reason}\n", headers=SAFE)
+            response = web.Response(status=error.status, text=f"{error.reason}\n")
+        if not response.prepared:
+            response.headers.update(SAFE)
+        return response
 
     async def _health(self, request: web.Request) -> web.Response:
-        return web.json_response({"healthy": True, "visitors": self.visitors}, headers=SAFE)
+        return web.json_response({"healthy": True, "visitors": self.visitors})
 
     async def _queue(self, request: web.Request) -> web.Response:
         view, start = self._asked(request), _number(request, "from")
@@ -171,11 +126,11 @@ class LivePage:
 
     async def _events(self, request: web.Request) -> web.StreamResponse:
         if request.method == "HEAD" or request.transport is None:
-            return web.Response(headers=SAFE | {"Content-Type": EVENTS})
+            return web.Response(headers={"Content-Type": EVENTS})
         now = asyncio.get_running_loop().time()
         if not self._has_room(now):
             text = f"{MAX_VISITORS} visitors are here already\n"
-            return web.Response(status=503, text=text, headers=SAFE | {"Retry-After": "5"})
+            return web.Response(status=503, text=text, headers={"Retry-After": "5"})
         response = web.StreamResponse(headers=SAFE | {"Content-Type": EVENTS})
         visitor = request.transport
         self._visitors[visitor] = now
@@ -238,13 +193,13 @@ def _number(request: web.Request, name: str) -> int:
 
 
 def _told(answer: object) -> web.Response:
-    return web.Response(body=orjson.dumps(answer), content_type="application/json", headers=SAFE)
+    return web.Response(body=orjson.dumps(answer), content_type="application/json")
 
 
 def _file(name: str) -> Callable[[web.Request], Awaitable[web.Response]]:
     body, kind = (PAGE / name).read_bytes(), KINDS[Path(name).suffix]
 
     async def answer(request: web.Request) -> web.Response:
-        return web.Response(body=body, content_type=kind, charset="utf-8", headers=SAFE)
+        return web.Response(body=body, content_type=kind, charset="utf-8")
 
     return answer

@@ -18,11 +18,12 @@ LIVE = Stage("live", SCORES, "", LiveView)
 
 
 class LiveRuns:
-    """Every run that is told of, latest last; `version` grows with each event."""
+    """Every run that is told of, latest last; `version` grows with each event, and with news of shadows."""
 
     def __init__(self) -> None:
         self.version = 0
         self.behind: Mapping[int, int] = {}
+        self._shadows: Mapping[str, int] = {}
         self._runs: dict[str, StageRun] = {}
         self._opened: dict[str, int] = {}
         self._jobs = 0
@@ -56,6 +57,14 @@ class LiveRuns:
         self._jobs += _jobs(run) - before
         self._runs[envelope.run] = run
 
+    def note_shadows(self, shadows: Mapping[str, int]) -> bool:
+        """Take in how many shadows each cluster has that has any; return whether that is new."""
+        if shadows == self._shadows:
+            return False
+        self._shadows = dict(shadows)
+        self.version += 1
+        return True
+
     def _forget(self) -> None:
         closed = (name for name in self._runs if self.view(name).closed)
         name = next(closed, next(iter(self._runs)))
@@ -85,7 +94,10 @@ class LiveRuns:
             }
             for each, view in ((each, self.view(each)) for each in self.names())
         ]
-        shown = {} if found is None else overview(self.view(found))
+        shown: dict[str, Any] = {}
+        if found is not None:
+            view = self.view(found)
+            shown = overview(view) | {"shadows": self._shadows.get(view.opened.cluster, 0)}
         return {"runs": runs, "behind": sum(self.behind.values()), "run": found, **shown}
 
     def view(self, name: str) -> LiveView:

@@ -8,6 +8,7 @@ from redis.asyncio import Redis
 from redis.asyncio.retry import Retry
 from redis.backoff import NoBackoff
 from redis.exceptions import AuthenticationError, RedisError
+from redis.exceptions import ConnectionError as Disconnected
 
 from shadowtime.shared.errors import Fenced, StoreError, reason_of
 from shadowtime.shared.streaming.settings import Settings
@@ -57,8 +58,11 @@ CLOSED_RUN_SECONDS = 86_400
 PARTS = ("state", "journal", "outbox", "read-model", "attempts")
 
 
-def connect(settings: Settings) -> Redis:
-    """Return a client; it connects at its first command."""
+def connect(settings: Settings, retries: int = 0) -> Redis:
+    """Return a client; it connects at its first command.
+
+    With `retries` it sends a command again whose connection broke, as after a restart of Redis; who writes may not.
+    """
     password = settings.redis_password
     tls: dict[str, Any] = {"ssl_ca_certs": str(settings.redis_ca_file)} if settings.redis_ca_file is not None else {}
     return Redis.from_url(
@@ -67,7 +71,7 @@ def connect(settings: Settings) -> Redis:
         password=None if password is None else password.get_secret_value(),
         socket_timeout=5,
         socket_connect_timeout=5,
-        retry=Retry(NoBackoff(), 0),
+        retry=Retry(NoBackoff(), retries, (Disconnected,)),
         **tls,
     )
 

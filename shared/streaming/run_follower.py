@@ -112,15 +112,21 @@ class RedisReader(RedisStore):
 @asynccontextmanager
 async def reading(settings: Settings, stage: str) -> AsyncIterator[RedisReader]:
     """Yield the runs of a stage; raises `StoreError` unless Redis answers within `connect_seconds`."""
-    client = connect(settings)
-    try:
-        reader = RedisReader(client, stage)
+    async with reading_later(settings, stage) as reader:
         try:
             async with asyncio.timeout(settings.connect_seconds):
                 await reader.wait_for(settings.connect_seconds)
         except TimeoutError:
             raise StoreError(f"Redis cannot be used: no answer within {settings.connect_seconds:g} s") from None
         yield reader
+
+
+@asynccontextmanager
+async def reading_later(settings: Settings, stage: str) -> AsyncIterator[RedisReader]:
+    """Yield the runs of a stage, whether or not Redis answers by now: each question finds out."""
+    client = connect(settings, retries=1)
+    try:
+        yield RedisReader(client, stage)
     finally:
         await client.aclose()
 

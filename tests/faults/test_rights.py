@@ -29,6 +29,7 @@ from shadowtime.shared.paths import ROOT
 from shadowtime.shared.streaming import bus
 from shadowtime.shared.streaming.role_settings import VARIABLE
 from shadowtime.shared.topics import DEAD_LETTERS, FLOW
+from shadowtime.stack.ports import free_port
 from shadowtime.stack.roles import (
     ADMIN,
     ASK,
@@ -41,6 +42,7 @@ from shadowtime.stack.roles import (
     REDIS,
     REPLAYER,
     SHADOW,
+    SHOWN,
     SUBSCRIBER,
     VICTORIA_METRICS,
     roles,
@@ -52,7 +54,7 @@ from tests.guarded import Guarded, guarded
 from tests.parity.embedded import embedded
 from tests.parity.workers import Workers
 from tests.patience import PATIENCE
-from tests.stack.processes import descendants
+from tests.stack.processes import descendants, wait_until
 
 TOPICS = (*FLOW, DEAD_LETTERS)
 IN_KAFKA = [role.name for role in roles(STAGES) if KAFKA in role.servers]
@@ -284,7 +286,7 @@ def test_finding_08_a_role_touches_its_own_keys_only(servers: Guarded, role: str
         hidden = {stage for stage, key in keys.items() if may("EVAL", f"return redis.call('DEL', '{key}')", "0")}
     own = set(keys) if role == ADMIN else {role} & {*STAGES, FOLLOW, SHADOW}
     assert written == deleted == scripted == hidden == own
-    assert read == (own | set(ASKED) if role == ASK else own)
+    assert read == own | set({ASK: ASKED, LIVE: SHOWN}.get(role, ()))
 
 
 def test_finding_16_redis_lets_nobody_in_without_a_name(servers: Guarded) -> None:
@@ -348,13 +350,39 @@ asyncio.run(main())
 """
 
 
-def run(servers: Guarded, *arguments: str) -> "subprocess.CompletedProcess[str]":
-    """Run a command as a user does: nothing told but where the stack is."""
+def as_user(servers: Guarded) -> dict[str, str]:
+    """Return the environment of a user: nothing told but where the stack is."""
     environment = {name: value for name, value in os.environ.items() if not name.startswith("SHADOWTIME_")}
+    return environment | {VARIABLE: str(servers.folder)}
+
+
+def asked_on_the_live_page(servers: Guarded, log: Path) -> dict[str, int]:
+    """Return with which status the live page, as its role, answers what it asks of Redis."""
+    port = free_port()
+    command = [sys.executable, "-m", "shadowtime", "live", f"--port={port}"]
+    questions = ("advice?cluster=bundled&run=guarded&processors=4&requested_time=60", "twin?cluster=bundled")
+    with log.open("wb") as shown, subprocess.Popen(command, cwd=ROOT, env=as_user(servers), stderr=shown) as page:
+        try:
+            wait_until(lambda: f":{port}/" in log.read_text(), "the live page does not listen")
+            return {each.partition("?")[0]: answered(f"http://127.0.0.1:{port}/ask/{each}") for each in questions}
+        finally:
+            page.terminate()
+
+
+def answered(url: str) -> int:
+    try:
+        with urllib.request.urlopen(url, timeout=PATIENCE) as answer:
+            return int(answer.status)
+    except urllib.error.HTTPError as error:
+        return error.code
+
+
+def run(servers: Guarded, *arguments: str) -> "subprocess.CompletedProcess[str]":
+    """Run a command as a user does."""
     return subprocess.run(
         [sys.executable, *arguments],
         cwd=ROOT,
-        env=environment | {VARIABLE: str(servers.folder)},
+        env=as_user(servers),
         capture_output=True,
         text=True,
         timeout=PATIENCE,
@@ -400,6 +428,7 @@ def test_the_whole_pipeline_as_its_roles_and_no_secret_is_shown(servers: Guarded
         assert done.returncode == 0, done.stderr
         assert told in done.stdout + done.stderr
         shown += [done.stdout.encode(), done.stderr.encode()]
+    assert asked_on_the_live_page(servers, tmp_path / "live.log") == {"advice": 200, "twin": 404}
     logs = [*tmp_path.glob("*.log"), *Path(servers.plan.folder).glob("*/server.log")]
     assert len(logs) > 8
     shown += [path.read_bytes() for path in logs]
@@ -438,4 +467,4 @@ def test_a_password_that_is_made_anew_counts_after_the_next_start(servers: Guard
 
 def test_every_role_is_tried() -> None:
     assert set(WRITES) == set(READS) == set(IN_KAFKA)
-    assert set(IN_REDIS) == {ADMIN, ASK, FOLLOW, HEALTH, SHADOW, *STAGES}
+    assert set(IN_REDIS) == {ADMIN, ASK, FOLLOW, HEALTH, LIVE, SHADOW, *STAGES}

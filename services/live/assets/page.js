@@ -1,18 +1,24 @@
-// Which page is shown, by its address: /?run=R a run, &job=N one job, &find=N the jobs of a user; and what brings it up to date.
-import {address, element, find, keyed, link, say, show, style} from "./dom.js";
+// Which page is shown, by its address: /?run=R a run, &job=N one job, &find=N the jobs of a user, &twin=yes its cluster under other
+// policies, &advice=yes what to ask for; and what brings it up to date.
+import {ASKED, drawAdvice, fillForm, readForm} from "./advice.js";
+import {address, element, find, keyed, link, say, show, style, tell} from "./dom.js";
 import {Clock, count, duration} from "./format.js";
 import {drawFound, drawJob} from "./job.js";
-import {ask, Stream} from "./stream.js";
+import {ask, question, Stream} from "./stream.js";
 import {drawStrip, whenChosen} from "./strip.js";
 import {drawBounds, drawDecisions, drawRunning, drawSizes, drawWaiting} from "./tables.js";
+import {drawTwin} from "./twin.js";
 
 const REST_MS = 1000;  // between two questions for what /events does not tell
 const FRAME_MS = 100;  // between two drawings: nobody reads figures that change more often
+const TWIN_MS = 15000;  // between two looks at shadows
 const ROWS = 25;
 
 let route = readRoute();
 let from = 0;
 let asked = {at: 0, for: "", answer: undefined, busy: false};
+let twin = {at: -TWIN_MS, of: "", told: null, problem: null};
+let advice = {told: null, problem: null, asked: {}, busy: false, drawn: false};
 let due = false;
 let drawn = false;
 let last = -FRAME_MS;
@@ -20,7 +26,8 @@ let last = -FRAME_MS;
 function readRoute() {
   const told = new URLSearchParams(location.search);
   const number = (name) => (/^\d{1,16}$/.test(told.get(name) ?? "") ? Number(told.get(name)) : null);
-  return {run: told.get("run") ?? "", job: number("job"), find: number("find")};
+  const advice = told.has("advice") ? Object.fromEntries([...told].filter(([name]) => ASKED.includes(name))) : null;
+  return {run: told.get("run") ?? "", job: number("job"), find: number("find"), twin: told.has("twin"), advice};
 }
 
 function go(href, {replace = false, focus = true} = {}) {
@@ -33,6 +40,7 @@ function arrive(focus) {
   route = readRoute();
   asked = {at: 0, for: "", answer: undefined, busy: false};
   if (before.run !== route.run) { from = 0; stream.open(route.run); }
+  arriveAtAdvice();
   draw();
   if (!focus) return;
   scrollTo(0, 0);
@@ -62,22 +70,58 @@ function also(path, parameters, use) {
   ask(path, parameters).then((answer) => { mine.answer = answer; if (mine === asked) draw(); }, () => {}).finally(() => { mine.busy = false; });
 }
 
+function arriveAtAdvice() {
+  advice = {told: null, problem: null, asked: route.advice ?? {}, busy: false, sent: false, drawn: false};
+  if (route.advice) fillForm(route.advice);
+}
+
+// The answer to what the address asks, once; nothing is asked before something was filled in.
+function followAdvice(state) {
+  const mine = advice;
+  if (!mine.sent && Object.keys(mine.asked).length) {
+    mine.sent = mine.busy = true;
+    question("ask/advice", {cluster: state.cluster, run: state.run, ...mine.asked}).then((answer) => {
+      Object.assign(mine, answer, {busy: false, drawn: false});
+      if (mine === advice) draw();
+    });
+  }
+  drawAdvice(mine, state);
+  mine.drawn = true;
+}
+
+function followTwin(state) {
+  if (twin.of !== state.cluster) twin = {at: -TWIN_MS, of: state.cluster, told: null, problem: null};
+  const mine = twin;
+  if (!document.hidden && performance.now() - mine.at >= TWIN_MS) {
+    mine.at = performance.now();
+    question("ask/twin", {cluster: state.cluster}).then(({told, problem}) => {
+      if (told) mine.told = told;
+      mine.problem = problem?.error ?? null;
+      if (mine === twin) draw();
+    });
+  }
+  drawTwin(mine.told, mine.problem, state);
+}
+
 function draw() {
   const state = stream.state;
   if (state === null) return;
   drawRuns(state);
   const known = state.run !== undefined;
-  const page = !known ? "nothing" : route.job !== null ? "job" : route.find !== null ? "finding" : "run";
-  for (const name of ["nothing", "job", "finding", "run"]) show(find(name), name === page);
+  const page = !known ? "nothing" : route.job !== null ? "job" : route.find !== null ? "finding" : route.twin ? "twin" : route.advice ? "asking" : "run";
+  for (const name of ["nothing", "job", "finding", "run", "twin", "asking"]) show(find(name), name === page);
   show(find("search"), known);
   if (!known) return drawNothing();
   const clock = new Clock(state.unix_start, state.time);
-  const told = {title: state.cluster, nothing: "", run: state.cluster, job: `Job ${route.job}, ${state.cluster}`, finding: `User ${route.find}, ${state.cluster}`};
+  const told = {title: state.cluster, nothing: "", run: state.cluster, job: `Job ${route.job}, ${state.cluster}`, finding: `User ${route.find}, ${state.cluster}`,
+    twin: `${state.cluster} under other policies`, asking: `What to ask for on ${state.cluster}`};
   if (document.title !== `${told[page]} – Shadowtime`) document.title = `${told[page]} – Shadowtime`;
   if (page === "run") drawRun(state, clock);
   if (!drawn) { drawn = true; performance.mark("first rows"); }
   if (page === "job") also("job", {run: state.run, job: route.job}, (answer) => drawJob(answer, route.job, state));
   if (page === "finding") also("find", {run: state.run, number: route.find}, (answer) => { if (answer) drawFound(answer, state); });
+  if (page === "twin") followTwin(state);
+  if (page === "asking") followAdvice(state);
 }
 
 function drawNothing() {
@@ -94,6 +138,9 @@ function drawRun(state, clock) {
   say(find("about"), about(state));
   show(find("about"), find("about").said !== "");
   figures(state, clock);
+  for (const id of ["to-advice", "sizes-advice"]) tell(find(id), "href", address(state.run, {advice: "yes"}));
+  link(find("to-twin"), address(state.run, {twin: "yes"}), `Under other policies (${count(state.shadows)})`);
+  show(find("to-twin"), state.shadows > 0);
   drawStrip(state);
   if (from && from >= state.waiting) from = Math.max(0, Math.ceil(state.waiting / ROWS) - 1) * ROWS;
   if (from === 0) drawWaiting(state, clock, 0, [...state.queue]);
@@ -162,6 +209,11 @@ find("search").addEventListener("submit", (event) => {
     go(address(run, answer?.job && !answer.count ? {job: digits} : {find: digits}));
   }, () => say(find("told"), "No answer, try again."));
 });
+find("advise").addEventListener("submit", (event) => {
+  event.preventDefault();
+  const told = readForm();
+  go(address(stream.state.run, {advice: "yes", ...(Object.keys(told).length ? told : {processors: ""})}), {focus: false});
+});
 find("before").addEventListener("click", () => { from = Math.max(0, from - ROWS); draw(); });
 find("after").addEventListener("click", () => { from += ROWS; draw(); });
 document.addEventListener("click", (event) => {
@@ -171,6 +223,7 @@ document.addEventListener("click", (event) => {
   go(at.getAttribute("href"));
 });
 addEventListener("popstate", () => arrive(true));
+arriveAtAdvice();
 whenChosen((job) => go(address(stream.state.run, {job})));
-setInterval(() => { if (stream.state?.run && (route.job !== null || route.find !== null || from)) draw(); }, REST_MS);
+setInterval(() => { if (stream.state?.run && (route.job !== null || route.find !== null || route.twin || from)) draw(); }, REST_MS);
 stream.open(route.run);

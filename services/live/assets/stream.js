@@ -49,6 +49,16 @@ export class Stream {
   }
 }
 
+// The answer, or the problem that is in its place.
+export async function question(path, parameters) {
+  try {
+    const answer = await fetch(`${path}?${new URLSearchParams(parameters)}`), told = await answer.json();
+    return answer.ok ? {told, problem: null} : {told: null, problem: told};
+  } catch {
+    return {told: null, problem: {error: "No answer: is the live page still there?", parameter: null}};
+  }
+}
+
 export async function ask(path, parameters) {
   const answer = await fetch(`${path}?${new URLSearchParams(parameters)}`);
   if (!answer.ok) throw new Error(`${path}: ${answer.status}`);

@@ -58,6 +58,16 @@ def test_an_exact_shadow_is_a_closed_replay_of_the_whole_log(
     assert list(source.twin.actual) == []
 
 
+def test_a_policy_that_asks_to_be_asked_again_is_asked_in_an_exact_shadow_too() -> None:
+    some = read_log(jobs=60)
+    alone = closed(some, "slurm")
+    asked = {each.event.again for each in alone if isinstance(each.event, Decided)} - {None}
+    happened = {each.event.time for each in alone if not isinstance(each.event, Decided)}
+    assert asked - happened
+    source = Beside(told(closed(some, "easy")), exact=True, kills=0.1)
+    assert as_bytes(played(settings(some, "slurm"), source)) == as_bytes(alone)
+
+
 @pytest.mark.parametrize("policy", ["easy", PROMISED])
 def test_taking_over_on_the_way_under_the_same_policy_changes_nothing(
     log: Workload, replays: dict[str, list[Envelope]], policy: str

@@ -156,6 +156,10 @@ def test_more_runs_than_are_held_in_memory(reader: MemoryReader) -> None:
         found = await asyncio.gather(*(answers.answer(asked(cluster="many", run=name)) for name in names * 2))
         assert [answer.run for answer in found] == names * 2
         assert (await answers.answer(asked(cluster="many"))).run == max(names)
+        few, before = Answers(STAGE, reader, 2), reader.asked["load"]
+        for name in (names[0], names[1], names[1], names[0], names[2], names[1]):
+            await few.answer(asked(cluster="many", run=name))
+        assert reader.asked["load"] == before + 4
 
     asyncio.run(work())
 

@@ -48,12 +48,12 @@ async def publish(settings: Settings, *logs: list[Envelope]) -> None:
 
 
 @asynccontextmanager
-async def live(settings: Settings, folder: Path) -> AsyncIterator[str]:
+async def live(settings: Settings, folder: Path, *more: str) -> AsyncIterator[str]:
     """Run the page as a process; yield its address."""
     port = free_port()
     log = folder / "live.log"
     log.touch()
-    command = ["services", "live", f"--port={port}", f"--kafka-bootstrap={settings.kafka_bootstrap}"]
+    command = ["live", f"--port={port}", f"--kafka-bootstrap={settings.kafka_bootstrap}", *more]
     process = Forked(command, dict(os.environ), log)
     try:
         async with asyncio.timeout(PATIENCE):

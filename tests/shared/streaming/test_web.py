@@ -10,10 +10,13 @@ from types import ModuleType
 import pytest
 from aiohttp import web
 
+from shadowtime.replayer import live_command
+from shadowtime.replayer.twin import kept
 from shadowtime.services import command_line as commands
 from shadowtime.services.ask import answers
 from shadowtime.services.ask import http as ask
 from shadowtime.services.ask.answers import Answers
+from shadowtime.services.live import asked
 from shadowtime.services.live import page as live
 from shadowtime.services.live.page import LivePage
 from shadowtime.services.live.view import LiveRuns
@@ -171,17 +174,18 @@ def test_descriptors_are_given_back() -> None:
 @pytest.mark.parametrize("workers", [1, 2, 3, 4])
 def test_what_listens_gets_in_nobodys_way_by_default(workers: int) -> None:
     plan = Plan("/tmp/stack", tuple(stage.name for stage in STAGES), workers)
-    asked = inspect.signature(commands.ask).parameters["port"].default
-    assert inspect.signature(commands.live).parameters["port"].default == plan.live_port
-    ports = [*(worker.port for worker in plan.make_workers()), plan.live_port, asked]
+    asking = inspect.signature(commands.ask).parameters["port"].default
+    assert inspect.signature(live_command.live).parameters["port"].default == plan.live_port
+    ports = [*(worker.port for worker in plan.make_workers()), plan.live_port, asking]
     assert len(ports) == len(set(ports))
 
 
 def test_the_docs_tell_the_limits_that_there_are() -> None:
     rows = re.findall(r"^\|[^|]+\| ([\d,]+) \| `(\w+)\.(\w+)` \|$", DOCS.read_text(), re.MULTILINE)
-    assert len(rows) == 12
+    assert len(rows) == 14
+    modules = (web_connections, shared_web, logs, live, answers, asked, kept)
     for value, module, constant in rows:
-        found = next(each for each in (web_connections, shared_web, logs, live, answers) if _stem(each) == module)
+        found = next(each for each in modules if _stem(each) == module)
         assert float(value.replace(",", "")) == getattr(found, constant), constant
 
 

@@ -1,0 +1,104 @@
+// What to ask for: a form, and what is known of such a job.
+import {address, element, find, keyed, link, say, show, style, tell} from "./dom.js";
+import {Clock, count, duration, percent} from "./format.js";
+import {fill, table} from "./grid.js";
+
+const HOUR = 3600, MINUTE = 60;
+export const ASKED = ["processors", "requested_time", "user", "group", "executable", "queue", "risk", "moldable"];
+
+const form = find("advise");
+const field = (name) => form.elements.namedItem(name);
+
+// What the form asks, by the names that the server has for it; what cannot be read is for the server to refuse.
+export function readForm() {
+  const told = {};
+  for (const name of ASKED) {
+    const value = name === "moldable" ? (field(name).checked ? "true" : "") : field(name).value.trim();
+    if (value !== "") told[name] = value;
+  }
+  const time = /^\d+([.,]\d+)?$/.test(told.requested_time ?? "") ? Number(told.requested_time.replace(",", ".")) : null;
+  if (time !== null) told.requested_time = String(Math.round(time * Number(field("unit").value)));
+  return told;
+}
+
+export function fillForm(told) {
+  for (const name of ASKED) {
+    if (name === "moldable") field(name).checked = told.moldable === "true";
+    else field(name).value = told[name] ?? "";
+  }
+  const seconds = /^\d+$/.test(told.requested_time ?? "") ? Number(told.requested_time) : null;
+  const unit = seconds === null || seconds % HOUR === 0 ? HOUR : seconds % MINUTE === 0 ? MINUTE : 1;
+  field("unit").value = String(unit);
+  if (seconds !== null) field("requested_time").value = String(seconds / unit);
+  if (told.group || told.executable || told.queue || told.moldable) find("advise-more").open = true;
+}
+
+// `problem` names the field at fault by the server's word for it.
+function drawProblem(problem) {
+  const at = ASKED.includes(problem?.parameter) ? field(problem.parameter) : null;
+  for (const name of ASKED) tell(field(name), "aria-invalid", String(field(name) === at));
+  const label = at?.labels[0].textContent.trim(), own = `${problem?.parameter}: `;
+  say(find("advise-problem"), !problem ? "" : label && problem.error.startsWith(own) ? `${label}: ${problem.error.slice(own.length)}` : problem.error);
+  if (at?.closest("details")) at.closest("details").open = true;
+  at?.focus();
+}
+
+function headline(told, risk) {
+  const [own, ...others] = told.alternatives, best = told.alternatives.find((each) => each.advised);
+  const within = `cut with at most ${percent(risk)}`;
+  if (own.mean_wait === null) return `No start is forecast: ${own.reason ?? "nothing is known"}.`;
+  if (own.cut === null) return "";
+  if (!best) return `None of these requests is ${within}.`;
+  if (best === own) return others.length ? `Ask as you do: of what is ${within}, nothing ends earlier.` : `Nothing else is to be tried: it is ${within}.`;
+  const what = `Ask for ${duration(best.requested_time)} on ${count(best.processors)} processors`;
+  if (best.mean_end === null || own.mean_end === null) return `${what}.`;
+  const earlier = own.mean_end - best.mean_end;
+  const beside = Math.abs(earlier) < MINUTE ? "as early as with what you ask" : `${duration(Math.abs(earlier))} ${earlier > 0 ? "earlier" : "later"} than with what you ask`;
+  return `${what}: it is cut with ${percent(best.cut)} in the place of ${percent(own.cut)}, and ends in ${duration(best.mean_end)} on average, ${beside}.`;
+}
+
+const TIMES = ["with probability", "it runs no longer than", "it starts within"];
+const OTHERS = ["request", "processors", "cut", "mean wait", "50 % start in", "90 % start in", "mean end", "so it is"];
+const BOUNDS = ["by", "waits at most", "shall hold for"];
+
+const grids = {
+  "advice-times": table(TIMES, "how long it would run and wait"),
+  "advice-others": table(OTHERS, "ways to ask for it", true),
+  "advice-bounds": table(BOUNDS, "bounds on its wait"),
+};
+for (const [id, grid] of Object.entries(grids)) find(id).append(grid);
+
+function draw(told, asked, clock) {
+  const own = told.alternatives[0], run = told.run_time, risk = Number(asked.risk ?? 0.05);
+  say(find("advice-head"), headline(told, risk));
+  say(find("advice-cut"), run.mean === null ? `Its run time: ${run.reason}.`
+    : `It is cut at its request of ${duration(own.requested_time)} with probability ${percent(run.cut)}; it runs ${duration(run.mean)} on average (from ${count(run.observations)} jobs).`);
+  const runs = new Map(run.quantiles), starts = new Map(own.starts_within);
+  const shares = [...(runs.size ? runs : starts).keys()];
+  fill(grids["advice-times"], TIMES, shares.map((share) => [`${+(100 * share).toFixed(1)} %`, duration(runs.get(share)), duration(starts.get(share))]));
+  show(find("advice-times"), shares.length > 0);
+  const reasons = [...new Set(told.alternatives.map((each) => each.reason).filter(Boolean))];
+  say(find("advice-reasons"), reasons.length && own.mean_wait !== null ? `No start is forecast for some: ${reasons.join("; ")}.` : "");
+  fill(grids["advice-others"], OTHERS, told.alternatives.map((each, at) => {
+    const within = new Map(each.starts_within);
+    const mark = [at ? "" : "as you ask", each.advised ? "advised" : each.pareto_best ? "not beaten" : ""].filter(Boolean).join(", ");
+    return [duration(each.requested_time), count(each.processors), percent(each.cut), duration(each.mean_wait), duration(within.get(0.5)),
+      duration(within.get(0.9)), duration(each.mean_end), mark];
+  }), (line, at) => style(line, told.alternatives[at].advised ? "advised" : ""));
+  const bounds = told.bounds.filter((each) => each.bound !== null);
+  fill(grids["advice-bounds"], BOUNDS, bounds.map((each) => [each.queue === null ? each.grouping : `${each.grouping}, queue ${each.queue}`,
+    duration(each.bound), percent(each.quantile)]));
+  show(find("advice-bounded"), bounds.length > 0);
+  say(find("advice-as-of"), `Of run ${told.run}; state of ${told.as_of.map((each) => `${each.stage} at ${clock.short(each.time)} (event ${count(each.sequence)})`).join(", ")}.`);
+}
+
+// `told` is the answer to `asked`, if there is one, `problem` why there is none; while `busy` it is on its way.
+export function drawAdvice({told, problem, asked, busy, drawn}, state) {
+  link(find("advice-back"), address(state.run), `${state.cluster} under ${state.name}`);
+  say(find("advice-cluster"), `What to ask for on ${state.cluster}`);
+  say(find("advise-busy"), busy ? "asking …" : "");
+  if (drawn) return;
+  drawProblem(problem);
+  show(find("advice-told"), Boolean(told));
+  if (told) draw(told, asked, new Clock(state.unix_start, state.time));
+}
