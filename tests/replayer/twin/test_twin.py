@@ -16,6 +16,7 @@ from shadowtime.shared.events import (
     CapacityChanged,
     ClusterClosed,
     ClusterOpened,
+    Decided,
     Envelope,
     Event,
     JobEnded,
