@@ -77,14 +77,15 @@ class Stepped(Machine):
 
     def next_instant(self) -> Sequence[Event]:
         """Return the events of the next instant: real starts have one of their own, behind its scheduling point."""
-        if self._free and self._decided is not None:
-            decided, self._decided = self._decided, None
+        decided = self._decided
+        if self._free and decided is not None:
+            self._decided = None
             return super().apply(decided)
         if not (numbers := self.starting()):
             return super().next_instant()
-        self._time = self.next_time() or 0
+        self._time = int(self._starts[self._begun])
         self._begun += len(numbers)
-        decided, self._decided = self._decided, None
+        self._decided = None
         if decided is None or {each.job_number for each in decided.starts} != set(numbers):
             soon = self._time + 1
             self._again = soon if self._again is None else min(self._again, soon)

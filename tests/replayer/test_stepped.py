@@ -27,7 +27,7 @@ def test_an_early_difference_moves_no_later_start() -> None:
 
 
 def test_the_policy_is_not_asked_because_a_job_is_about_to_start() -> None:
-    """At 500 nothing happens but a start that was not decided; a second later the policy is asked what it makes of it."""
+    """At 500 nothing happens but a start that was not decided; the policy is asked a second later."""
     source = Stepped(
         workload_of(job(1, 0, processors=4, run_time=100, wait_time=0), job(2, 10, processors=4, wait_time=490))
     )
