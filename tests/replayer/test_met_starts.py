@@ -14,8 +14,8 @@ from shadowtime.replayer.deviation import starts_of
 from shadowtime.replayer.met_starts import met, met_by
 from shadowtime.replayer.real_starts import real_starts
 from shadowtime.replayer.slurm_fit import first_of, fit
-from shadowtime.replayer.swf import write_swf
-from shadowtime.replayer.workload import Workload
+from shadowtime.replayer.swf import BUNDLED, read_swf, write_swf
+from shadowtime.replayer.workload import Workload, prepare
 from shadowtime.services.catalogue import configure
 from shadowtime.shared.command_line import application
 from shadowtime.shared.errors import TraceError
@@ -39,6 +39,16 @@ def test_starts_of_the_policy_that_really_ran_are_all_met() -> None:
     other = met_by(Plan("fcfs", "x", workload, configure("fcfs")))
     assert other.within_minute < 1
     assert other.stepped_within_minute < 1
+
+
+def test_on_the_bundled_trace_the_policy_that_really_decided_is_met_both_ways_and_another_is_not() -> None:
+    workload = first_of(prepare(read_swf(BUNDLED)), 300)
+    starts = starts_of(Plan("easy", "x", workload, configure("easy")))
+    waits = starts - workload.columns["submit_time"]
+    recorded = replace(workload, columns={**workload.columns, "wait_time": waits})
+    easy, fcfs = (met_by(Plan(name, "x", recorded, configure(name))) for name in ("easy", "fcfs"))
+    assert (easy.within_minute, easy.stepped_within_minute, easy.stepped_within_ten_minutes) == (1.0, 1.0, 1.0)
+    assert fcfs.within_minute < fcfs.stepped_within_minute < 1
 
 
 def test_shares_count_starts_up_to_a_minute_and_ten_minutes_off() -> None:
@@ -79,3 +89,4 @@ def test_the_command_tells_each_policy(tmp_path: Path) -> None:
     rows = [orjson.loads(line) for line in result.output.splitlines() if line.startswith("{")]
     assert [row["policy"] for row in rows] == ["fcfs", "easy"]
     assert rows[0]["within_minute"] == 2 / 3
+    assert rows[0]["stepped_within_minute"] == 1, "on a machine that is really too full each job is 49 s late"
