@@ -35,8 +35,7 @@ def check_starts(
 ) -> None:
     """Replay a log under policies, and say how near their starts come to the real ones.
 
-    Jobs arrive as they did and run as long as they did; when they start, the policy decides: left to
-    itself, and step by step, all before each decision being as it really was.
+    Jobs arrive as they did and run as long as they did; when they start, the policy decides: alone, and step by step.
     """
     with lasting_imports():
         import numpy as np
