@@ -35,7 +35,7 @@ def check_starts(
 ) -> None:
     """Replay a log under policies, and say how near their starts come to the real ones.
 
-    Jobs arrive as they did and run as long as they did; when they start, the policy decides.
+    Jobs arrive as they did and run as long as they did; when they start, the policy decides: alone, and step by step.
     """
     with lasting_imports():
         import numpy as np
@@ -45,7 +45,8 @@ def check_starts(
         from shadowtime.replayer.arguments import Preparation, read_cluster, reading_of
         from shadowtime.replayer.comparison import Plan
         from shadowtime.replayer.machine import Machine
-        from shadowtime.replayer.met_starts import met_by, met_table, real_starts
+        from shadowtime.replayer.met_starts import met_by, met_table
+        from shadowtime.replayer.real_starts import real_starts
         from shadowtime.services.catalogue import configure
         from shadowtime.shared.formatting import duration
     reading = reading_of(columns, time_zone, pools, names, names_key)

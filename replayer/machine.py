@@ -67,6 +67,17 @@ class Machine(Archived):
         ReplayError
             If nothing will ever happen again although jobs wait.
         """
+        if (time := self._soonest()) is not None:
+            return time
+        if self._waiting:
+            told = self._left.told([job for _, job in self._waiting.values()])
+            raise ReplayError(
+                f"{len(self._waiting)} jobs wait for ever: {told} "
+                "(leave such jobs out with a smaller --processors, or grow the machine again with --capacity)"
+            )
+        return None
+
+    def _soonest(self) -> int | None:
         times = []
         if self._ends:
             times.append(self._ends[0][0])
@@ -76,15 +87,7 @@ class Machine(Archived):
             times.append(self._capacity[self._changed].time)
         if self._again is not None:
             times.append(self._again)
-        if times:
-            return min(times)
-        if self._waiting:
-            told = self._left.told([job for _, job in self._waiting.values()])
-            raise ReplayError(
-                f"{len(self._waiting)} jobs wait for ever: {told} "
-                "(leave such jobs out with a smaller --processors, or grow the machine again with --capacity)"
-            )
-        return None
+        return min(times, default=None)
 
     def next_instant(self) -> Sequence[Event]:
         """Return the events of the next instant; what the decision at its scheduling point causes, `apply` returns.
@@ -156,10 +159,13 @@ class Machine(Archived):
             )
         if lacking := self._left.lacking(job, start.processors):
             raise ReplayError(f"job {job.job_number} is to start at {self._time} on {lacking} free")
-        execution = self._execution(job, self._time, start.processors, start.limit)
+        return self._run(row, job, start.processors, start.limit)
+
+    def _run(self, row: int, job: Job, processors: int, limit: int | None) -> JobStarted:
+        execution = self._execution(job, self._time, processors, limit)
         del self._waiting[job.job_number]
         self._running[job.job_number] = row, execution
-        self._left.take(job, start.processors)
+        self._left.take(job, processors)
         heappush(self._ends, (execution.end_time, job.job_number))
         return execution.started()
 

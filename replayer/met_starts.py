@@ -8,6 +8,8 @@ from shadowtime.replayer.columns import seconds, shares
 from shadowtime.replayer.comparison import Plan
 from shadowtime.replayer.deviation import starts_of
 from shadowtime.replayer.fitted_table import FittedTable
+from shadowtime.replayer.real_starts import real_starts
+from shadowtime.replayer.stepped import stepped_starts
 from shadowtime.replayer.workload import Workload
 from shadowtime.shared.arrays import Flags, Integers
 from shadowtime.shared.errors import TraceError
@@ -17,7 +19,10 @@ MINUTE, TEN_MINUTES = 60, 600
 
 
 class Met(NamedTuple):
-    """Of some jobs: shares of starts met, waits in seconds, and by how much starts are off, in seconds."""
+    """Of some jobs: shares of starts met, waits in seconds, and by how much starts are off, in seconds.
+
+    `stepped_…` are shares of starts met step by step: until each decision all is as it really was.
+    """
 
     policy: str
     jobs: int
@@ -27,30 +32,17 @@ class Met(NamedTuple):
     real_mean_wait: float
     mean_off: float
     median_off: float
+    stepped_within_minute: float
+    stepped_within_ten_minutes: float
 
 
-def real_starts(workload: Workload) -> Integers:
-    """Return when each job really started, in seconds.
-
-    Raises
-    ------
-    TraceError
-        If the log does not say so of every job.
-    """
-    waits = workload.columns["wait_time"]
-    if (waits < 0).any():
-        raise TraceError(f"{workload.name} does not say how long {int((waits < 0).sum()):,} of its jobs waited")
-    starts: Integers = workload.columns["submit_time"] + waits
-    return starts
-
-
-def met(policy: str, workload: Workload, ours: Integers, of: Flags | None = None) -> Met:
-    """Return how near starts come to the real ones, of some jobs or of all."""
+def met(policy: str, workload: Workload, ours: Integers, stepped: Integers, of: Flags | None = None) -> Met:
+    """Return how near starts come to the real ones, of some jobs or of all: free-running ones, and step by step."""
     rows = np.ones(len(ours), dtype=np.bool_) if of is None else of
     if not rows.any():
         raise TraceError(f"{workload.name}: no job is left to compare")
     submitted, real = workload.columns["submit_time"][rows], real_starts(workload)[rows]
-    off = np.abs(ours[rows] - real)
+    off, off_stepped = np.abs(ours[rows] - real), np.abs(stepped[rows] - real)
     return Met(
         policy,
         len(off),
@@ -60,12 +52,14 @@ def met(policy: str, workload: Workload, ours: Integers, of: Flags | None = None
         float((real - submitted).mean()),
         float(off.mean()),
         float(np.median(off)),
+        float((off_stepped <= MINUTE).mean()),
+        float((off_stepped <= TEN_MINUTES).mean()),
     )
 
 
 def met_by(plan: Plan, of: Flags | None = None) -> Met:
-    """Return how near a policy comes, having replayed the whole log under it."""
-    return met(plan.label, plan.workload, starts_of(plan), of)
+    """Return how near a policy comes, having replayed the whole log under it, freely and step by step."""
+    return met(plan.label, plan.workload, starts_of(plan), stepped_starts(plan, TEN_MINUTES), of)
 
 
 def met_table(title: str, rows: list[Met]) -> FittedTable:
@@ -77,6 +71,10 @@ def met_table(title: str, rows: list[Met]) -> FittedTable:
         [
             shares("within 1 min", [row.within_minute for row in rows]).meaning("within: of the real starts"),
             shares("within 10 min", [row.within_ten_minutes for row in rows]),
+            shares("stepped, 1 min", [row.stepped_within_minute for row in rows]).meaning(
+                "stepped: with all as it really was until each decision"
+            ),
+            shares("stepped, 10 min", [row.stepped_within_ten_minutes for row in rows]),
             seconds("mean wait", [row.mean_wait for row in rows]).unmarked().meaning("mean wait: under this policy"),
             seconds("off", [row.mean_off for row in rows]).meaning("off: mean distance from the real start"),
             seconds("median off", [row.median_off for row in rows]),

@@ -13,7 +13,7 @@ import numpy as np
 
 from shadowtime.replayer.comparison import Plan
 from shadowtime.replayer.deviation import starts_of
-from shadowtime.replayer.met_starts import real_starts
+from shadowtime.replayer.real_starts import real_starts
 from shadowtime.replayer.workload import Workload
 from shadowtime.services.catalogue import configure
 from shadowtime.services.scheduler.slurm_site import spelled

@@ -11,10 +11,11 @@ from typer.testing import CliRunner
 from shadowtime.replayer.check_starts import check_starts
 from shadowtime.replayer.comparison import Plan
 from shadowtime.replayer.deviation import starts_of
-from shadowtime.replayer.met_starts import met, met_by, real_starts
+from shadowtime.replayer.met_starts import met, met_by
+from shadowtime.replayer.real_starts import real_starts
 from shadowtime.replayer.slurm_fit import first_of, fit
-from shadowtime.replayer.swf import write_swf
-from shadowtime.replayer.workload import Workload
+from shadowtime.replayer.swf import BUNDLED, read_swf, write_swf
+from shadowtime.replayer.workload import Workload, prepare
 from shadowtime.services.catalogue import configure
 from shadowtime.shared.command_line import application
 from shadowtime.shared.errors import TraceError
@@ -34,15 +35,30 @@ def test_starts_of_the_policy_that_really_ran_are_all_met() -> None:
     found = met_by(Plan("slurm", "x", workload, configure("slurm")))
     assert (found.within_minute, found.within_ten_minutes, found.mean_off) == (1.0, 1.0, 0.0)
     assert found.mean_wait == found.real_mean_wait
-    assert met_by(Plan("fcfs", "x", workload, configure("fcfs"))).within_minute < 1
+    assert (found.stepped_within_minute, found.stepped_within_ten_minutes) == (1.0, 1.0)
+    other = met_by(Plan("fcfs", "x", workload, configure("fcfs")))
+    assert other.within_minute < 1
+    assert other.stepped_within_minute < 1
+
+
+def test_on_the_bundled_trace_the_policy_that_really_decided_is_met_both_ways_and_another_is_not() -> None:
+    workload = first_of(prepare(read_swf(BUNDLED)), 300)
+    starts = starts_of(Plan("easy", "x", workload, configure("easy")))
+    waits = starts - workload.columns["submit_time"]
+    recorded = replace(workload, columns={**workload.columns, "wait_time": waits})
+    easy, fcfs = (met_by(Plan(name, "x", recorded, configure(name))) for name in ("easy", "fcfs"))
+    assert (easy.within_minute, easy.stepped_within_minute, easy.stepped_within_ten_minutes) == (1.0, 1.0, 1.0)
+    assert fcfs.within_minute < fcfs.stepped_within_minute < 1
 
 
 def test_shares_count_starts_up_to_a_minute_and_ten_minutes_off() -> None:
     workload = workload_of(*(job(number, wait_time=100) for number in range(1, 5)))
-    found = met("p", workload, real_starts(workload) + np.array([0, -60, 61, 601]))
+    real = real_starts(workload)
+    found = met("p", workload, real + np.array([0, -60, 61, 601]), real + np.array([0, 0, -601, 60]))
     assert (found.within_minute, found.within_ten_minutes) == (0.5, 0.75)
+    assert (found.stepped_within_minute, found.stepped_within_ten_minutes) == (0.75, 0.75)
     assert (found.mean_off, found.median_off, found.real_mean_wait) == (180.5, 60.5, 100)
-    assert met("p", workload, real_starts(workload), np.arange(4) > 1).jobs == 2
+    assert met("p", workload, real, real, np.arange(4) > 1).jobs == 2
 
 
 def test_a_log_without_waits_is_refused() -> None:
@@ -73,3 +89,4 @@ def test_the_command_tells_each_policy(tmp_path: Path) -> None:
     rows = [orjson.loads(line) for line in result.output.splitlines() if line.startswith("{")]
     assert [row["policy"] for row in rows] == ["fcfs", "easy"]
     assert rows[0]["within_minute"] == 2 / 3
+    assert rows[0]["stepped_within_minute"] == 1, "on a machine that is really too full each job is 49 s late"
