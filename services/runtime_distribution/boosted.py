@@ -26,7 +26,7 @@ EARLY = 5_000
 """Ended jobs up to which trees are also grown anew whenever there are half as many again."""
 
 MAX_FOLLOWED = 5_000
-"""Jobs in the system of which is kept what was known at their submission; of those beyond nothing is learned by trees."""
+"""Jobs in the system of which is kept what was known at their submission; from those beyond no tree learns."""
 
 UNSURE = 0.02
 """Share of everybody's outcomes in a distribution."""

@@ -35,7 +35,7 @@ DAY, WEEK = 86_400, 604_800
 
 
 def groups_of(job: RememberedJob) -> tuple[Key, ...]:
-    """Return the groups of a job: by user; what it runs; what it asks for; both and its size; all users' with its request.
+    """Return the groups of a job: by user; what it runs; what it asks for; both and its size; everybody's alike.
 
     >>> groups_of(RememberedJob(-1, 60, 4, 7, 2, -1, 1, -1))[3]
     (3, 7, 2, -1, 4, 60)
