@@ -12,7 +12,7 @@ from shadowtime.shared.kernel import kernel
 Rows = npt.NDArray[np.float32]
 
 FEATURE, THRESHOLD, BELOW, ABOVE = range(4)
-"""Columns of a node: what it asks for, -1 of a leaf; up to what it goes `BELOW`, or what a leaf says; the next nodes."""
+"""Columns of a node: what it asks for, -1 of a leaf; up to what it goes `BELOW`, or what a leaf says; nodes next."""
 
 ALWAYS: Final[dict[str, Any]] = {
     "num_threads": 1,
