@@ -31,8 +31,18 @@ MAX_FOLLOWED = 5_000
 UNSURE = 0.02
 """Share of everybody's outcomes in a distribution."""
 
-POINT = {"objective": "regression_l1", "learning_rate": 0.06, "min_data_in_leaf": 100, "min_sum_hessian_in_leaf": 1e-9}
-DISTRIBUTION = {"objective": "multiclass", "learning_rate": 0.1, "min_data_in_leaf": 50, "lambda_l2": 1.0}
+POINT: dict[str, Any] = {
+    "objective": "regression_l1",
+    "learning_rate": 0.06,
+    "min_data_in_leaf": 100,
+    "min_sum_hessian_in_leaf": 1e-9,
+}
+DISTRIBUTION: dict[str, Any] = {
+    "objective": "multiclass",
+    "learning_rate": 0.1,
+    "min_data_in_leaf": 50,
+    "lambda_l2": 1.0,
+}
 
 
 class BoostedSettings(SpecSettings):

@@ -35,7 +35,8 @@ def bin_masses(outcomes: Floats, limit: float) -> Masses:
         taken = beyond if below <= 0.0 else min(beyond, masses[last] * (1.0 / below - 1.0))
         masses[last] += taken  # of what lies in the bin of the request, a part lies beyond the request
         masses[min(last + 1, BINS - 1)] += beyond - taken
-    return masses / masses.sum()
+    masses /= masses.sum()
+    return masses
 
 
 def scale(requested_time: int) -> float:

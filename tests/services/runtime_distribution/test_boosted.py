@@ -88,7 +88,7 @@ def test_the_walk_says_what_the_library_says(classes: int) -> None:
         kind = {"objective": "multiclass", "num_class": classes}
     nodes, roots = grown(rows, labels, 20, **kind)
     library = lightgbm.train({**ALWAYS, **kind}, lightgbm.Dataset(rows, labels), 20)
-    expected = library.predict(rows[:100], raw_score=True).reshape(100, classes)
+    expected = np.asarray(library.predict(rows[:100], raw_score=True)).reshape(100, classes)
     found = [said(nodes, roots, classes, row.astype(np.float64)) for row in rows[:100]]
     assert np.allclose(found, expected, rtol=1e-12)
     assert len(roots) == 20 * classes
