@@ -75,7 +75,7 @@ pin: $(READY)
 
 lock:
 	uv pip compile $(LOCK) --extra stream pyproject.toml -o requirements.lock
-	uv pip compile $(LOCK) --extra campaign --extra dev --extra frames --extra grafana --extra stream -c requirements.lock pyproject.toml -o requirements-dev.lock
+	uv pip compile $(LOCK) --extra boosted --extra campaign --extra dev --extra frames --extra grafana --extra stream -c requirements.lock pyproject.toml -o requirements-dev.lock
 
 sbom: $(READY)
 	$(BIN)/python -m shadowtime.stack.sbom sbom.cdx.json

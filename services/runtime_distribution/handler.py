@@ -1,5 +1,6 @@
 """The stage: adds a run-time prediction to every submission, and learns from every end."""
 
+from shadowtime.services.runtime_distribution.boosted import Boosted
 from shadowtime.services.runtime_distribution.class_mean_sigma import ClassMeanSigma
 from shadowtime.services.runtime_distribution.class_p90 import ClassP90
 from shadowtime.services.runtime_distribution.downey import DowneyMean, DowneyMedian
@@ -32,6 +33,7 @@ PREDICTORS: Registry[RunTimePredictor] = Registry(
         EmpiricalRequest,
         Experts,
         Templates,
+        Boosted,
         Gibbons,
         DowneyMean,
         DowneyMedian,

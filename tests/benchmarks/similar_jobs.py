@@ -71,7 +71,7 @@ def followed(workload: Workload, spec: str) -> dict[str, Any]:
 def errors(trace: str) -> Iterator[dict[str, Any]]:
     """Yield the mean absolute error of every predictor as a share of the mean run time."""
     name, workload = log(trace)
-    for spec in (*SIMPLE, "templates"):
+    for spec in (*SIMPLE, "templates", "boosted"):
         yield {"trace": name} | followed(workload, spec)
 
 
