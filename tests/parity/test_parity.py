@@ -58,6 +58,12 @@ def test_templates_of_a_file_are_the_same_over_kafka(workers: Workers, tmp_path:
     assert_as_embedded(workers, "templates", tmp_path, "--jobs", "80", "--policy", policy)
 
 
+def test_trees_that_grow_in_a_worker_are_the_same_over_kafka(workers: Workers, tmp_path: Path) -> None:
+    policy, jobs = "easy-sjbf:runtime=boosted(history=500,days=1,trees=15,rounds=4)", ["--jobs", "450"]
+    assert embedded(*jobs, "--policy", policy) != embedded(*jobs, "--policy", "easy-sjbf:runtime=requested")
+    assert_as_embedded(workers, "boosted", tmp_path, *jobs, "--policy", policy)
+
+
 def test_two_workers_per_stage_and_a_rebalance_in_mid_run(workers: Workers, kafka: Kafka, tmp_path: Path) -> None:
     arguments = ["--jobs", str(2 * JOBS)]
     expected = embedded(*arguments)

@@ -27,7 +27,7 @@ USERS = ("games", "news", "mail", "backup", "man")
 SECONDS = 60.0
 PATH = f"{os.environ.get('PATH', '')}:/usr/sbin:/sbin"
 
-CONF = """\
+DAEMONS = """\
 ClusterName=shadow
 SlurmctldHost=localhost(127.0.0.1)
 SlurmctldPort={ctld}
@@ -50,6 +50,16 @@ SlurmctldTimeout=60
 KillWait=2
 MinJobAge=300
 SlurmdParameters=config_overrides
+AccountingStorageType=accounting_storage/slurmdbd
+AccountingStorageHost=127.0.0.1
+AccountingStoragePort={dbd}
+AccountingStoragePass={base}/munge/socket
+"""
+"""Of slurm.conf what is the same whatever the cluster is for."""
+
+CONF = (
+    DAEMONS
+    + """\
 SchedulerType=sched/backfill
 SchedulerParameters=bf_interval=5,bf_resolution=60,bf_continue
 SelectType=select/cons_tres
@@ -61,10 +71,6 @@ PriorityWeightJobSize=100
 PriorityWeightPartition=10000
 PreemptType=preempt/partition_prio
 PreemptMode=REQUEUE
-AccountingStorageType=accounting_storage/slurmdbd
-AccountingStorageHost=127.0.0.1
-AccountingStoragePort={dbd}
-AccountingStoragePass={base}/munge/socket
 AccountingStorageEnforce=associations,limits
 NodeName={nodes} NodeHostname={host} NodeAddr=127.0.0.1 Port=[{first}-{last}] CPUs=4 Sockets=1 CoresPerSocket=4 \
 ThreadsPerCore=1 RealMemory=4000
@@ -72,6 +78,7 @@ PartitionName=batch Nodes={nodes} Default=YES MaxTime=1-00:00:00 DefaultTime=10 
 PartitionName=debug Nodes=n01 MaxTime=30 DefaultTime=5 PriorityTier=20 PreemptMode=OFF
 PartitionName=low Nodes={nodes} MaxTime=UNLIMITED DefaultTime=60 PriorityTier=1 PreemptMode=REQUEUE
 """
+)
 
 DBD_CONF = """\
 DbdHost=localhost
@@ -103,6 +110,8 @@ def unavailable(*more: str) -> str | None:
 
 class SlurmCluster:
     """A cluster of so many nodes of four processors, with a slurmrestd if `rest`; a context manager."""
+
+    conf = CONF
 
     def __init__(self, nodes: int = 8, *, rest: bool = False) -> None:
         self.base = Path(tempfile.mkdtemp(prefix="slurm-", dir="/tmp"))  # socket names are short
@@ -233,7 +242,7 @@ class SlurmCluster:
             "last": first + len(self.nodes) - 1,
         }
         etc = self.base / "etc"
-        (etc / "slurm.conf").write_text(CONF.format(**told))
+        (etc / "slurm.conf").write_text(self.conf.format(**told))
         (etc / "cgroup.conf").write_text("CgroupPlugin=cgroup/v1\n")  # of which nothing here makes use
         (etc / "slurmdbd.conf").write_text(DBD_CONF.format(**told))
         shutil.chown(etc / "slurmdbd.conf", "slurm")
