@@ -1,9 +1,10 @@
 """Forecasts from sampled futures against the starts that came, beside other forecasts, and what an answer costs.
 
-`python -m tests.benchmarks.start_forecasts [LOG]… [--policy NAME]… [--runtime SPEC] [--jobs N]` prints one JSON line
-per log and policy, of every job. Beside the scoreboard's figures are those of jobs of which the forecast was not sure;
-of point forecasts where all run times are known, which go wrong by arrivals alone; and of sampled ones where run times
-are drawn independently from the very distributions that are predicted (`planted`), which only arrivals put wrong too.
+`python -m tests.benchmarks.start_forecasts [LOG]… [--policy NAME]… [--runtime SPEC] [--forecast calibrated]
+[--jobs N]` prints one JSON line per log and policy, of every job. Beside the scoreboard's figures are those of jobs of
+which the forecast was not sure; of point forecasts where all run times are known, which go wrong by arrivals alone; and
+of sampled ones where run times are drawn independently from the very distributions that are predicted (`planted`),
+which only arrivals put wrong too.
 """
 
 import json
@@ -171,10 +172,10 @@ def _intervals(told: Sequence[Any]) -> dict[str, Any]:
     }
 
 
-def row(trace: str, policy: str, runtime: str, jobs: int | None = None) -> dict[str, Any]:
+def row(trace: str, policy: str, runtime: str, jobs: int | None = None, forecast: str = "sampled") -> dict[str, Any]:
     """Return the figures of one log and policy; seconds, shares in 0 to 1."""
     name, workload = log(trace, jobs)
-    chosen = configure(f"{policy}:forecast=sampled", runtime)
+    chosen = configure(f"{policy}:forecast={forecast}", runtime)
     plan = Plan(policy, name, workload, chosen, wait_bound=canonical("wait-bound", "all"))
     taken: list[float] = []
     stages = [
@@ -194,6 +195,7 @@ def row(trace: str, policy: str, runtime: str, jobs: int | None = None) -> dict[
         "trace": name,
         "policy": policy,
         "runtime": runtime,
+        "forecast": forecast,
         "jobs": sampled.jobs,
         "without": sampled.without,
         "mean_wait": sampled.mean_wait,
@@ -222,12 +224,13 @@ def main(
     traces: Annotated[list[str] | None, typer.Argument(metavar=f"[{METAVAR}]…", help=HELP)] = None,
     policy: Annotated[list[str] | None, typer.Option(metavar="NAME", help="Repeat for several.")] = None,
     runtime: Annotated[str, typer.Option(metavar="SPEC", help="What predicts run times.")] = "experts",
+    forecast: Annotated[str, typer.Option(metavar="NAME", help="sampled or calibrated.")] = "sampled",
     jobs: Annotated[int | None, typer.Option(metavar="N", min=1, help="Only the first N jobs.")] = None,
 ) -> None:
     """Print one JSON line per log and policy."""
     for trace in traces or TRACES:
         for each in policy or POLICIES:
-            print(json.dumps(row(trace, each, runtime, jobs)), flush=True)
+            print(json.dumps(row(trace, each, runtime, jobs, forecast)), flush=True)
 
 
 if __name__ == "__main__":
