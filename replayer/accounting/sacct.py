@@ -6,7 +6,7 @@ from pathlib import Path
 from shadowtime.replayer.accounting.instants import Instants, seconds_of, whole_number, zone_of
 from shadowtime.replayer.accounting.numbers import LIFE, TASKS, number_of, tasks_of
 from shadowtime.replayer.accounting.reading import UNKNOWN, Reading, Rows
-from shadowtime.replayer.accounting.sacct_values import EXPECTED, limit_of, resources_of, whole
+from shadowtime.replayer.accounting.sacct_values import EXPECTED, limit_of, nodes_of, resources_of, whole
 from shadowtime.replayer.log_file import ends_with_a_line, lines_of
 from shadowtime.replayer.source import KILLED, LIMIT, RESIZED
 from shadowtime.shared.errors import TraceError
@@ -176,12 +176,8 @@ class _Reader:
         for at, state in enumerate(states):  # where it is not told on which nodes, by this
             if run_times[at] == 0 == given[at] and state not in GOING_ON:
                 started[at] = UNKNOWN
-        resources = [
-            resources_of(given or asked)
-            for asked, given in zip(
-                columns.get("ReqTRES", [""] * len(lines)), columns.get("AllocTRES", [""] * len(lines)), strict=True
-            )
-        ]
+        asked, had = (columns.get(name, [""] * len(lines)) for name in ("ReqTRES", "AllocTRES"))
+        resources = [resources_of(each or before) for before, each in zip(asked, had, strict=True)]
         numbers = {
             "job_number": [
                 number if own is None else own
@@ -194,8 +190,11 @@ class _Reader:
             "run_time": run_times,
             "suspended": every("Suspended", seconds_of),
             "limit": every("TimelimitRaw", limit_of),
-            "processors": [size if size > 0 else asked for size, asked in zip(given, requested, strict=True)],
-            "nodes": every("NNodes", whole),
+            "processors": [size if size > 0 else before for size, before in zip(given, requested, strict=True)],
+            "nodes": [
+                nodes if nodes > 0 else held
+                for nodes, held in zip(map(nodes_of, asked), every("NNodes", whole), strict=True)
+            ],
             "memory": [memory for memory, _ in resources],
             "gpus": [gpus for _, gpus in resources],
             "status": [STATES.get(state, UNKNOWN) for state in states],

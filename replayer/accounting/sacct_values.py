@@ -58,5 +58,15 @@ def resources_of(text: str) -> tuple[int, int]:
     return memory, gpus if gpus != UNKNOWN else of_kinds or UNKNOWN
 
 
+def nodes_of(text: str) -> int:
+    """Return the nodes that trackable resources tell of, `UNKNOWN` where they do not.
+
+    >>> nodes_of("billing=2,cpu=2,node=3"), nodes_of("cpu=1")
+    (3, -1)
+    """
+    told = [whole_number(each.removeprefix("node=")) for each in text.split(",") if each.startswith("node=")]
+    return _bounded(told[0]) if told and told[0] else UNKNOWN
+
+
 def _bounded(size: float) -> int:
     return round(size) if size <= MAX_AMOUNT else UNKNOWN

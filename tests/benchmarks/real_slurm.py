@@ -17,6 +17,7 @@ from typing import NamedTuple
 
 import numpy as np
 
+from shadowtime.replayer.accounting.sacct import FIELDS
 from tests.slurm.cluster import DAEMONS, SlurmCluster, unavailable
 
 SEED = 23
@@ -72,12 +73,6 @@ PartitionName=side Nodes=n[23-26] MaxTime=1:00:00 PriorityJobFactor=10
 PARTITIONS = {"batch": 0.65, "quick": 0.20, "side": 0.15}
 QOS_CHANCE = 0.15
 """Of so many jobs the QOS is `express`: priority 10, usage counted twice."""
-
-FIELDS = (
-    "JobIDRaw,JobID,State,Submit,Eligible,Start,End,ElapsedRaw,Suspended,TimelimitRaw,ReqCPUS,AllocCPUS,NNodes,ReqTRES,"
-    "AllocTRES,NodeList,User,Account,Partition,QOS,JobName"
-)
-"""What `docs/accounting.md` asks sacct for."""
 
 
 class Job(NamedTuple):
@@ -155,10 +150,10 @@ def record(cluster: SlurmCluster, folder: Path, name: str) -> None:
             file.write(f"# {time.time():.1f} {name}\n{cluster.run(*command, check=False)}")
 
 
-def write_site(cluster: SlurmCluster, folder: Path, output: str) -> None:
+def write_site(cluster: SlurmCluster, folder: Path) -> None:
     """Have `shadowtime slurm-site` ask for the settings."""
     program = str(Path(sys.executable).with_name("shadowtime"))
-    told = ("-o", output, "--pools", "pools.txt", "--names", "names.json")
+    told = ("-o", "site.toml", "--pools", "pools.txt", "--names", "names.json")
     subprocess.run([program, "slurm-site", *told], cwd=folder, env=cluster.environment, check=True)
 
 
@@ -177,7 +172,7 @@ def run(folder: Path, jobs: list[Job], seconds: float) -> None:
         )
         for name in ("config", "partition", "node", "reservation"):
             (folder / f"scontrol-{name}.txt").write_text(cluster.run("scontrol", "show", name))
-        write_site(cluster, folder, "site.toml")
+        write_site(cluster, folder)
         print(f"begins at {began:.0f}, {time.ctime(began)}", flush=True)
         with ThreadPoolExecutor(1) as pool:
             sending = pool.submit(send, cluster, jobs, began)
@@ -188,7 +183,7 @@ def run(folder: Path, jobs: list[Job], seconds: float) -> None:
         time.sleep(5)
         record(cluster, folder, "over")
         since = time.strftime("%Y-%m-%dT%H:%M:%S", time.localtime(began - 60))
-        asked = ("env", "SLURM_TIME_FORMAT=%s", "sacct", "-aPXD", "--noconvert", "-S", since, "-o", FIELDS)
+        asked = ("env", "SLURM_TIME_FORMAT=%s", "sacct", "-aPXD", "--noconvert", "-S", since, "-o", ",".join(FIELDS))
         (folder / "sacct.txt").write_text(cluster.run(*asked))
         shutil.copytree(cluster.base / "log", folder / "log", dirs_exist_ok=True)
     print("over", time.ctime(), flush=True)
