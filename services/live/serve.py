@@ -75,7 +75,7 @@ async def serve_live(
                 await following
 
 
-async def follow(settings: Settings, live: "LivePage") -> None:
+async def follow(settings: Settings, live: LivePage) -> None:
     """Take in the log of every run from its beginning on, for ever."""
     behind: dict[int, int] = {}
     async with aclosing(subscribe(settings, SCORES, beginning=True)) as batches:

@@ -85,11 +85,13 @@ class CalibratedStarts:
         logs = _logs(within)
         self._told[row, TOLD], self._told[row, KIND] = now, logs[0] < logs[-1]
         self._told[row, LOGS:OPEN], self._told[row, OPEN:] = logs, 1.0
-        return self.shifted(within)
+        return self._moved(logs)
 
     def shifted(self, within: Within) -> Within:
         """Return quantiles as they would be told now, in seconds; they rise."""
-        logs = _logs(within)
+        return self._moved(_logs(within))
+
+    def _moved(self, logs: Floats) -> Within:
         seconds = _seconds(logs + self.shifts[int(logs[0] < logs[-1])])
         return tuple(zip(LEVELS, np.sort(seconds).tolist(), strict=True))
 

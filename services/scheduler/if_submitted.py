@@ -8,10 +8,10 @@ import numpy as np
 from shadowtime.services.scheduler.enqueued import enqueue, forget
 from shadowtime.services.scheduler.forecast import State, starts_within, why_none
 from shadowtime.services.scheduler.pool_scheduler import PoolScheduler
-from shadowtime.services.scheduler.start_levels import mean_of
 from shadowtime.shared.advises import Start
 from shadowtime.shared.arrays import Integers
 from shadowtime.shared.events import Envelope, JobSubmitted
+from shadowtime.shared.point_masses import point_masses
 from shadowtime.shared.predictions import RunTimePrediction
 
 
@@ -58,4 +58,4 @@ def _told(pool: PoolScheduler, now: int, starts: Integers) -> Start:
     if pool.forecaster is None or pool.forecaster.calibrated is None:
         return Start(float(starts.mean()) - now, within)
     within = pool.forecaster.calibrated.shifted(within)
-    return Start(mean_of(seconds for _, seconds in within), within)
+    return Start(round(sum(mass * seconds for mass, seconds in point_masses(within)), 6), within)

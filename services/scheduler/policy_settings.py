@@ -66,8 +66,12 @@ class PolicySettings(SpecSettings):
         return {f"adjust_{key}" if key in ORDERED and value in SWITCHED else key: value for key, value in keys.items()}
 
 
+QUANTILES = ("sampled", "calibrated")
+"""Forecasts that tell quantiles, too."""
+
+
 def _as_asked(value: object) -> object:
-    if value in ("sampled", "calibrated") or isinstance(value, bool):
+    if value in QUANTILES or isinstance(value, bool):
         return value
     if value not in SWITCHED:
         raise ValueError("yes, no, sampled or calibrated")
@@ -96,7 +100,7 @@ class ForecastSettings(PolicySettings):
     @field_validator("forecast")
     @classmethod
     def _as_can_be(cls, forecast: Forecast) -> Forecast:
-        if forecast in ("sampled", "calibrated") and not cls.SAMPLED:
+        if forecast in QUANTILES and not cls.SAMPLED:
             raise ValueError("quantiles are forecast of policies that backfill, as this does not; yes: the wait alone")
         return forecast
 

@@ -1,22 +1,7 @@
 """Which quantiles of a wait are told."""
 
-from collections.abc import Iterable
-from itertools import pairwise
-
 LEVELS = (0.025, 0.05, 0.1, 0.2, 0.25, 0.3, 0.4, 0.5, 0.6, 0.7, 0.75, 0.8, 0.9, 0.95, 0.975)
 """Probabilities that a sampled forecast tells of: the ends of intervals of 50, 60, 80, 90 and 95 %, and tenths."""
 
 Within = tuple[tuple[float, int], ...]
 """Pairs of a probability and the seconds within which a job has started with it, both rising; none: no telling."""
-
-_EDGES = (0.0, *((low + high) / 2 for low, high in pairwise(LEVELS)), 1.0)
-_MASSES = tuple(high - low for low, high in pairwise(_EDGES))
-
-
-def mean_of(seconds: Iterable[int]) -> float:
-    """Return the mean that quantiles of these levels stand for, each of all that is nearer to it than to others.
-
-    >>> mean_of(range(15))
-    7.0
-    """
-    return round(sum(mass * each for mass, each in zip(_MASSES, seconds, strict=True)), 6)

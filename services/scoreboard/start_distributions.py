@@ -1,31 +1,18 @@
 """Distributions of the wait that were said at submission, against the waits that came."""
 
 from collections.abc import Iterable
-from itertools import pairwise
 from typing import Any, Literal, get_args
 
 from shadowtime.services.scoreboard.said_probabilities import SaidProbabilities
 from shadowtime.services.scoreboard.start_within import Table, table_of
 from shadowtime.shared.bounds import restored, storable
+from shadowtime.shared.point_masses import point_masses
 from shadowtime.shared.predictions import WaitBound, WaitForecast
 from shadowtime.shared.start_scores import IntervalScores, StartDistributionScores
 
 By = Literal["sampled", "point", "bounds"]
 INTERVALS = ((0.5, 0.25, 0.75), (0.8, 0.1, 0.9), (0.95, 0.025, 0.975))
 """Central intervals: their probability, and the two between which they lie."""
-
-
-def point_masses(table: Table) -> list[tuple[float, int]]:
-    """Return a table of quantiles as the distribution that it stands for: masses, and seconds, rising.
-
-    Each quantile has all that is nearer to its probability than to any other's.
-
-    >>> point_masses([(0.25, 60), (0.75, 600)])
-    [(0.5, 60), (0.5, 600)]
-    """
-    shares, seconds = sorted(share for share, _ in table), sorted(each for _, each in table)
-    edges = [0.0, *((low + high) / 2 for low, high in pairwise(shares)), 1.0]
-    return list(zip((high - low for low, high in pairwise(edges)), seconds, strict=True))
 
 
 def crps(masses: Iterable[tuple[float, int]], wait: int) -> float:

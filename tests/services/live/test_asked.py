@@ -81,9 +81,9 @@ def test_what_is_hostile_is_refused_as_ask_refuses_it(stored: Stored) -> None:
 
     async def visit(client: TestClient[Any, Any]) -> None:
         async with TestClient(TestServer(made)) as ask:
-            for parameters in [*HOSTILE, [*JOB.items(), ("processors", "9")]]:
+            for parameters in [*(list(each.items()) for each in HOSTILE), [*JOB.items(), ("processors", "9")]]:
                 refused, expected = [
-                    await each.get(path, params=parameters)  # type: ignore[arg-type]
+                    await each.get(path, params=parameters)
                     for each, path in ((client, "/ask/advice"), (ask, "/advice"))
                 ]
                 assert refused.status == expected.status, parameters

@@ -1,0 +1,17 @@
+"""Quantiles as the distribution that they stand for."""
+
+from collections.abc import Sequence
+from itertools import pairwise
+
+
+def point_masses(table: Sequence[tuple[float, int]]) -> list[tuple[float, int]]:
+    """Return a table of quantiles as the distribution that it stands for: masses, and seconds, rising.
+
+    Each quantile has all that is nearer to its probability than to any other's.
+
+    >>> point_masses([(0.25, 60), (0.75, 600)])
+    [(0.5, 60), (0.5, 600)]
+    """
+    shares, seconds = sorted(share for share, _ in table), sorted(each for _, each in table)
+    edges = [0.0, *((low + high) / 2 for low, high in pairwise(shares)), 1.0]
+    return list(zip((high - low for low, high in pairwise(edges)), seconds, strict=True))
