@@ -18,8 +18,8 @@ from shadowtime.replayer.workload import Workload
 from shadowtime.services.catalogue import configure
 from shadowtime.services.scheduler.slurm_site import spelled
 from shadowtime.shared.errors import TraceError
+from shadowtime.shared.formatting import DAY
 
-DAY = 86_400
 SCALE = 1000
 """Weight of age; others are set to it."""
 

@@ -6,9 +6,10 @@ from typing import NamedTuple
 
 import numpy as np
 
-from shadowtime.dashboards.report.statistics import DAY, clock_of
+from shadowtime.dashboards.report.statistics import clock_of
 from shadowtime.replayer.run_record import Jobs, RunRecord
 from shadowtime.shared.arrays import Floats, Integers
+from shadowtime.shared.formatting import DAY
 
 
 class Day(NamedTuple):

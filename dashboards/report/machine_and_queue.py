@@ -9,10 +9,9 @@ from shadowtime.dashboards.report.axes import Axis, linear, round_marks
 from shadowtime.dashboards.report.charts import Chart, legend
 from shadowtime.dashboards.report.day import Bar, Day, means, processor_bars
 from shadowtime.dashboards.report.markup import cell, escape, figure, table
-from shadowtime.dashboards.report.statistics import DAY
 from shadowtime.replayer.run_record import RunRecord
 from shadowtime.shared.arrays import Floats, Integers
-from shadowtime.shared.formatting import duration, percent
+from shadowtime.shared.formatting import DAY, duration, percent
 
 MAX_BARS = 1_000
 """Rectangles of a chart; of a day with more, all policies are shown as areas of busy processors."""

@@ -15,13 +15,14 @@ from shadowtime.dashboards.report.markup import escape, table
 from shadowtime.dashboards.report.month_figures import by_month
 from shadowtime.dashboards.report.names import named, spelled_out
 from shadowtime.dashboards.report.own_word import own_word
-from shadowtime.dashboards.report.statistics import DAY, paired
+from shadowtime.dashboards.report.statistics import paired
 from shadowtime.dashboards.report.verdict import baseline, contenders, limits, verdict
 from shadowtime.dashboards.report.who_decided import who_decided
 from shadowtime.dashboards.report.whom import whom_table
 from shadowtime.replayer.block_bootstrap import block_length
 from shadowtime.replayer.run_record import RunRecord
 from shadowtime.shared.chance import key_of
+from shadowtime.shared.formatting import DAY
 
 STYLE = Path(__file__).with_name("style.css").read_text() + charts.STYLE
 MAX_IN_PAIRS = 5

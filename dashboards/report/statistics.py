@@ -10,10 +10,10 @@ from numpy.typing import NDArray
 from shadowtime.replayer.block_bootstrap import Interval, mean_of_blocks
 from shadowtime.replayer.run_record import JobTimes
 from shadowtime.shared.arrays import Floats, Integers
+from shadowtime.shared.formatting import DAY
 from shadowtime.shared.shapes import Borders
 from shadowtime.shared.slowdown import bounded_slowdown
 
-DAY = 86_400
 MAX_MONTHS = 600
 """Months that a chart has room for, and a table."""
 

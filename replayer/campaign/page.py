@@ -9,7 +9,7 @@ from shadowtime.dashboards.report import figures, tables
 from shadowtime.dashboards.report.markup import cell as shown
 from shadowtime.dashboards.report.markup import escape, table
 from shadowtime.dashboards.report.page import whole
-from shadowtime.dashboards.report.statistics import DAY, paired
+from shadowtime.dashboards.report.statistics import paired
 from shadowtime.replayer.baseline import baseline_of
 from shadowtime.replayer.block_bootstrap import block_length
 from shadowtime.replayer.campaign.cell_run import Figures
@@ -21,6 +21,7 @@ from shadowtime.replayer.campaign.store import Store
 from shadowtime.replayer.campaign.tables import LogTable, figure_of
 from shadowtime.replayer.sources import SOURCES
 from shadowtime.shared.chance import key_of
+from shadowtime.shared.formatting import DAY
 
 FRONTIER = ("max_wait", "mean_bounded_slowdown")
 

@@ -12,10 +12,9 @@ from shadowtime.replayer.following.mirror import Mirror
 from shadowtime.replayer.following.name_table import NameTable
 from shadowtime.shared.errors import FollowError
 from shadowtime.shared.events import ClusterOpened, Event
+from shadowtime.shared.formatting import DAY
 from shadowtime.shared.pools import Pool
 from shadowtime.shared.streaming.web import Route
-
-DAY = 86_400
 
 
 class Mirrored:

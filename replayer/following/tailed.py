@@ -19,12 +19,13 @@ from typing import Any, ClassVar, NamedTuple
 from shadowtime.replayer.accounting.machine_parts import read_parts
 from shadowtime.replayer.following.given import Given
 from shadowtime.replayer.following.live_source import Opening
-from shadowtime.replayer.following.mirrored import DAY, Mirrored
+from shadowtime.replayer.following.mirrored import Mirrored
 from shadowtime.replayer.following.sight import Sight, shifted
 from shadowtime.replayer.following.tail import Line, Tail
 from shadowtime.shared.bounds import MAX_LINE_LENGTH
 from shadowtime.shared.errors import FollowError, SettingsError, TraceError
 from shadowtime.shared.events import ClusterOpened
+from shadowtime.shared.formatting import DAY
 from shadowtime.shared.logs import FewAMinute
 from shadowtime.shared.pools import Room
 from shadowtime.shared.wording import shortened

@@ -12,13 +12,13 @@ from shadowtime.services.runtime_distribution.remembered_jobs import UNKNOWN, Re
 from shadowtime.services.runtime_distribution.request_outcomes import bin_masses, outcome, scale
 from shadowtime.shared.arrays import IntegerTable
 from shadowtime.shared.events import Event, JobEnded, JobStarted, JobSubmitted, JobWithdrawn
+from shadowtime.shared.formatting import DAY
 from shadowtime.shared.packed_table import packed, packed_numbers, unpacked, unpacked_numbers
 from shadowtime.shared.predictions import RunTimePrediction, published
 from shadowtime.shared.predictor import Predictor
 from shadowtime.shared.run_time_bins import BINS
 from shadowtime.shared.spec import SpecSettings
 
-DAY = 86_400
 FEWEST = 300
 """Ended jobs without which no tree is grown."""
 
@@ -61,11 +61,10 @@ class BoostedSettings(SpecSettings):
 
 
 class Followed(NamedTuple):
-    """A job in the system: as it was submitted, its features then (None beyond `MAX_FOLLOWED`), whether it runs."""
+    """A job in the system: as it was submitted, and its features then (None beyond `MAX_FOLLOWED`)."""
 
     job: RememberedJob
     row: Rows | None
-    runs: bool
 
 
 class Boosted(Predictor[JobSubmitted, int, RunTimePrediction]):
@@ -134,22 +133,23 @@ class Boosted(Predictor[JobSubmitted, int, RunTimePrediction]):
         if isinstance(event, JobSubmitted):
             job = remembered(event)
             row = self._groups.features(job, event.time).astype(np.float32)
-            self._followed[event.job_number] = Followed(job, row if len(self._followed) < MAX_FOLLOWED else None, False)
+            self._followed[event.job_number] = Followed(job, row if len(self._followed) < MAX_FOLLOWED else None)
             self._groups.submitted(job, event.time)
         elif isinstance(event, JobStarted | JobWithdrawn | JobEnded):
-            known = self._followed.pop(event.job_number, None)
+            known = self._followed.get(event.job_number)
             if known is None:
                 return
             if isinstance(event, JobStarted):
-                self._followed[event.job_number] = known._replace(runs=True)
                 self._groups.started(known.job, event.time)
             elif isinstance(event, JobWithdrawn):
                 self._groups.withdrawn(known.job)
+                del self._followed[event.job_number]
             else:
                 self._groups.left(known.job, event.time)
                 if event.requeued:
-                    self._followed[event.job_number] = known._replace(runs=False)
                     self._groups.submitted(known.job, event.time)
+                else:
+                    del self._followed[event.job_number]
                 self._grow_if_due(event.time)
 
     def learn_one(self, x: JobSubmitted, y: int) -> None:
@@ -201,7 +201,7 @@ class Boosted(Predictor[JobSubmitted, int, RunTimePrediction]):
         return {
             "groups": self._groups.snapshot(),
             "followed": [
-                [number, list(each.job), None if each.row is None else packed(each.row.tobytes()), each.runs]
+                [number, list(each.job), None if each.row is None else packed(each.row.tobytes())]
                 for number, each in self._followed.items()
             ],
             "rows": packed(rows.astype("<f4").tobytes()),
@@ -216,8 +216,8 @@ class Boosted(Predictor[JobSubmitted, int, RunTimePrediction]):
         """Take on what `snapshot` returned."""
         self._groups.restore(state["groups"])
         self._followed = {
-            number: Followed(RememberedJob(*job), None if row is None else _unpacked_rows(row)[0], runs)
-            for number, job, row, runs in state["followed"]
+            number: Followed(RememberedJob(*job), None if row is None else _unpacked_rows(row)[0])
+            for number, job, row in state["followed"]
         }
         self._ended, self._grown, self._period = state["counts"]
         rows, outcomes = _unpacked_rows(state["rows"]), unpacked_numbers(state["outcomes"]).reshape(-1, 2)

@@ -7,6 +7,7 @@ import numpy as np
 
 from shadowtime.services.runtime_distribution.remembered_jobs import UNKNOWN, RememberedJob
 from shadowtime.shared.arrays import Floats, FloatTable, Integers
+from shadowtime.shared.formatting import DAY
 from shadowtime.shared.kernel import kernel
 from shadowtime.shared.packed_table import packed_numbers, unpacked_numbers
 
@@ -18,11 +19,11 @@ LEVELS: Final = 5
 RING: Final = 8
 """Run times that a group remembers, the last ones."""
 
-COUNT, FAST, SLOW, SHARE, ENDED, STARTED, SUBMITTED, RUNNING, WAITING, RUN_TIMES = range(10)
+COUNT, FAST, SLOW, SHARE, ENDED, STARTED, SUBMITTED, RUNNING, RUN_TIMES = range(9)
 """Columns of a group: ended jobs; means of ln(run time), fast and slow in forgetting, and of run time by request; when
-the last job ended, started, came; jobs now running, waiting; from `RUN_TIMES` on the last ones in seconds."""
+the last job ended, started, came; jobs now running; from `RUN_TIMES` on the last ones in seconds."""
 
-EMPTY: Final = np.array([0.0, np.nan, np.nan, np.nan, -1.0, -1.0, -1.0, 0.0, 0.0] + [0.0] * RING)
+EMPTY: Final = np.array([0.0, np.nan, np.nan, np.nan, -1.0, -1.0, -1.0, 0.0] + [0.0] * RING)
 
 LONG_AGO: Final = 30.0
 """More than the logarithm of any time that has passed."""
@@ -31,7 +32,7 @@ ITSELF: Final = 11
 OF_GROUP: Final = 12
 FEATURES: Final = ITSELF + LEVELS * OF_GROUP
 
-DAY, WEEK = 86_400, 604_800
+WEEK: Final = 7 * DAY
 
 
 def groups_of(job: RememberedJob) -> tuple[Key, ...]:
@@ -118,12 +119,11 @@ def described(groups: FloatTable, rows: Integers, job: Integers, now: float, run
 
 
 @kernel
-def counted(groups: FloatTable, rows: Integers, running: int, waiting: int, at: int, now: float) -> None:
-    """Count how many jobs of groups run and wait, and note in column `at`, if it is one, that this is `now`."""
+def counted(groups: FloatTable, rows: Integers, running: int, at: int, now: float) -> None:
+    """Count how many jobs of groups run, and note in column `at`, if it is one, that this is `now`."""
     for row in rows:
         group = groups[row]
         group[RUNNING] = max(group[RUNNING] + running, 0.0)  # a group may have been forgotten in between
-        group[WAITING] = max(group[WAITING] + waiting, 0.0)
         if at >= 0:
             group[at] = now
 
@@ -196,7 +196,7 @@ class JobGroups:
 
     def _count(self, job: RememberedJob, running: int, waiting: int, at: int = -1, now: int = 0) -> None:
         rows = self._renewed(job)  # which may lay the table anew
-        counted(self._table, rows, running, waiting, at, float(now))
+        counted(self._table, rows, running, at, float(now))
         self._running += running
         self._waiting += waiting
 

@@ -10,8 +10,7 @@ from typing import Any, Final, Literal, NamedTuple
 
 from shadowtime.services.scoreboard.watched_share import WatchedShare
 from shadowtime.shared.drifts import Drift, Predicted, Scope
-
-DAY: Final = 86_400
+from shadowtime.shared.formatting import DAY
 
 AVERAGE_RUN: Final = 1_000.0
 """Days until the first false alarm of a scope (all queues together, all users together), on average at the least."""

@@ -4,11 +4,12 @@ from collections.abc import Iterable, Mapping
 from typing import Any
 
 from shadowtime.services.scoreboard.coverage import BoundKind, WaitBoundCoverage
-from shadowtime.services.scoreboard.drift import DAY, DriftWatch, Owner
+from shadowtime.services.scoreboard.drift import DriftWatch, Owner
 from shadowtime.services.scoreboard.drift_outcomes import of_adjustment, of_bound, of_forecast, of_run_time
 from shadowtime.shared.bounds import MAX_DRIFTS, MAX_EPISODES
 from shadowtime.shared.drifts import Drift, DriftEpisode, DriftScores
 from shadowtime.shared.events import JobSubmitted
+from shadowtime.shared.formatting import DAY
 from shadowtime.shared.predictions import RunTimePrediction
 
 Key = tuple[str, str, str, int | None]

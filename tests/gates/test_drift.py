@@ -7,8 +7,8 @@ import pytest
 from shadowtime.replayer.comparison import Plan, carry_out
 from shadowtime.replayer.workload import Workload
 from shadowtime.services.catalogue import canonical, configure
-from shadowtime.services.scoreboard.drift import DAY
 from shadowtime.shared.drifts import DriftEpisode, DriftScores
+from shadowtime.shared.formatting import DAY
 from tests.gates.archive import needs_archive, workload
 from tests.planted import CHANGES, middle
 

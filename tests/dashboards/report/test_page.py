@@ -17,7 +17,7 @@ import pytest
 
 from shadowtime.dashboards.report.figures import frontier
 from shadowtime.dashboards.report.page import page
-from shadowtime.dashboards.report.statistics import DAY, months, slowdowns
+from shadowtime.dashboards.report.statistics import months, slowdowns
 from shadowtime.dashboards.report.tables import COLUMNS, WASTE
 from shadowtime.dashboards.report.tables import comparison as scores_table
 from shadowtime.replayer.comparison import carry_out
@@ -27,7 +27,7 @@ from shadowtime.replayer.swf import BUNDLED, read_swf
 from shadowtime.replayer.workload import prepare
 from shadowtime.services.catalogue import canonical
 from shadowtime.shared.bounds import MAX_TIME
-from shadowtime.shared.formatting import percent
+from shadowtime.shared.formatting import DAY, percent
 from shadowtime.shared.paths import ROOT
 from tests.dashboards.recorded_runs import POLICIES, compared, recorded, replayed
 from tests.replayer.small_logs import generated, job, plan_of, trace_of

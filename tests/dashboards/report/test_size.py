@@ -8,10 +8,10 @@ from typing import Any
 import numpy as np
 
 from shadowtime.dashboards.report.page import page
-from shadowtime.dashboards.report.statistics import DAY
 from shadowtime.replayer.run_record import Jobs, RunRecord
 from shadowtime.replayer.swf import FIELDS, Trace
 from shadowtime.replayer.workload import prepare
+from shadowtime.shared.formatting import DAY
 from tests.dashboards.recorded_runs import compared
 from tests.replayer.small_logs import plan_of
 

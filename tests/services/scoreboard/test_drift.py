@@ -10,13 +10,14 @@ from shadowtime.replayer.swf import Trace
 from shadowtime.replayer.workload import Workload, prepare
 from shadowtime.services.pipeline import STAGES
 from shadowtime.services.scoreboard.coverage import WaitBoundCoverage
-from shadowtime.services.scoreboard.drift import DAY, PLACES, STATISTICS, DriftWatch, Owner, Statistic
+from shadowtime.services.scoreboard.drift import PLACES, STATISTICS, DriftWatch, Owner, Statistic
 from shadowtime.services.scoreboard.e_detector import EDetector
 from shadowtime.services.scoreboard.predictions_held import PredictionsHeld
 from shadowtime.services.scoreboard.watched_share import WatchedShare
 from shadowtime.shared.bounds import MAX_DRIFTS
 from shadowtime.shared.drifts import Drift, DriftScores
 from shadowtime.shared.events import ClusterClosed, ClusterOpened, Envelope, JobEnded, JobStarted, JobSubmitted
+from shadowtime.shared.formatting import DAY
 from shadowtime.shared.predictions import RunTimePrediction, WaitBound
 from shadowtime.shared.run_time_bins import EDGES
 from shadowtime.shared.stage import StageRun
