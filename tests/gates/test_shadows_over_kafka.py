@@ -26,7 +26,7 @@ def test_exact_shadows_of_the_first_jobs_of_kth(kafka: Kafka, redis_server: Redi
     with Workers(kafka, redis_server, tmp_path) as workers:
         replay = workers.replay(REAL, tmp_path / "real.jsonl", *log, "--policy", "easy")
         workers.wait_for_decisions(REAL)
-        killed(workers, REAL, "easy", "best", kills=10, pause=60.0, seconds=HOUR)
+        killed(workers, REAL, "easy", "best", kills=10, pause=35.0, seconds=HOUR)
         workers.finish(replay)
         for policy in ("easy", "best"):
             assert_played(workers, f"{CLUSTER}/shadow/{policy}", embedded(*log, "--policy", policy))
