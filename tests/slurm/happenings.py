@@ -5,6 +5,9 @@ from collections.abc import Callable
 
 from tests.slurm.cluster import USERS, SlurmCluster
 
+TWICE = 'test "$SLURM_RESTART_COUNT" && exec sleep 5; sleep 120'
+"""Runs until it is put back, however late that is on a busy machine, and briefly when it is started again."""
+
 
 def happen(cluster: SlurmCluster, trouble: Callable[[int], None] = lambda step: None) -> None:
     """Let it happen, and `trouble` at each step; return when all jobs are over."""
@@ -12,12 +15,12 @@ def happen(cluster: SlurmCluster, trouble: Callable[[int], None] = lambda step: 
     first, second, third, fourth, _ = USERS
     submit(second, "timeout", "-n", "2", "-t", "1", wrap="sleep 300")
     submit(second, "failed", "-n", "1", "-t", "2", wrap="sleep 3; exit 3")
-    requeue = submit(second, "requeue", "-n", "2", "-t", "3", "--requeue", wrap="sleep 20")
-    again = submit(second, "requeuehold", "-n", "2", "-t", "3", "--requeue", wrap="sleep 20")
-    away = submit(second, "away", "-n", "1", "-t", "3", "--requeue", wrap="sleep 40")
+    requeue = submit(second, "requeue", "-n", "2", "-t", "3", "--requeue", wrap=TWICE)
+    again = submit(second, "requeuehold", "-n", "2", "-t", "3", "--requeue", wrap=TWICE)
+    away = submit(second, "away", "-n", "1", "-t", "3", "--requeue", wrap=TWICE)
     victim = submit(first, "victim", "-n", "2", "-t", "5", wrap="sleep 200")
     stretch = submit(first, "stretch", "-n", "1", "-t", "1", wrap="sleep 30")
-    suspend = submit(first, "suspend", "-n", "1", "-t", "5", wrap="sleep 30")
+    suspend = submit(first, "suspend", "-n", "1", "-t", "5", wrap="sleep 90")
     shrink = submit(first, "shrink", "-N", "2", "-n", "8", "-t", "5", wrap="sleep 40")
     low = submit(third, "low", "-p", "low", "-n", "8", "-t", "10", wrap="sleep 20")
     submit(second, "infinite", "-p", "low", "-n", "2", "-t", "UNLIMITED", wrap="sleep 15")
@@ -62,7 +65,7 @@ def happen(cluster: SlurmCluster, trouble: Callable[[int], None] = lambda step: 
     control("update", f"jobid={stretch}", "timelimit=3")
     control("update", f"jobid={victim}", "timelimit=7")
     control("suspend", str(suspend))
-    time.sleep(8)
+    trouble(3)
     control("resume", str(suspend))
     control("update", f"jobid={shrink}", "numnodes=1")
     control("requeue", str(requeue))
@@ -70,11 +73,11 @@ def happen(cluster: SlurmCluster, trouble: Callable[[int], None] = lambda step: 
     control("update", "nodename=n03", "state=drain", "reason=test")
     cluster.run("scancel", str(victim), user=first)
     time.sleep(5)
-    trouble(3)
+    trouble(4)
     control("requeue", str(away))
     time.sleep(10)
     control("release", str(held))
     control("update", "nodename=n03", "state=resume")
     control("release", str(again))
-    trouble(4)
+    trouble(5)
     cluster.wait_until_idle(400)

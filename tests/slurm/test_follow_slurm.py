@@ -92,18 +92,18 @@ def test_the_log_tells_what_slurm_accounts(
     with following(cluster, kafka, redis_server, tmp_path / "log") as follower:
 
         def trouble(step: int) -> None:
-            if step == 2:
+            if step in (2, 3):
                 follower.wait_until_told(int(time.time()))
-            if step == 3:
-                cluster.kill("slurmdbd", signal.SIGTERM)
             if step == 4:
+                cluster.kill("slurmdbd", signal.SIGTERM)
+            if step == 5:
                 cluster.kill("slurmctld", signal.SIGTERM)
                 time.sleep(5)
                 cluster.start_slurmctld()
             follower.kill()
             time.sleep(1)
             follower.start()
-            if step == 4:
+            if step == 5:
                 cluster.start_slurmdbd()
 
         follower.wait_until_told(int(time.time()))
