@@ -3,11 +3,14 @@
 import math
 from typing import Annotated
 
+import numpy as np
 from pydantic import AfterValidator, Field
 
+from shadowtime.shared.arrays import Floats
 from shadowtime.shared.bounds import MAX_DURATION, MAX_QUANTILES
 from shadowtime.shared.message import AtMost, Count, Frozen, Name, Reasons, Request, Seconds, Whole
 from shadowtime.shared.run_time_bins import BINS, Masses, mean_run_time
+from shadowtime.shared.run_time_outcomes import outcome_masses, told_outcomes
 from shadowtime.shared.walltime_accuracy import AdjustmentClass
 
 Probability = Annotated[float, Field(ge=0, le=1, allow_inf_nan=False)]
@@ -57,6 +60,10 @@ class RunTimePrediction(Frozen):
         does not bound it.
     interval
         Seconds within which the predictor expects the run time, where it can say; the request does not bound it either.
+    at_request
+        Probability that the job comes to its request, from a predictor that tells that apart from an end shortly before
+        it, which bins cannot: all else in the bin of the request and above it ends before. None where the histogram
+        alone tells.
     state
         Number of the hidden state that the predictor believes in most, where it believes in any.
     """
@@ -65,6 +72,7 @@ class RunTimePrediction(Frozen):
     observations: Count
     histogram: Histogram = ()
     interval: tuple[Time, Time] | None = None
+    at_request: Probability | None = None
     state: Count | None = None
 
     @classmethod
@@ -85,6 +93,22 @@ class RunTimePrediction(Frozen):
             observations=observations,
             histogram=published(masses),
             state=state,
+        )
+
+    def outcomes(self, limit: float) -> Floats:
+        """Return the probability of each outcome (shared/run_time_outcomes.py) of a job with this request, in seconds.
+
+        Shape (bin of the limit + 2,), adding up to 1; the limit is infinity where there is no request. The histogram
+        must have mass.
+
+        >>> told = RunTimePrediction(point=3.0, observations=1, histogram=(0.0, 0.5, 0.5), at_request=0.1)
+        >>> told.outcomes(3.0).round(9).tolist()
+        [0.0, 0.5, 0.4, 0.1]
+        """
+        masses = np.array(self.histogram)
+        masses /= masses.sum()
+        return (
+            outcome_masses(masses, limit) if self.at_request is None else told_outcomes(masses, limit, self.at_request)
         )
 
 

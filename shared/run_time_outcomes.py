@@ -36,6 +36,19 @@ def outcome_of(run_time: float, limit: float) -> int:
 
 
 @kernel
+def reachable(masses: Floats, last: int) -> Floats:
+    """Return the masses up to that of the last bin, and of all that is above it together; shape (last + 2,).
+
+    >>> reachable(np.array([0.1, 0.2, 0.3, 0.4]), 1).round(9).tolist()
+    [0.1, 0.2, 0.7]
+    """
+    outcomes = np.zeros(last + 2)
+    for j in range(len(masses)):
+        outcomes[min(j, last + 1)] += masses[j]
+    return outcomes
+
+
+@kernel
 def outcome_masses(masses: Floats, limit: float) -> Floats:
     """Return the mass of each outcome; shape (bin of the limit + 2,). Their sum is that of the masses.
 
@@ -43,11 +56,45 @@ def outcome_masses(masses: Floats, limit: float) -> Floats:
     [0.0, 0.0, 0.0, 0.5, 0.125, 0.375]
     """
     last = bin_of(limit)
-    outcomes = np.zeros(last + 2)
-    for j in range(len(masses)):
-        outcomes[min(j, last + 1)] += masses[j]
+    outcomes = reachable(masses, last)
     if limit < EDGES[last + 1] or last == 0:
         below = 0.0 if last == 0 else math.log(limit / EDGES[last]) / math.log(EDGES[last + 1] / EDGES[last])
         outcomes[last + 1] += (1.0 - below) * outcomes[last]
         outcomes[last] *= below
     return outcomes
+
+
+@kernel
+def told_outcomes(masses: Floats, limit: float, at_limit: float) -> Floats:
+    """Return the mass of each outcome where that of the limit itself is told; all else ends before it.
+
+    >>> told_outcomes(np.array([0.0, 0.0, 0.0, 0.5, 0.25, 0.25]), 1.8**3.5, 0.05).round(9).tolist()
+    [0.0, 0.0, 0.0, 0.5, 0.45, 0.05]
+    """
+    last = bin_of(limit)
+    outcomes = reachable(masses, last)
+    told = min(at_limit, outcomes[last] + outcomes[last + 1])
+    outcomes[last] += outcomes[last + 1] - told
+    outcomes[last + 1] = told
+    return outcomes
+
+
+@kernel
+def transformed(outcomes: Floats, run_time: float, limit: float) -> tuple[float, float]:
+    """Return the probability integral transform of this run time: between which values it lies, alike but at an atom.
+
+    `outcomes` are those of the job, shape (bin of the limit + 2,), adding up to 1. The atoms are one second and the
+    limit; within any other bin the logarithm is uniform, in that of the limit up to the limit.
+
+    >>> transformed(np.array([0.2, 0.0, 0.8, 0.0]), 1.0, 3.24), transformed(np.array([0.2, 0.6, 0.2]), 1.8, 1.8)
+    ((0.0, 0.2), (0.8, 1.0))
+    """
+    last = outcome_of(run_time, limit)
+    begin = min(outcomes[:last].sum(), 1.0)
+    if last == len(outcomes) - 1:
+        return begin, 1.0
+    if last == 0:
+        return 0.0, min(outcomes[0], 1.0)
+    low, high = EDGES[last], min(EDGES[last + 1], limit)
+    begin = min(begin + outcomes[last] * math.log(occupied_time(run_time, limit) / low) / math.log(high / low), 1.0)
+    return begin, begin

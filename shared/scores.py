@@ -38,15 +38,16 @@ class PolicyScores(Frozen):
 class RunTimeScores(Frozen):
     """How a run-time predictor fared against the jobs that ended.
 
-    `predictions` counts the jobs of which it said something; the errors are over all `jobs`, the request standing in
-    where it said nothing. The last three are over the jobs of which it predicted a histogram: mean log score in nats,
-    mean continuous ranked probability score in seconds, and the shares of ten equal bins of the probability integral
-    transform, all alike where the histograms can be taken at their word.
+    `predictions` counts the jobs of which it said something; errors, and the share that was `under_predicted`, are over
+    all `jobs`, the request standing in where it said nothing. The last three are over those with a histogram: mean log
+    score in nats, mean continuous ranked probability score in seconds, shares of ten equal bins of the transform.
     """
 
     jobs: Count
     predictions: Count
     mean_absolute_error: Finite | None = None
+    median_absolute_error: Finite | None = None
+    under_predicted: Finite | None = None
     mean_run_time: Finite | None = None
     log_score: Finite | None = None
     crps: Finite | None = None
@@ -215,8 +216,7 @@ class PortfolioScores(Frozen):
 class Happenings(Frozen):
     """What happened to jobs beside coming, starting and ending: how many times each.
 
-    `told_late` counts the events that were told after their instant, `expected` what the site's own scheduler said of
-    starts to come; None in logs in which it said nothing.
+    `told_late` counts events told after their instant, `expected` the site's own words on starts, None if it has none.
     """
 
     cancelled: Count = 0

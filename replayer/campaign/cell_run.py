@@ -12,6 +12,7 @@ from shadowtime.replayer.comparison import Plan, Result, carry_out
 from shadowtime.replayer.comparison_json import wait_bound_rows
 from shadowtime.replayer.run_record import JobTimes, RunRecord
 from shadowtime.shared.errors import ReplayError, ShadowtimeError
+from shadowtime.shared.scores import TENTHS
 
 Figures = dict[str, Any]
 
@@ -58,6 +59,7 @@ def carry_out_cell(cell: Cell) -> Outcome:
         "users.longest_mean_wait": max(by_user(record.jobs.wait, record.jobs.user_id), default=None),
         "elapsed_seconds": result.elapsed_seconds,
         "cpu_seconds": result.cpu_seconds,
+        "cpu_milliseconds_per_job": 1000 * result.cpu_seconds / max(len(workload), 1),
     }
     return Outcome(row, record.jobs if cell.keeps_jobs else None)
 
@@ -69,6 +71,7 @@ def figures(result: Result) -> Iterator[tuple[str, float | int | None]]:
     run_time = scores.run_time.model_dump(exclude={"pit"})
     mean, error = run_time["mean_run_time"], run_time["mean_absolute_error"]
     run_time["error_share"] = error / mean if mean and error is not None else None
+    run_time["pit_distance"] = max((abs(share - 1 / TENTHS) for share in scores.run_time.pit), default=None)
     parts: dict[str, Figures] = {"run_time": run_time, "adjustment": scores.adjustment.model_dump()}
     if scores.wait_forecast is not None:
         parts["wait_forecast"] = scores.wait_forecast.model_dump()

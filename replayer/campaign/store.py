@@ -15,7 +15,7 @@ from shadowtime.replayer.output import result_file
 from shadowtime.replayer.run_record import JobTimes
 from shadowtime.shared.errors import OutputError
 
-MEASURED = ("elapsed_seconds", "cpu_seconds")
+MEASURED = ("elapsed_seconds", "cpu_seconds", "cpu_milliseconds_per_job")
 """Figures of a clock: each cell has its own, the table of all has none, so that it is the same whoever makes it."""
 
 PROOF = b"sha256"

@@ -108,8 +108,7 @@ class Advising:
         predicted, run_time, asked, first = await self._run_times.of_run(run, partial(_run_times, question, own))
         starts, second = await self._starts.of_run(run, partial(_starts, asked))
         bounds, third = await self._bounds.of_run(run, partial(_bounds, question.job(0, own)))
-        histogram = () if predicted is None else predicted.histogram
-        found = [alternative(own, job, start, histogram) for (job, _), start in zip(asked, starts, strict=True)]
+        found = [alternative(own, job, start, predicted) for (job, _), start in zip(asked, starts, strict=True)]
         return Advice(
             cluster=question.cluster,
             run=run,
@@ -130,7 +129,7 @@ def run_time_told(prediction: RunTimePrediction | None, requested_time: int) -> 
     return RunTime(
         mean=mean_run_time(masses, np.inf),
         quantiles=tuple((each, round(quantile_of(masses, each), 1)) for each in RUN_TIME_QUANTILES),
-        cut=risk_of(Shape(1, requested_time), 1, prediction.histogram),
+        cut=_cut(prediction, Shape(1, requested_time), Shape(1, requested_time)),
         observations=prediction.observations,
     )
 
@@ -182,19 +181,26 @@ def _bounds(job: JobSubmitted, state: StageRun) -> tuple[tuple[WaitBound, ...], 
     return handler.bounds_at(job.model_copy(update={"time": as_of.time}), 0.95, 0.95), as_of
 
 
-def alternative(own: Shape, job: JobSubmitted, start: Start, histogram: tuple[float, ...]) -> Alternative:
-    """Return what would come of a job in one shape, whose run time on its own size is distributed so."""
+def alternative(own: Shape, job: JobSubmitted, start: Start, prediction: RunTimePrediction | None) -> Alternative:
+    """Return what would come of a job in one shape, of which this is predicted in its own."""
     shape = Shape(job.requested_processors, job.requested_time or 0)
-    mean_end = None
+    mean_end, histogram = None, () if prediction is None else prediction.histogram
     if start.mean_wait is not None and any(histogram):
         times, divided = ratio(own.processors, shape.processors, None)
         mean_end = start.mean_wait + mean_run_time(np.array(histogram), np.inf) * times / divided
     return Alternative(
         processors=shape.processors,
         requested_time=shape.requested_time,
-        cut=risk_of(shape, own.processors, histogram),
+        cut=_cut(prediction, own, shape),
         mean_wait=start.mean_wait,
         mean_end=mean_end,
         starts_within=start.starts_within,
         reason=start.reason,
     )
+
+
+def _cut(prediction: RunTimePrediction | None, own: Shape, shape: Shape) -> float | None:
+    """Return the risk of being cut, of the request itself as it is predicted."""
+    if prediction is not None and shape == own and prediction.at_request is not None:
+        return prediction.at_request
+    return risk_of(shape, own.processors, () if prediction is None else prediction.histogram)

@@ -1,22 +1,25 @@
-"""Boosted trees over what is known of a job and of jobs like it, grown anew as the log goes on."""
+"""Boosted trees that start from what other predictors say, over what is known of a job and of jobs like it."""
 
-import math
 from typing import Any, NamedTuple
 
 import numpy as np
 from pydantic import Field, model_validator
 
-from shadowtime.services.runtime_distribution.boosted_trees import Rows, grown, is_installed, said
-from shadowtime.services.runtime_distribution.job_features import FEATURES, JobGroups
+from shadowtime.services.runtime_distribution.boosted_trees import grown, is_installed, said
+from shadowtime.services.runtime_distribution.ended_rows import EndedRows, Rows, packed_rows, unpacked_rows
+from shadowtime.services.runtime_distribution.experts import limit
+from shadowtime.services.runtime_distribution.job_rows import ASKED, WIDTH, JobRows
+from shadowtime.services.runtime_distribution.recalibration import Recalibration
 from shadowtime.services.runtime_distribution.remembered_jobs import UNKNOWN, RememberedJob, as_predicted, remembered
 from shadowtime.services.runtime_distribution.request_outcomes import bin_masses, outcome, scale
-from shadowtime.shared.arrays import IntegerTable
+from shadowtime.shared.arrays import Floats, FloatTable
 from shadowtime.shared.events import Event, JobEnded, JobStarted, JobSubmitted, JobWithdrawn
 from shadowtime.shared.formatting import DAY
-from shadowtime.shared.packed_table import packed, packed_numbers, unpacked, unpacked_numbers
-from shadowtime.shared.predictions import RunTimePrediction, published
+from shadowtime.shared.packed_table import packed_numbers, unpacked_numbers
+from shadowtime.shared.predictions import DIGITS, RunTimePrediction, published
 from shadowtime.shared.predictor import Predictor
-from shadowtime.shared.run_time_bins import BINS
+from shadowtime.shared.run_time_bins import bin_of
+from shadowtime.shared.run_time_outcomes import reachable, transformed
 from shadowtime.shared.spec import SpecSettings
 
 FEWEST = 300
@@ -29,7 +32,10 @@ MAX_FOLLOWED = 5_000
 """Jobs in the system of which is kept what was known at their submission; from those beyond no tree learns."""
 
 UNSURE = 0.02
-"""Share of everybody's outcomes in a distribution."""
+"""Share of what the experts say in a distribution."""
+
+LEAST = 1e-3
+"""Probability of an outcome from which trees start at least."""
 
 POINT: dict[str, Any] = {
     "objective": "regression_l1",
@@ -40,8 +46,8 @@ POINT: dict[str, Any] = {
 DISTRIBUTION: dict[str, Any] = {
     "objective": "multiclass",
     "learning_rate": 0.1,
-    "min_data_in_leaf": 50,
-    "lambda_l2": 1.0,
+    "min_data_in_leaf": 100,
+    "lambda_l2": 100.0,
 }
 
 
@@ -49,7 +55,7 @@ class BoostedSettings(SpecSettings):
     """Settings of `Boosted`."""
 
     history: int = Field(20_000, ge=500, le=50_000, description="ended jobs that trees are grown on, the last ones")
-    days: int = Field(14, ge=1, le=365, description="days of the log after which trees are grown anew")
+    days: int = Field(7, ge=1, le=365, description="days of the log after which trees are grown anew")
     trees: int = Field(150, ge=1, le=500, description="trees that say the run time")
     rounds: int = Field(40, ge=1, le=100, description="trees for each outcome that say the histogram")
 
@@ -61,18 +67,20 @@ class BoostedSettings(SpecSettings):
 
 
 class Followed(NamedTuple):
-    """A job in the system: as it was submitted, and its features then (None beyond `MAX_FOLLOWED`)."""
+    """A job in the system, its row as it was submitted, and the outcomes said then before they were recalibrated."""
 
     job: RememberedJob
-    row: Rows | None
+    row: Rows | None = None
+    said: Floats | None = None
 
 
 class Boosted(Predictor[JobSubmitted, int, RunTimePrediction]):
     """Predict the median run time, and its distribution, by gradient-boosted trees.
 
-    The trees are grown on what was known of each ended job as it was submitted: every `days` of the log, from
-    `FEWEST` jobs on, and more often at first; until then nothing is predicted. The point is by trees for the least
-    absolute error in seconds, the histogram by trees for each outcome: an end in a bin, or at the request.
+    The trees are grown on what was known of each ended job as it was submitted, what `experts` and `templates` said of
+    it among that: every `days` of the log, from `FEWEST` jobs on, and more often at first; until then `experts` speak.
+    The point is the mean of what templates say and of trees for the least absolute error in seconds; the distribution
+    is that of the experts, moved by trees for each outcome, an end in a bin or at the request, and then recalibrated.
 
     Memory is bounded by `history` and by the jobs in the system. An event is O(1), a prediction O(trees · depth).
 
@@ -87,8 +95,8 @@ class Boosted(Predictor[JobSubmitted, int, RunTimePrediction]):
     ...     boosted.learn_one(job, 60 if user else 600)
     ...     boosted.observe(JobEnded(time=time + 600, job_number=number, run_time=60 if user else 600))
     >>> prediction = boosted.predict_one(job)
-    >>> 60 <= prediction.point < 300, prediction.observations
-    (True, 400)
+    >>> 60 <= prediction.point < 300, prediction.at_request < 0.01
+    (True, True)
 
     References
     ----------
@@ -100,134 +108,143 @@ class Boosted(Predictor[JobSubmitted, int, RunTimePrediction]):
 
     def __init__(self, settings: BoostedSettings) -> None:
         self._settings = settings
-        self._groups = JobGroups(settings.history)
+        self._rows = JobRows(settings.history)
+        self._groups = self._rows.groups
         self._followed: dict[int, Followed] = {}
-        self._rows = np.zeros((0, FEATURES), np.float32)  # a ring, from `_ended` mod history on once it is full
-        self._outcomes = np.zeros((0, 2), np.int64)  # run time and request in seconds of each
-        self._ended = self._grown = 0  # jobs learned, and as trees were last grown
+        self._ended = EndedRows(settings.history, WIDTH)
+        self._recalibration = Recalibration()
+        self._grown = 0  # jobs learned as trees were last grown
         self._period = 0
         self._point = self._histogram = (np.zeros((0, 4)), np.zeros(0, np.int64))
         self._classes = np.zeros(0, np.int64)  # outcomes that trees know
-        self._frequencies = np.zeros(0)
 
     def predict_one(self, x: JobSubmitted) -> RunTimePrediction | None:
-        """Return the prediction, or None before trees have been grown."""
-        if not self._grown:
-            return None
-        job = remembered(x)
-        row = self._groups.features(job, x.time).astype(np.float32).astype(np.float64)
-        limit = math.inf if x.requested_time is None else float(x.requested_time)
-        point = float(said(*self._point, 1, row)[0]) * scale(job.requested_time)
-        scores = said(*self._histogram, len(self._classes), row)
-        chances = np.exp(scores - scores.max())
-        outcomes = np.zeros(BINS + 1)
-        outcomes[self._classes] = (1 - UNSURE) * chances / chances.sum() + UNSURE * self._frequencies
+        """Return the prediction, or None before any job has ended."""
+        known = self._rows.known(x)
+        if known is None or not self._grown:
+            return self._rows.experts.predict_one(x)
+        point = float(said(*self._point, 1, known.row.astype(np.float64))[0]) * scale(x.requested_time)
+        outcomes = self._recalibration.moved(self._outcomes(known.row, limit(x)))
         return RunTimePrediction(
-            point=as_predicted(point, x),
-            observations=min(self._ended, self._settings.history),
-            histogram=published(bin_masses(outcomes, limit)),
+            point=as_predicted(point if known.similar is None else (point + known.similar) / 2, x),
+            observations=min(self._ended.count, self._settings.history),
+            histogram=published(bin_masses(outcomes, limit(x))),
+            at_request=None if x.requested_time is None else round(float(outcomes[-1]), DIGITS),
         )
+
+    def _outcomes(self, row: Rows, limit: float) -> Floats:
+        """Return what trees and experts say of each outcome, not recalibrated; shape (bin of the limit + 2,)."""
+        numbers = row.astype(np.float64)
+        started = numbers[ASKED:]
+        scores = said(*self._histogram, len(self._classes), numbers) + _start(started[self._classes])
+        chances = np.exp(scores - scores.max())
+        outcomes = UNSURE * started
+        outcomes[self._classes] += (1 - UNSURE) * chances / chances.sum()
+        found: Floats = reachable(outcomes / outcomes.sum(), bin_of(limit))
+        return found
 
     def observe(self, event: Event) -> None:
         """Keep what is known of a job at its submission, follow it, and grow trees when it is time."""
+        self._follow(event)
+        self._rows.observe(event)
+
+    def _follow(self, event: Event) -> None:
         if isinstance(event, JobSubmitted):
-            job = remembered(event)
-            row = self._groups.features(job, event.time).astype(np.float32)
-            self._followed[event.job_number] = Followed(job, row if len(self._followed) < MAX_FOLLOWED else None)
-            self._groups.submitted(job, event.time)
+            self._followed[event.job_number] = new = self._new(event)
+            self._groups.submitted(new.job, event.time)
         elif isinstance(event, JobStarted | JobWithdrawn | JobEnded):
-            known = self._followed.get(event.job_number)
-            if known is None:
+            followed = self._followed.get(event.job_number)
+            if followed is None:
                 return
             if isinstance(event, JobStarted):
-                self._groups.started(known.job, event.time)
+                self._groups.started(followed.job, event.time)
             elif isinstance(event, JobWithdrawn):
-                self._groups.withdrawn(known.job)
+                self._groups.withdrawn(followed.job)
                 del self._followed[event.job_number]
             else:
-                self._groups.left(known.job, event.time)
+                self._groups.left(followed.job, event.time)
                 if event.requeued:
-                    self._groups.submitted(known.job, event.time)
+                    self._groups.submitted(followed.job, event.time)
                 else:
                     del self._followed[event.job_number]
                 self._grow_if_due(event.time)
 
+    def _new(self, x: JobSubmitted) -> Followed:
+        job, known = remembered(x), self._rows.known(x)
+        if known is None or len(self._followed) >= MAX_FOLLOWED:
+            return Followed(job)
+        return Followed(job, known.row, self._outcomes(known.row, limit(x)) if self._grown else None)
+
     def learn_one(self, x: JobSubmitted, y: int) -> None:
         """Remember the run time `y` in seconds, with what was known of the job as it was submitted."""
-        self._groups.learn(remembered(x), y)
-        known = self._followed.get(x.job_number)
-        if known is None or known.row is None:
+        self._rows.learn(x, y)
+        followed = self._followed.get(x.job_number)
+        if followed is None or followed.row is None:
             return
-        at = self._ended % self._settings.history
-        if at == len(self._rows):
-            more = min(max(at, 1_000), self._settings.history - at)
-            self._rows = np.concatenate((self._rows, np.zeros((more, FEATURES), np.float32)))
-            self._outcomes = np.concatenate((self._outcomes, np.zeros((more, 2), np.int64)))
-        self._rows[at] = known.row
-        self._outcomes[at] = y, UNKNOWN if x.requested_time is None else x.requested_time
-        self._ended += 1
+        self._ended.add(followed.row, y, UNKNOWN if x.requested_time is None else x.requested_time)
+        if followed.said is not None:
+            self._recalibration.learn(*transformed(followed.said, y, limit(x)))
 
     def _grow_if_due(self, time: int) -> None:
         """Grow trees anew once a period of the log has passed, or while there are few jobs with half as many again."""
-        period, new = time // (self._settings.days * DAY), self._ended - self._grown
-        early = self._ended < EARLY and new >= self._grown / 2
-        if self._ended >= FEWEST and (early or (period != self._period and new > 0)):
+        count = self._ended.count
+        period, new = time // (self._settings.days * DAY), count - self._grown
+        early = count < EARLY and new >= self._grown / 2
+        if count >= FEWEST and (early or (period != self._period and new > 0)):
             self._grow()
-            self._period, self._grown = period, self._ended
-
-    def _remembered(self) -> tuple[Rows, IntegerTable]:
-        """Return features and outcomes of the jobs, oldest first."""
-        order = np.arange(max(0, self._ended - self._settings.history), self._ended) % self._settings.history
-        return self._rows[order], self._outcomes[order]
+            self._period, self._grown = period, count
 
     def _grow(self) -> None:
-        rows, outcomes = self._remembered()
-        run_times, requests = outcomes.T
-        scales = np.array([scale(each) for each in requests.tolist()])
-        self._point = grown(rows, run_times / scales, self._settings.trees, scales / scales.mean(), **POINT)
-        labels = [outcome(*each) for each in outcomes.tolist()]
-        self._classes, inverse, counts = np.unique(labels, return_inverse=True, return_counts=True)
-        self._frequencies = counts / len(labels)
+        rows, outcomes = self._ended.in_order()
+        asked, started = rows[:, :ASKED], rows[:, ASKED:]
+        scales = np.array([scale(each) for each in outcomes[:, 1].tolist()])
+        shares = outcomes[:, 0] / scales
+        self._point = grown(asked, shares, self._settings.trees, weights=scales / scales.mean(), **POINT)
+        self._classes, labels = np.unique([outcome(*each) for each in outcomes.tolist()], return_inverse=True)
         if len(self._classes) == 1:  # nothing to tell apart
             self._histogram = np.array([[-1.0, 0.0, 0.0, 0.0]]), np.zeros(1, np.int64)
         else:
-            self._histogram = grown(
-                rows, inverse.astype(np.float64), self._settings.rounds, num_class=len(counts), **DISTRIBUTION
-            )
+            start = _start(started[:, self._classes].astype(np.float64))
+            classes = {"num_class": len(self._classes), **DISTRIBUTION}
+            self._histogram = grown(asked, labels.astype(np.float64), self._settings.rounds, start=start, **classes)
 
     def snapshot(self) -> Any:
         """Return the trees, what they are to be grown on next, and what is known of groups and jobs in the system."""
-        rows, outcomes = self._remembered()
         return {
-            "groups": self._groups.snapshot(),
+            **self._rows.snapshot(),
             "followed": [
-                [number, list(each.job), None if each.row is None else packed(each.row.tobytes())]
+                [
+                    *(number, list(each.job), None if each.row is None else packed_rows(each.row)),
+                    None if each.said is None else each.said.tolist(),
+                ]
                 for number, each in self._followed.items()
             ],
-            "rows": packed(rows.astype("<f4").tobytes()),
-            "outcomes": packed_numbers(outcomes),
-            "counts": [self._ended, self._grown, self._period],
+            "ended": self._ended.snapshot(),
+            "recalibration": self._recalibration.snapshot(),
+            "counts": [self._grown, self._period],
             "trees": [packed_numbers(each) for each in (*self._point, *self._histogram)],
             "classes": self._classes.tolist(),
-            "frequencies": self._frequencies.tolist(),
         }
 
     def restore(self, state: Any) -> None:
         """Take on what `snapshot` returned."""
-        self._groups.restore(state["groups"])
+        self._rows.restore(state)
         self._followed = {
-            number: Followed(RememberedJob(*job), None if row is None else _unpacked_rows(row)[0])
-            for number, job, row in state["followed"]
+            number: Followed(
+                RememberedJob(*job),
+                None if row is None else unpacked_rows(row, WIDTH)[0],
+                None if outcomes is None else np.array(outcomes),
+            )
+            for number, job, row, outcomes in state["followed"]
         }
-        self._ended, self._grown, self._period = state["counts"]
-        rows, outcomes = _unpacked_rows(state["rows"]), unpacked_numbers(state["outcomes"]).reshape(-1, 2)
-        first = self._ended % len(rows) if self._ended > len(rows) else 0  # where the oldest of a full ring lies
-        self._rows, self._outcomes = np.roll(rows, first, axis=0), np.roll(outcomes, first, axis=0)
+        self._ended.restore(state["ended"])
+        self._recalibration.restore(state["recalibration"])
+        self._grown, self._period = state["counts"]
         nodes, roots, classes_nodes, classes_roots = map(unpacked_numbers, state["trees"])
         self._point, self._histogram = (nodes.reshape(-1, 4), roots), (classes_nodes.reshape(-1, 4), classes_roots)
         self._classes = np.array(state["classes"], np.int64)
-        self._frequencies = np.array(state["frequencies"], np.float64)
 
 
-def _unpacked_rows(text: str) -> Rows:
-    return np.frombuffer(unpacked(text), "<f4").reshape(-1, FEATURES).astype(np.float32)
+def _start(outcomes: Floats | FloatTable) -> Any:
+    """Return the scores from which trees start, of outcomes with these masses."""
+    return np.log(np.maximum(outcomes, LEAST))

@@ -4,12 +4,10 @@ from importlib.util import find_spec
 from typing import Any, Final
 
 import numpy as np
-import numpy.typing as npt
 
+from shadowtime.services.runtime_distribution.ended_rows import Rows
 from shadowtime.shared.arrays import Floats, FloatTable, Integers
 from shadowtime.shared.kernel import kernel
-
-Rows = npt.NDArray[np.float32]
 
 FEATURE, THRESHOLD, BELOW, ABOVE = range(4)
 """Columns of a node: what it asks for, -1 of a leaf; up to what it goes `BELOW`, or what a leaf says; nodes next."""
@@ -54,7 +52,13 @@ def said(nodes: FloatTable, roots: Integers, classes: int, row: Floats) -> Float
 
 
 def grown(
-    rows: Rows, labels: Floats, rounds: int, weights: Floats | None = None, **settings: object
+    rows: Rows,
+    labels: Floats,
+    rounds: int,
+    *,
+    weights: Floats | None = None,
+    start: FloatTable | None = None,
+    **settings: object,
 ) -> tuple[FloatTable, Integers]:
     """Return the nodes, and the first of each tree, that LightGBM grows on these rows; the same for the same rows.
 
@@ -64,12 +68,15 @@ def grown(
         Features, shape (jobs, features).
     labels, weights
         Shape (jobs,).
+    start
+        Scores that the trees are added to, shape (jobs, classes); 0 if there are none.
     settings
         LightGBM's, beside those that are always the same.
     """
     import lightgbm  # optional, and half a second to import
 
-    data = lightgbm.Dataset(rows, labels, weight=weights)
+    first = None if start is None else start.flatten(order="F")
+    data = lightgbm.Dataset(rows, labels, weight=weights, init_score=first)
     model = lightgbm.train({**ALWAYS, **settings}, data, rounds).dump_model()
     nodes: list[list[float]] = []
 

@@ -130,12 +130,17 @@ class Experts(Predictor[JobSubmitted, int, RunTimePrediction]):
                 row /= row.sum()
         return np.concatenate((masses, others))
 
+    def mixture(self, x: JobSubmitted) -> Masses | None:
+        """Return what all of them say together, shape (BINS,), or None before any job has ended."""
+        masses = self.masses(x)
+        return None if masses is None else self.weights(x) @ masses
+
     def predict_one(self, x: JobSubmitted) -> RunTimePrediction | None:
         """Return the mixture, or None before any job has ended."""
-        masses = self.masses(x)
-        if masses is None:
+        mixture = self.mixture(x)
+        if mixture is None:
             return None
-        return RunTimePrediction.of(self.weights(x) @ masses, x.requested_time, self._similar.observations(x))
+        return RunTimePrediction.of(mixture, x.requested_time, self._similar.observations(x))
 
     def observe(self, event: Event) -> None:
         """Keep what the experts say of a job from its submission to its end."""

@@ -1,7 +1,8 @@
 """Scores of run-time distributions: how sharp they were, and whether they could be taken at their word.
 
-All are about the time for which a job takes up the machine, see `shared.run_time_outcomes`: mass above its limit is an
-atom at the limit, and that of bin 0 an atom at one second. Masses need not add up to 1; shape (bins,), from bin 0 on.
+All are about the time for which a job takes up the machine, and take the probabilities of its outcomes as
+`shared.run_time_outcomes` has them, adding up to 1: the last is an atom at the limit, that of bin 0 one at one second,
+and within the others the logarithm of the time is uniform, up to the limit in the last bin that it is in.
 
 References
 ----------
@@ -15,9 +16,9 @@ import numpy as np
 
 from shadowtime.shared.arrays import Floats
 from shadowtime.shared.kernel import kernel
-from shadowtime.shared.predictions import DIGITS
-from shadowtime.shared.run_time_bins import EDGES, mass_before
-from shadowtime.shared.run_time_outcomes import occupied_time, outcome_masses, outcome_of
+from shadowtime.shared.predictions import DIGITS, RunTimePrediction
+from shadowtime.shared.run_time_bins import EDGES
+from shadowtime.shared.run_time_outcomes import occupied_time, outcome_of, transformed
 
 MIN_MASS: Final = 10.0**-DIGITS
 """What a mass of zero counts as in the log score: the last digit of a published probability (13.8 nats)."""
@@ -26,16 +27,15 @@ PIT_BINS: Final = 10
 
 
 @kernel
-def log_score(masses: Floats, run_time: float, limit: float) -> float:
+def log_score(outcomes: Floats, run_time: float, limit: float) -> float:
     """Return -ln of the probability of the outcome, in nats: an end in this bin before the limit, or one at the limit.
 
     A probability below `MIN_MASS` counts as that.
 
-    >>> round(log_score(np.array([0.0, 0.0, 0.25, 0.75]), 3.0, np.inf), 4)
+    >>> round(log_score(np.array([0.0, 0.0, 0.25, 0.75]), 3.0, 4.0), 4)
     1.3863
     """
-    mass = outcome_masses(masses, limit)[outcome_of(run_time, limit)]
-    return -math.log(max(mass / masses.sum(), MIN_MASS))
+    return -math.log(max(outcomes[outcome_of(run_time, limit)], MIN_MASS))
 
 
 @kernel
@@ -50,47 +50,38 @@ def _squared(height: float, slope: float, low: float, begin: float, end: float) 
 
 
 @kernel
-def crps(masses: Floats, run_time: float, limit: float) -> float:
+def crps(outcomes: Floats, run_time: float, limit: float) -> float:
     """Return the continuous ranked probability score in seconds: ∫ (F(t) - [t >= run time])² dt, F censored at `limit`.
 
     It is the absolute error of a distribution; in closed form over the log-uniform bins, O(bins).
 
-    >>> round(crps(np.array([1.0]), 3600.0, np.inf), 6), round(crps(np.array([0.0, 0.0, 1.0]), 1.8, np.inf), 4)
-    (3599.0, 0.4112)
+    >>> round(crps(np.array([1.0, 0.0, 0.0]), 1.8, 1.8), 4), round(crps(np.array([0.0, 0.0, 1.0, 0.0]), 1.8, 3.24), 4)
+    (0.8, 0.4112)
     """
     time = occupied_time(run_time, limit)
-    total = masses.sum()
-    reached = masses[0] / total
-    score: float = max(time - EDGES[len(masses)], 0.0)  # beyond the grid
-    for j in range(1, len(masses)):
+    reached, score = outcomes[0], 0.0
+    for j in range(1, len(outcomes) - 1):
         low, high = EDGES[j], min(EDGES[j + 1], limit)
-        if low >= limit:
+        if reached >= 1.0 and low >= time:
             break
-        slope = masses[j] / total / math.log(EDGES[j + 1] / low)
+        slope = outcomes[j] / math.log(high / low)
         turn = min(max(time, low), high)
         score += _squared(reached, slope, low, low, turn) + _squared(reached - 1.0, slope, low, turn, high)
-        reached += masses[j] / total
+        reached += outcomes[j]
     return score
 
 
 @kernel
-def pit_shares(masses: Floats, run_time: float, limit: float) -> Floats:
+def pit_shares(outcomes: Floats, run_time: float, limit: float) -> Floats:
     """Return what a job adds to the histogram of its probability integral transform F(run time); shape (PIT_BINS,).
 
     The shares add up to 1: all in one bin, but for an atom, which spreads evenly over the jump that F takes there. Over
     many jobs of a calibrated predictor all bins come out equal.
 
-    >>> pit_shares(np.array([0.2, 0.0, 0.0, 0.8]), 1.0, np.inf).tolist()[:3]
+    >>> pit_shares(np.array([0.2, 0.0, 0.0, 0.8, 0.0]), 1.0, 4.0).tolist()[:3]
     [0.5, 0.5, 0.0]
     """
-    time = occupied_time(run_time, limit)
-    total = masses.sum()
-    begin = min(mass_before(masses, time) / total, 1.0)
-    end = begin
-    if time >= limit:
-        end = 1.0
-    elif time <= 1.0:
-        end = masses[0] / total
+    begin, end = transformed(outcomes, run_time, limit)
     shares = np.zeros(PIT_BINS)
     if end - begin < MIN_MASS:
         shares[min(int(begin * PIT_BINS), PIT_BINS - 1)] = 1.0
@@ -107,7 +98,8 @@ class RunTimeDistributionScores:
     Examples
     --------
     >>> scores = RunTimeDistributionScores()
-    >>> pit = scores.add((0.0, 0.0, 0.5, 0.5), requested_time=3600, run_time=3)
+    >>> told = RunTimePrediction(point=3.0, observations=9, histogram=(0.0, 0.0, 0.5, 0.5))
+    >>> pit = scores.add(told, requested_time=3600, run_time=3)
     >>> round(scores.summary()["log_score"], 4)
     0.6931
     """
@@ -118,19 +110,19 @@ class RunTimeDistributionScores:
         self.crps = 0.0
         self.pit = [0.0] * PIT_BINS
 
-    def add(self, histogram: tuple[float, ...], requested_time: int | None, run_time: int) -> list[float] | None:
+    def add(self, told: RunTimePrediction, requested_time: int | None, run_time: int) -> list[float] | None:
         """Take in what was predicted at submission and the run time in seconds; return the shares of its transform.
 
         None, and nothing else, of what has no mass.
         """
-        masses = np.array(histogram)
-        if not masses.any():
+        if not any(told.histogram):
             return None
         limit = math.inf if requested_time is None else float(requested_time)
+        outcomes = told.outcomes(limit)
         self.jobs += 1
-        self.log_score += log_score(masses, run_time, limit)
-        self.crps += crps(masses, run_time, limit)
-        shares: list[float] = pit_shares(masses, run_time, limit).tolist()
+        self.log_score += log_score(outcomes, run_time, limit)
+        self.crps += crps(outcomes, run_time, limit)
+        shares: list[float] = pit_shares(outcomes, run_time, limit).tolist()
         self.pit = [sum(pair) for pair in zip(self.pit, shares, strict=True)]
         return shares
 

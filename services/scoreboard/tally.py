@@ -3,8 +3,6 @@
 from collections import Counter
 from typing import Any
 
-import numpy as np
-
 from shadowtime.services.scoreboard.calibration import Calibration
 from shadowtime.services.scoreboard.capacity import Capacity
 from shadowtime.services.scoreboard.coverage import WaitBoundCoverage
@@ -21,7 +19,6 @@ from shadowtime.services.scoreboard.walltime_accuracy import WalltimeAccuracy
 from shadowtime.shared.bounds import saturated, storable
 from shadowtime.shared.events import JobEnded, JobSubmitted
 from shadowtime.shared.predictions import RunTimePrediction
-from shadowtime.shared.run_time_bins import cut_probability
 from shadowtime.shared.scores import Happenings, PolicyScores, Scores
 
 
@@ -57,11 +54,10 @@ class Tally:
         if ended.outcome == "killed":
             return
         if prediction is not None:
-            pit = self.distributions.add(prediction.histogram, requested_time, run_time)
+            pit = self.distributions.add(prediction, requested_time, run_time)
             self.held.run_time(job, prediction, pit, run_time)
             if requested_time is not None and any(prediction.histogram):
-                cut = cut_probability(np.array(prediction.histogram), requested_time)
-                self.cuts.add(cut, came=ended.outcome == "limit")
+                self.cuts.add(float(prediction.outcomes(requested_time)[-1]), came=ended.outcome == "limit")
         if requested_time is not None and adjusted_time is not None:
             self.accuracy.add(run_time, requested_time, adjusted_time)
             self.held.adjustment(job, requested_time, adjusted_time, run_time)

@@ -106,7 +106,7 @@ class Advised(RuntimeDistribution):
         asked = [(each, self.run_time_of(each)) for each in jobs]
         (pool,) = self.held["scheduler"].pools
         starts = starts_if_submitted(pool, job.time, asked)
-        found = [alternative(own, each, start, prediction.histogram) for each, start in zip(jobs, starts, strict=True)]
+        found = [alternative(own, each, start, prediction) for each, start in zip(jobs, starts, strict=True)]
         return next(each for each, row in zip(jobs, marked(found, self.risk), strict=True) if row.advised)
 
 

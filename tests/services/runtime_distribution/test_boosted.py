@@ -103,9 +103,9 @@ def test_it_learns_what_users_and_sizes_do() -> None:
     assert found.observations == 500
 
 
-def test_nothing_is_said_before_trees_have_grown() -> None:
-    said_ = Followed().follow(happenings(310)).said
-    assert [prediction for _, prediction in said_] == [None] * 310
+def test_experts_speak_before_trees_have_grown() -> None:
+    events = happenings(310)
+    assert Followed().follow(events).said == Followed("experts").follow(events).said
 
 
 def test_a_restart_anywhere_changes_nothing() -> None:
@@ -148,9 +148,8 @@ def test_jobs_beyond_the_history_are_forgotten() -> None:
 
 def test_jobs_that_are_too_many_to_be_followed_are_not_learned(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(module, "MAX_FOLLOWED", 0)
-    followed = Followed().follow(happenings(600))
-    assert not any(prediction for _, prediction in followed.said)
-    assert b'"rows":"zlib:' in followed.stored()
+    events = happenings(600)
+    assert Followed().follow(events).said == Followed("experts").follow(events).said
 
 
 def test_a_group_knows_the_last_run_times_of_its_jobs() -> None:

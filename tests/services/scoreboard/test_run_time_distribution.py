@@ -8,15 +8,10 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
+from shadowtime.services.scoreboard import run_time_distribution as scores_of
 from shadowtime.services.scoreboard.handler import Scoreboard
-from shadowtime.services.scoreboard.run_time_distribution import (
-    MIN_MASS,
-    PIT_BINS,
-    RunTimeDistributionScores,
-    crps,
-    log_score,
-    pit_shares,
-)
+from shadowtime.services.scoreboard.run_time_distribution import MIN_MASS, PIT_BINS, RunTimeDistributionScores
+from shadowtime.shared.arrays import Floats
 from shadowtime.shared.events import (
     ClusterClosed,
     ClusterOpened,
@@ -29,6 +24,7 @@ from shadowtime.shared.events import (
 )
 from shadowtime.shared.predictions import RunTimePrediction
 from shadowtime.shared.run_time_bins import EDGES, Masses, bin_of, mass_before
+from shadowtime.shared.run_time_outcomes import outcome_masses
 from shadowtime.shared.scores import Scores
 
 HISTOGRAMS = (
@@ -36,6 +32,22 @@ HISTOGRAMS = (
 )  # up to about 7 hours
 TIMES = st.integers(0, 20) | st.integers(0, 40_000)
 LIMITS = st.just(math.inf) | st.integers(1, 20).map(float) | st.integers(1, 50_000).map(float)
+
+
+def log_score(masses: Masses, run_time: float, limit: float) -> float:
+    return scores_of.log_score(outcome_masses(masses / masses.sum(), limit), run_time, limit)
+
+
+def crps(masses: Masses, run_time: float, limit: float) -> float:
+    return scores_of.crps(outcome_masses(masses / masses.sum(), limit), run_time, limit)
+
+
+def pit_shares(masses: Masses, run_time: float, limit: float) -> Floats:
+    return scores_of.pit_shares(outcome_masses(masses / masses.sum(), limit), run_time, limit)
+
+
+def told(histogram: tuple[float, ...], at_request: float | None = None) -> RunTimePrediction:
+    return RunTimePrediction(point=5.0, observations=1, histogram=histogram, at_request=at_request)
 
 
 def cdf(masses: Masses, limit: float, time: float) -> float:
@@ -54,9 +66,10 @@ def cdf(masses: Masses, limit: float, time: float) -> float:
 @settings(max_examples=300, deadline=None)
 def test_kernels_equal_their_plain_twins(masses: Masses, run_time: int, limit: float) -> None:
     assert mass_before(masses, run_time) == mass_before.py_func(masses, run_time)  # type: ignore[attr-defined]
-    for score in (log_score, crps, pit_shares):
-        plain = score.py_func(masses, run_time, limit)  # type: ignore[union-attr]
-        assert score(masses, run_time, limit) == pytest.approx(plain, rel=1e-9, abs=1e-9)
+    outcomes = outcome_masses(masses / masses.sum(), limit)
+    for score in (scores_of.log_score, scores_of.crps, scores_of.pit_shares):
+        plain = score.py_func(outcomes, run_time, limit)  # type: ignore[union-attr]
+        assert score(outcomes, run_time, limit) == pytest.approx(plain, rel=1e-9, abs=1e-9)
 
 
 @given(masses=HISTOGRAMS, run_time=TIMES, limit=LIMITS)
@@ -93,6 +106,25 @@ def test_the_request_cuts_its_bin_in_two() -> None:
     assert math.exp(-log_score(masses, limit, limit)) == pytest.approx(0.625)
     assert math.exp(-log_score(masses, limit + 50, limit)) == pytest.approx(0.625)
     assert math.exp(-log_score(masses, limit - 1, math.inf)) == pytest.approx(0.75)
+
+
+def test_an_end_at_the_request_can_be_told_apart_from_one_shortly_before() -> None:
+    scores, middle, limit = RunTimeDistributionScores(), 12_145, 14_400  # in the bin of 12,144 to 21,859 s
+    histogram = (*[0.0] * 17, 1.0)
+    shares = scores.add(told(histogram, at_request=0.25), limit, middle)
+    assert scores.log_score == pytest.approx(-math.log(0.75))
+    assert shares is not None
+    assert shares[0] == 1
+    shares = scores.add(told(histogram, at_request=0.25), limit, limit)
+    assert scores.log_score == pytest.approx(-math.log(0.75) - math.log(0.25))
+    assert shares is not None
+    assert shares[7:] == pytest.approx([0.2, 0.4, 0.4])
+    before = scores.crps
+    scores.add(told(histogram, at_request=1.0), limit, limit)
+    assert scores.crps == before
+    scores.add(told(histogram), limit, middle)
+    below = math.log(14_400 / 1.8**16) / math.log(1.8)  # bins alone: 0.29
+    assert scores.log_score == pytest.approx(-math.log(0.75) - math.log(0.25) - math.log(below))
 
 
 def test_what_was_held_impossible_costs_the_most_but_not_everything() -> None:
@@ -141,7 +173,7 @@ def test_pit_of_a_calibrated_forecast_is_uniform(limit: float) -> None:
 def test_a_forecast_that_says_too_long_shows_in_the_first_bins() -> None:
     scores = RunTimeDistributionScores()
     for run_time in (10, 20, 40):
-        scores.add((0.0,) * 14 + (1.0,), 7200, run_time)
+        scores.add(told((0.0,) * 14 + (1.0,)), 7200, run_time)
     assert scores.summary()["pit"][0] == 1.0
 
 
@@ -160,7 +192,7 @@ def test_sums_are_the_means_of_the_whole_log_also_when_restored(
             again = RunTimeDistributionScores()
             again.restore(orjson.loads(orjson.dumps(running.snapshot())))
             running = again
-        running.add(tuple(masses.tolist()), request, run_time)
+        running.add(told(tuple((masses / masses.sum()).tolist())), request, run_time)
     summary = running.summary()
     scored = [(masses, run_time, math.inf if request is None else request) for masses, request, run_time in jobs]
     if not scored:
@@ -174,14 +206,14 @@ def test_sums_are_the_means_of_the_whole_log_also_when_restored(
 def test_a_snapshot_stays_as_it_was() -> None:
     scores = RunTimeDistributionScores()
     snapshot = scores.snapshot()
-    scores.add((1.0,), 60, 1)
+    scores.add(told((1.0,)), 60, 1)
     assert snapshot == RunTimeDistributionScores().snapshot()
 
 
 def scored(histogram: tuple[float, ...], *ends: tuple[int, Outcome, bool]) -> Scores:
     """Return the scores of a run of one job with a request of 600 s, by what its ends say."""
     board = Scoreboard(ClusterOpened(time=0, cluster="c", processors=8))
-    prediction = RunTimePrediction(point=5.0, observations=1, histogram=histogram)
+    prediction = told(histogram)
     events: list[Event] = [JobSubmitted(time=0, job_number=1, requested_processors=1, requested_time=600)]
     for run_time, outcome, requeued in ends:
         events.append(JobStarted(time=events[-1].time, job_number=1, processors=1))

@@ -1,0 +1,102 @@
+"""What is known of a job as it is submitted, what other predictors say of it among that, as a row that trees ask."""
+
+import math
+from typing import Any, Final, NamedTuple
+
+import numpy as np
+
+from shadowtime.services.runtime_distribution.ended_rows import Rows
+from shadowtime.services.runtime_distribution.experts import Experts, ExpertsSettings, limit
+from shadowtime.services.runtime_distribution.job_features import FEATURES, JobGroups
+from shadowtime.services.runtime_distribution.remembered_jobs import UNKNOWN, remembered
+from shadowtime.services.runtime_distribution.request_outcomes import TOLD, outcomes_of, scale, told
+from shadowtime.services.runtime_distribution.templates import Templates, TemplatesSettings
+from shadowtime.shared.events import Event, JobSubmitted
+from shadowtime.shared.run_time_bins import BINS
+
+ASKED: Final = FEATURES + TOLD + 2
+"""Numbers of a row that trees ask for: features, what experts say, and what templates say, as logarithm and share."""
+
+WIDTH: Final = ASKED + BINS + 1
+"""Numbers of a row; the last ones are the outcomes that the experts say, from which trees start."""
+
+
+class Known(NamedTuple):
+    """What is known of a job as it is submitted: its row, shape (WIDTH,), and what templates say, in seconds."""
+
+    row: Rows
+    similar: float | None
+
+
+class JobRows:
+    """Makes rows of jobs, by the groups that they are in, and by what experts and templates say.
+
+    Parameters
+    ----------
+    history
+        Ended jobs that templates remember, and groups.
+
+    Examples
+    --------
+    >>> rows = JobRows(history=100)
+    >>> job = JobSubmitted(time=0, job_number=1, requested_processors=1, requested_time=3600, user_id=7)
+    >>> rows.known(job) is None
+    True
+    >>> for run_time in (60, 60, 60):
+    ...     rows.learn(job, run_time)
+    >>> known = rows.known(job)
+    >>> known.row.shape == (WIDTH,), known.similar, round(float(known.row[ASKED:].sum()), 6)
+    (True, 60.0, 1.0)
+    """
+
+    def __init__(self, history: int) -> None:
+        self.groups = JobGroups(history)
+        self.experts = Experts(ExpertsSettings())
+        self._templates = Templates(TemplatesSettings(history=history))
+        self._asked: tuple[JobSubmitted, Known | None] | None = None  # what is predicted is observed next
+
+    def known(self, x: JobSubmitted) -> Known | None:
+        """Return what is known of a job now, or None before any has ended."""
+        if self._asked is None or self._asked[0] is not x:
+            self._asked = x, self._known(x)
+        return self._asked[1]
+
+    def _known(self, x: JobSubmitted) -> Known | None:
+        mixture, similar = self.experts.mixture(x), self._templates.predict_one(x)
+        if mixture is None:
+            return None
+        outcomes, size = outcomes_of(mixture, limit(x)), scale(x.requested_time)
+        point = None if similar is None else similar.point
+        row = np.empty(WIDTH, np.float32)
+        row[:FEATURES] = self.groups.features(remembered(x), x.time)
+        row[FEATURES : FEATURES + TOLD] = told(outcomes, limit(x), size)
+        row[ASKED - 2 : ASKED] = (UNKNOWN, UNKNOWN) if point is None else (math.log(point), point / size)
+        row[ASKED:] = outcomes
+        return Known(row, point)
+
+    def observe(self, event: Event) -> None:
+        """Take notice of what happened, after the groups have."""
+        self.experts.observe(event)
+        self._asked = None
+
+    def learn(self, x: JobSubmitted, run_time: int) -> None:
+        """Learn a run time in seconds."""
+        for learner in (self.experts, self._templates):
+            learner.learn_one(x, run_time)
+        self.groups.learn(remembered(x), run_time)
+        self._asked = None
+
+    def snapshot(self) -> dict[str, Any]:
+        """Return what the groups, experts and templates know."""
+        return {
+            "groups": self.groups.snapshot(),
+            "experts": self.experts.snapshot(),
+            "templates": self._templates.snapshot(),
+        }
+
+    def restore(self, state: dict[str, Any]) -> None:
+        """Take on what `snapshot` returned."""
+        self.groups.restore(state["groups"])
+        self.experts.restore(state["experts"])
+        self._templates.restore(state["templates"])
+        self._asked = None
