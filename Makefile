@@ -27,7 +27,7 @@ run: $(READY)
 
 test: $(READY)
 	-$(BIN)/python -m shadowtime.stack.install compose browser registry slurm  # where a server cannot be had, its tests skip; in CI they fail
-	exec $(BIN)/python -m pytest -q -m "not archive" --numprocesses 4 --dist loadfile --no-loadscope-reorder
+	exec $(BIN)/python -m pytest -q -m "not archive" --numprocesses 4 --dist loadfile --no-loadscope-reorder --durations 40 --durations-min 15
 
 gates: $(READY)
 	-$(BIN)/python -m shadowtime.stack.install compose

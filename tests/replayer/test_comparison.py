@@ -64,6 +64,8 @@ RUN_TIME = [
     "jobs",
     "predictions",
     "mean_absolute_error",
+    "median_absolute_error",
+    "under_predicted",
     "mean_run_time",
     "log_score",
     "crps",
