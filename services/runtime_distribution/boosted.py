@@ -8,13 +8,14 @@ from pydantic import Field, model_validator
 from shadowtime.services.runtime_distribution.boosted_trees import grown, is_installed, said
 from shadowtime.services.runtime_distribution.ended_rows import EndedRows, Rows, packed_rows, unpacked_rows
 from shadowtime.services.runtime_distribution.experts import limit
-from shadowtime.services.runtime_distribution.job_rows import ASKED, WIDTH, JobRows
+from shadowtime.services.runtime_distribution.job_rows import ASKED, WIDTH, JobRows, Known
 from shadowtime.services.runtime_distribution.recalibration import Recalibration
 from shadowtime.services.runtime_distribution.remembered_jobs import UNKNOWN, RememberedJob, as_predicted, remembered
 from shadowtime.services.runtime_distribution.request_outcomes import bin_masses, outcome, scale
 from shadowtime.shared.arrays import Floats, FloatTable
 from shadowtime.shared.events import Event, JobEnded, JobStarted, JobSubmitted, JobWithdrawn
 from shadowtime.shared.formatting import DAY
+from shadowtime.shared.last_answer import LastAnswer
 from shadowtime.shared.packed_table import packed_numbers, unpacked_numbers
 from shadowtime.shared.predictions import DIGITS, RunTimePrediction, published
 from shadowtime.shared.predictor import Predictor
@@ -109,14 +110,13 @@ class Boosted(Predictor[JobSubmitted, int, RunTimePrediction]):
     def __init__(self, settings: BoostedSettings) -> None:
         self._settings = settings
         self._rows = JobRows(settings.history)
-        self._groups = self._rows.groups
         self._followed: dict[int, Followed] = {}
         self._ended = EndedRows(settings.history, WIDTH)
         self._recalibration = Recalibration()
-        self._grown = 0  # jobs learned as trees were last grown
-        self._period = 0
+        self._grown = self._period = 0  # jobs learned as trees were last grown, and in which period
         self._point = self._histogram = (np.zeros((0, 4)), np.zeros(0, np.int64))
         self._classes = np.zeros(0, np.int64)  # outcomes that trees know
+        self._outcomes = LastAnswer(self._outcomes_of)
 
     def predict_one(self, x: JobSubmitted) -> RunTimePrediction | None:
         """Return the prediction, or None before any job has ended."""
@@ -124,23 +124,23 @@ class Boosted(Predictor[JobSubmitted, int, RunTimePrediction]):
         if known is None or not self._grown:
             return self._rows.experts.predict_one(x)
         point = float(said(*self._point, 1, known.row.astype(np.float64))[0]) * scale(x.requested_time)
-        outcomes = self._recalibration.moved(self._outcomes(known.row, limit(x)))
+        outcomes = self._recalibration.moved(self._outcomes(known))
         return RunTimePrediction(
             point=as_predicted(point if known.similar is None else (point + known.similar) / 2, x),
             observations=min(self._ended.count, self._settings.history),
-            histogram=published(bin_masses(outcomes, limit(x))),
+            histogram=published(bin_masses(outcomes, known.limit)),
             at_request=None if x.requested_time is None else round(float(outcomes[-1]), DIGITS),
         )
 
-    def _outcomes(self, row: Rows, limit: float) -> Floats:
+    def _outcomes_of(self, known: Known) -> Floats:
         """Return what trees and experts say of each outcome, not recalibrated; shape (bin of the limit + 2,)."""
-        numbers = row.astype(np.float64)
+        numbers = known.row.astype(np.float64)
         started = numbers[ASKED:]
         scores = said(*self._histogram, len(self._classes), numbers) + _start(started[self._classes])
         chances = np.exp(scores - scores.max())
         outcomes = UNSURE * started
         outcomes[self._classes] += (1 - UNSURE) * chances / chances.sum()
-        found: Floats = reachable(outcomes / outcomes.sum(), bin_of(limit))
+        found: Floats = reachable(outcomes / outcomes.sum(), bin_of(known.limit))
         return found
 
     def observe(self, event: Event) -> None:
@@ -151,20 +151,20 @@ class Boosted(Predictor[JobSubmitted, int, RunTimePrediction]):
     def _follow(self, event: Event) -> None:
         if isinstance(event, JobSubmitted):
             self._followed[event.job_number] = new = self._new(event)
-            self._groups.submitted(new.job, event.time)
+            self._rows.groups.submitted(new.job, event.time)
         elif isinstance(event, JobStarted | JobWithdrawn | JobEnded):
             followed = self._followed.get(event.job_number)
             if followed is None:
                 return
             if isinstance(event, JobStarted):
-                self._groups.started(followed.job, event.time)
+                self._rows.groups.started(followed.job, event.time)
             elif isinstance(event, JobWithdrawn):
-                self._groups.withdrawn(followed.job)
+                self._rows.groups.withdrawn(followed.job)
                 del self._followed[event.job_number]
             else:
-                self._groups.left(followed.job, event.time)
+                self._rows.groups.left(followed.job, event.time)
                 if event.requeued:
-                    self._groups.submitted(followed.job, event.time)
+                    self._rows.groups.submitted(followed.job, event.time)
                 else:
                     del self._followed[event.job_number]
                 self._grow_if_due(event.time)
@@ -173,7 +173,7 @@ class Boosted(Predictor[JobSubmitted, int, RunTimePrediction]):
         job, known = remembered(x), self._rows.known(x)
         if known is None or len(self._followed) >= MAX_FOLLOWED:
             return Followed(job)
-        return Followed(job, known.row, self._outcomes(known.row, limit(x)) if self._grown else None)
+        return Followed(job, known.row, self._outcomes(known) if self._grown else None)
 
     def learn_one(self, x: JobSubmitted, y: int) -> None:
         """Remember the run time `y` in seconds, with what was known of the job as it was submitted."""

@@ -12,6 +12,7 @@ from shadowtime.services.runtime_distribution.similar_jobs import BEYOND, Simila
 from shadowtime.shared.arrays import Floats
 from shadowtime.shared.events import Event, JobEnded, JobSubmitted, JobWithdrawn
 from shadowtime.shared.kernel import kernel
+from shadowtime.shared.last_answer import LastAnswer
 from shadowtime.shared.predictions import RunTimePrediction
 from shadowtime.shared.predictor import Predictor
 from shadowtime.shared.run_time_bins import Masses
@@ -108,16 +109,15 @@ class Experts(Predictor[JobSubmitted, int, RunTimePrediction]):
         self._common = np.full(experts, 1 / experts)
         self._weights: dict[int, Weights] = {}
         self._said: dict[int, Masses] = {}  # by job number: what each expert said of each outcome
+        self.masses = LastAnswer(self._masses)
+        """What each expert says of a job, shape (experts, BINS), or None before any job has ended."""
 
     def weights(self, x: JobSubmitted) -> Weights:
         """Return how much each expert is heard about this job."""
         return self._common if x.user_id is None else self._weights.get(x.user_id, self._common)
 
-    def masses(self, x: JobSubmitted) -> Masses | None:
-        """Return what each expert says, shape (experts, BINS), or None before any job has ended.
-
-        One that says nothing yet repeats the first, everybody's jobs.
-        """
+    def _masses(self, x: JobSubmitted) -> Masses | None:
+        """Return what each expert says; one that says nothing yet repeats the first, everybody's jobs."""
         masses = self._similar.masses(x)
         if masses is None or not self._others:
             return masses
@@ -152,6 +152,7 @@ class Experts(Predictor[JobSubmitted, int, RunTimePrediction]):
             self._said.pop(event.job_number, None)
         for other in self._others:
             other.observe(event)
+        self.masses.forget()
 
     def learn_one(self, x: JobSubmitted, y: int) -> None:
         """Judge the experts by the run time `y` in seconds, and let them learn it."""
@@ -164,6 +165,7 @@ class Experts(Predictor[JobSubmitted, int, RunTimePrediction]):
             self._common = reweighted(self._common, foretold, self._settings.global_rate)
         for expert in (self._similar, *self._others):
             expert.learn_one(x, y)
+        self.masses.forget()
 
     def snapshot(self) -> Any:
         """Return what the experts know, the weights, and what was said of the jobs in the system."""
@@ -183,6 +185,7 @@ class Experts(Predictor[JobSubmitted, int, RunTimePrediction]):
         self._common = np.array(state["common"])
         self._weights = {user: np.array(weights) for user, weights in state["weights"]}
         self._said = {job_number: np.array(said) for job_number, said in state["said"]}
+        self.masses.forget()
 
 
 def limit(job: JobSubmitted) -> float:

@@ -12,6 +12,7 @@ from shadowtime.services.runtime_distribution.remembered_jobs import UNKNOWN, re
 from shadowtime.services.runtime_distribution.request_outcomes import TOLD, outcomes_of, scale, told
 from shadowtime.services.runtime_distribution.templates import Templates, TemplatesSettings
 from shadowtime.shared.events import Event, JobSubmitted
+from shadowtime.shared.last_answer import LastAnswer
 from shadowtime.shared.run_time_bins import BINS
 
 ASKED: Final = FEATURES + TOLD + 2
@@ -22,9 +23,13 @@ WIDTH: Final = ASKED + BINS + 1
 
 
 class Known(NamedTuple):
-    """What is known of a job as it is submitted: its row, shape (WIDTH,), and what templates say, in seconds."""
+    """What is known of a job as it is submitted: its row, shape (WIDTH,), request, and what templates say, in seconds.
+
+    The request is infinity where there is none.
+    """
 
     row: Rows
+    limit: float
     similar: float | None
 
 
@@ -53,13 +58,8 @@ class JobRows:
         self.groups = JobGroups(history)
         self.experts = Experts(ExpertsSettings())
         self._templates = Templates(TemplatesSettings(history=history))
-        self._asked: tuple[JobSubmitted, Known | None] | None = None  # what is predicted is observed next
-
-    def known(self, x: JobSubmitted) -> Known | None:
-        """Return what is known of a job now, or None before any has ended."""
-        if self._asked is None or self._asked[0] is not x:
-            self._asked = x, self._known(x)
-        return self._asked[1]
+        self.known = LastAnswer(self._known)
+        """What is known of a job now, or None before any has ended."""
 
     def _known(self, x: JobSubmitted) -> Known | None:
         mixture, similar = self.experts.mixture(x), self._templates.predict_one(x)
@@ -72,19 +72,19 @@ class JobRows:
         row[FEATURES : FEATURES + TOLD] = told(outcomes, limit(x), size)
         row[ASKED - 2 : ASKED] = (UNKNOWN, UNKNOWN) if point is None else (math.log(point), point / size)
         row[ASKED:] = outcomes
-        return Known(row, point)
+        return Known(row, limit(x), point)
 
     def observe(self, event: Event) -> None:
         """Take notice of what happened, after the groups have."""
         self.experts.observe(event)
-        self._asked = None
+        self.known.forget()
 
     def learn(self, x: JobSubmitted, run_time: int) -> None:
         """Learn a run time in seconds."""
         for learner in (self.experts, self._templates):
             learner.learn_one(x, run_time)
         self.groups.learn(remembered(x), run_time)
-        self._asked = None
+        self.known.forget()
 
     def snapshot(self) -> dict[str, Any]:
         """Return what the groups, experts and templates know."""
@@ -99,4 +99,4 @@ class JobRows:
         self.groups.restore(state["groups"])
         self.experts.restore(state["experts"])
         self._templates.restore(state["templates"])
-        self._asked = None
+        self.known.forget()
