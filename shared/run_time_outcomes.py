@@ -6,12 +6,16 @@ b + 1 is the limit itself, an atom that bears all mass above it. Bins are those 
 """
 
 import math
+from typing import Final
 
 import numpy as np
 
 from shadowtime.shared.arrays import Floats
 from shadowtime.shared.kernel import kernel
 from shadowtime.shared.run_time_bins import EDGES, bin_of
+
+LEAST_JUMP: Final = 1e-6
+"""Mass below which an atom is no jump of a transform: the last digit of a published probability."""
 
 
 @kernel
@@ -98,3 +102,22 @@ def transformed(outcomes: Floats, run_time: float, limit: float) -> tuple[float,
     low, high = EDGES[last], min(EDGES[last + 1], limit)
     begin = min(begin + outcomes[last] * math.log(occupied_time(run_time, limit) / low) / math.log(high / low), 1.0)
     return begin, begin
+
+
+@kernel
+def count_transform(counts: Floats, begin: float, end: float) -> None:
+    """Count, in equal parts of 0 to 1, a transform that lies evenly between two values, or at one if they are alike.
+
+    >>> counts = np.zeros(4)
+    >>> count_transform(counts, 0.25, 0.75)
+    >>> count_transform(counts, 1.0, 1.0)
+    >>> counts.tolist()
+    [0.0, 0.5, 0.5, 1.0]
+    """
+    parts = len(counts)
+    if end - begin < LEAST_JUMP:
+        counts[min(int(begin * parts), parts - 1)] += 1.0
+        return
+    for k in range(parts):
+        overlap = min(end, (k + 1) / parts) - max(begin, k / parts)
+        counts[k] += max(overlap, 0.0) / (end - begin)

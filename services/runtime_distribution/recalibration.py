@@ -6,6 +6,7 @@ import numpy as np
 
 from shadowtime.shared.arrays import Floats
 from shadowtime.shared.kernel import kernel
+from shadowtime.shared.run_time_outcomes import count_transform
 
 PARTS: Final = 20
 """Equal parts of the transform's range that are counted."""
@@ -40,19 +41,6 @@ def moved(outcomes: Floats, counts: Floats) -> Floats:
     return found
 
 
-@kernel
-def counted(counts: Floats, begin: float, end: float) -> None:
-    """Count a transform that lies evenly between two values; a single one if they are alike."""
-    parts = len(counts)
-    if end - begin < 1e-9:
-        counts[min(int(begin * parts), parts - 1)] += 1.0
-        return
-    for k in range(parts):
-        overlap = min(end, (k + 1) / parts) - max(begin, k / parts)
-        if overlap > 0.0:
-            counts[k] += overlap / (end - begin)
-
-
 class Recalibration:
     """How often the probability integral transform of ended jobs was where, with forgetting.
 
@@ -80,7 +68,7 @@ class Recalibration:
     def learn(self, begin: float, end: float) -> None:
         """Take in between which values the transform of an ended job lay, by outcomes that were not moved."""
         self._counts = PRIOR + KEPT * (self._counts - PRIOR)
-        counted(self._counts, begin, end)
+        count_transform(self._counts, begin, end)
 
     def snapshot(self) -> Any:
         """Return the counts."""

@@ -18,7 +18,7 @@ from shadowtime.shared.arrays import Floats
 from shadowtime.shared.kernel import kernel
 from shadowtime.shared.predictions import DIGITS, RunTimePrediction
 from shadowtime.shared.run_time_bins import EDGES
-from shadowtime.shared.run_time_outcomes import occupied_time, outcome_of, transformed
+from shadowtime.shared.run_time_outcomes import count_transform, occupied_time, outcome_of, transformed
 
 MIN_MASS: Final = 10.0**-DIGITS
 """What a mass of zero counts as in the log score: the last digit of a published probability (13.8 nats)."""
@@ -83,12 +83,7 @@ def pit_shares(outcomes: Floats, run_time: float, limit: float) -> Floats:
     """
     begin, end = transformed(outcomes, run_time, limit)
     shares = np.zeros(PIT_BINS)
-    if end - begin < MIN_MASS:
-        shares[min(int(begin * PIT_BINS), PIT_BINS - 1)] = 1.0
-        return shares
-    for k in range(PIT_BINS):
-        overlap = min(end, (k + 1) / PIT_BINS) - max(begin, k / PIT_BINS)
-        shares[k] = max(overlap, 0.0) / (end - begin)
+    count_transform(shares, begin, end)
     return shares
 
 

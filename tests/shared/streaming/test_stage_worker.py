@@ -148,7 +148,7 @@ async def hand_over(worker: StageWorker, records: Sequence[Message]) -> None:
 RUNS = {f"run-{seed}": events_of_a_run(seed, 25) for seed in range(3)}
 
 
-@settings(max_examples=12, deadline=None)
+@settings(max_examples=25, deadline=None)
 @given(seed=st.integers(0, 2**32), failures=st.sampled_from([0.0, 0.05, 0.3]), zombies=st.booleans())
 def test_effectively_once_whatever_fails(seed: int, failures: float, zombies: bool) -> None:
     chance = random.Random(seed)
