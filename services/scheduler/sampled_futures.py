@@ -13,10 +13,10 @@ from shadowtime.services.scheduler.order_settings import BY_PRIORITY
 from shadowtime.services.scheduler.policy_settings import Forecast
 from shadowtime.services.scheduler.run_ahead import END, ROW, RUN_TIME, run_until_start
 from shadowtime.services.scheduler.run_passes import PassByPass, easy_ahead, in_turn
-from shadowtime.services.scheduler.sampled_times import sampled_times
 from shadowtime.shared.arrays import Floats, FloatTable, Integers, IntegerTable
 from shadowtime.shared.chance import uniform_table
 from shadowtime.shared.kernel import kernel
+from shadowtime.shared.sampled_times import sampled_times
 
 SAMPLES = 200
 """Futures of each forecast."""

@@ -6,7 +6,7 @@ from shadowtime.services.wait_bound.binomial import minimum_history
 from shadowtime.shared.spec import SpecSettings
 
 
-class BoundSettings(SpecSettings):
+class HistorySettings(SpecSettings):
     """Settings that every bound has."""
 
     quantile: float = Field(
@@ -14,9 +14,6 @@ class BoundSettings(SpecSettings):
     )
     confidence: float = Field(0.95, ge=0.01, le=0.999, description="probability with which at least that share does")
     history: int = Field(20_000, ge=100, le=50_000, description="waits that are remembered, in each queue and group")
-    gamma: float = Field(
-        0.05, gt=0, le=1, description="by how much of its error the level of the conformal bound moves at first"
-    )
 
     @field_validator("history")
     @classmethod
@@ -26,3 +23,11 @@ class BoundSettings(SpecSettings):
             if history < need:
                 raise ValueError(f"this quantile and confidence need at least {need} waits")
         return history
+
+
+class BoundSettings(HistorySettings):
+    """Settings of the bounds of all groupings, and of the conformal one."""
+
+    gamma: float = Field(
+        0.05, gt=0, le=1, description="by how much of its error the level of the conformal bound moves at first"
+    )

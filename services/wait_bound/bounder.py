@@ -3,7 +3,7 @@
 from typing import NamedTuple, Protocol
 
 from shadowtime.shared.events import JobSubmitted
-from shadowtime.shared.predictions import ChangePoint, Coverage, WaitBound
+from shadowtime.shared.predictions import ChangePoint, Coverage, RunTimePrediction, WaitBound
 from shadowtime.shared.predictor import Predictor
 
 
@@ -19,6 +19,10 @@ class Bounder(Predictor[JobSubmitted, int, tuple[WaitBound, ...]], Protocol):
 
     updates: Updates = Updates()
     """What the last learned wait has brought to light."""
+
+    def foretold(self, x: JobSubmitted, run_time: RunTimePrediction | None) -> None:
+        """Take in what is predicted of the run time of the job that is asked about next; most need not."""
+        return  # not abstract
 
     def bounds_at(self, x: JobSubmitted, now: int, quantile: float, confidence: float) -> tuple[WaitBound, ...]:
         """Return the bounds that a job would have now, in seconds, at any quantile and confidence; pure."""

@@ -11,6 +11,7 @@ from shadowtime.services.wait_bound.bounds import (
     RtimeBound,
     StaticBound,
 )
+from shadowtime.services.wait_bound.futures import FuturesBound
 from shadowtime.services.wait_bound.unbounded import Unbounded
 from shadowtime.shared.events import ClusterOpened, Envelope, Event, JobChanged, JobSubmitted
 from shadowtime.shared.message import MAX_DURATION
@@ -30,6 +31,7 @@ BOUNDERS: Registry[Bounder] = Registry(
         RnprodBound,
         EnsembleBound,
         ConformalBound,
+        FuturesBound,
     ],
     group="bounders",
     base=Bounder,
@@ -44,6 +46,12 @@ class WaitBounds(PredictingStage):
 
     def __init__(self, opened: ClusterOpened) -> None:
         super().__init__(opened, BOUNDERS.build(parse(opened.wait_bound)))
+        self.predictor.observe(opened)
+
+    def on_submitted(self, envelope: Envelope, job: JobSubmitted) -> Envelope:
+        """Add the bounds, which may go by what was predicted of the run time."""
+        self.predictor.foretold(job, envelope.run_time)
+        return super().on_submitted(envelope, job)
 
     def on_wait(self, envelope: Envelope, job: JobSubmitted, wait: int) -> Envelope:
         """Learn the wait; add what it brought to light."""

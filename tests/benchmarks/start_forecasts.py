@@ -24,7 +24,6 @@ from shadowtime.services.catalogue import canonical, configure
 from shadowtime.services.pipeline import STAGES
 from shadowtime.services.scheduler.handler import Scheduler
 from shadowtime.services.scheduler.job_table import Queue, Running
-from shadowtime.services.scheduler.sampled_times import sampled_times
 from shadowtime.services.scoreboard.start_distributions import StartDistributions
 from shadowtime.shared.arrays import Floats
 from shadowtime.shared.chance import key_of, uniform
@@ -33,6 +32,7 @@ from shadowtime.shared.events import ClusterOpened, Envelope, JobStarted, JobSub
 from shadowtime.shared.message import MAX_DURATION
 from shadowtime.shared.predictions import RunTimePrediction, WaitForecast
 from shadowtime.shared.run_time_bins import BINS, bin_of
+from shadowtime.shared.sampled_times import sampled_times
 from shadowtime.shared.stage import Stage
 from shadowtime.shared.stage_handler import StageHandler
 from tests.benchmarks.logs import HELP, METAVAR, log

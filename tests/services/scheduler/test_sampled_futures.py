@@ -13,12 +13,12 @@ from shadowtime.services.catalogue import configure
 from shadowtime.services.pipeline import STAGES
 from shadowtime.services.scheduler.forecast import State
 from shadowtime.services.scheduler.sampled_futures import SAMPLES
-from shadowtime.services.scheduler.sampled_times import sampled_times
 from shadowtime.services.scheduler.start_levels import LEVELS
 from shadowtime.shared.errors import SettingsError
 from shadowtime.shared.events import ClusterOpened, Envelope, Event, JobStarted, JobSubmitted
 from shadowtime.shared.predictions import RunTimePrediction, WaitForecast
 from shadowtime.shared.run_time_bins import EDGES
+from shadowtime.shared.sampled_times import sampled_times
 from shadowtime.shared.stage import StageRun
 
 (SCHEDULER,) = (stage for stage in STAGES if stage.name == "scheduler")

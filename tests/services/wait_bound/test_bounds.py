@@ -224,7 +224,7 @@ def test_no_requeued_or_unknown_job_breaks_it() -> None:
         ("conformal:gamma=0", "wait bound 'conformal': gamma=0: "),
         ("static:history=99", "wait bound 'static': history=99: "),
         ("all:tau=0.5", "has no key 'tau'; known keys: quantile, confidence, history, gamma"),
-        ("bmbp", "unknown wait bound 'bmbp'; known: all, conformal, ensemble, nodes, none, plain, rnprod"),
+        ("bmbp", "unknown wait bound 'bmbp'; known: all, conformal, ensemble, futures, nodes, none, plain, rnprod"),
     ],
 )
 def test_a_spec_that_is_none(spec: str, message: str) -> None:
