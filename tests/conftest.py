@@ -12,6 +12,7 @@ from shadowtime.stack import ports
 from tests.watcher import watch
 
 pytest_plugins = ["tests.real_servers"]
+collect_ignore = ["loaded.py"]  # whoever imports it loads every kernel
 
 watch()
 
