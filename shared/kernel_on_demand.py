@@ -61,7 +61,7 @@ class OnDemand(CPUDispatcher):
         TypeError
             If they are others than those of the signature.
         """
-        if self.signature is None:  # made from a pickle
+        if self.signature is None:  # made from a pickle, with what was loaded
             return super().compile(asked)
         self.load()
         told = self.signature.args
@@ -69,6 +69,10 @@ class OnDemand(CPUDispatcher):
             raise TypeError(f"{self.py_func.__name__} takes {told}, not {asked}")
         its: Any = self.overloads[told]
         return its.entry_point
+
+    def _reduce_states(self) -> Any:
+        self.load()
+        return super()._reduce_states()  # type: ignore[misc]  # of numba's `ReduceMixin`
 
 
 MADE: list[OnDemand] = []

@@ -1,6 +1,7 @@
 """Kernels of the cache are loaded as they are first called, and are then what numba would have made of them at once."""
 
 import os
+import pickle
 import signal
 import subprocess
 import sys
@@ -70,6 +71,17 @@ def test_other_types_are_an_error_first_and_later(stored: OnDemand, arguments: t
             stored(*arguments)
     assert len(stored.signatures) <= 1
     assert stored(np.arange(4), 2.0) == 12
+
+
+def test_a_pickle_has_what_it_is_compiled_for(stored: OnDemand) -> None:
+    program = (
+        "import pickle, sys, numpy as np\n"
+        "print(made := pickle.load(sys.stdin.buffer), made.signatures, made(np.arange(4), 2))"
+    )
+    command = [sys.executable, "-c", program]
+    done = subprocess.run(command, cwd=ROOT, input=pickle.dumps(stored), capture_output=True, check=True)
+    assert done.stdout.split()[-1] == b"12"
+    assert done.stdout.count(b"float64") == 1
 
 
 def test_threads_that_call_it_first_at_once_get_the_same(stored: OnDemand) -> None:
