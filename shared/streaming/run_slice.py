@@ -30,8 +30,6 @@ class Run:
         In stretch `epoch` of the log, all records of the run from this offset on were handed over.
     searched
         Before this offset all that the log has of it has been looked for.
-    searched_before
-        Whether that has been done from its beginning on, too.
     delivered
         Outputs in the store's outbox that have reached Kafka.
     events, size, seconds
@@ -51,7 +49,6 @@ class Run:
     epoch: int = 0
     sure_from: int = 0
     searched: int = 0
-    searched_before: bool = False
     delivered: int = 0
     events: int = 0
     size: int = 0

@@ -37,9 +37,6 @@ log = logging.getLogger("shadowtime.worker")
 
 FIRST_PAUSE, MAX_PAUSE = 0.05, 2.0
 
-JUST_BEGUN = 100
-"""Events of a run that may have begun with a duplicate of its opening; what is missing then is looked for before it."""
-
 
 @dataclass(frozen=True)
 class Received:
@@ -163,8 +160,6 @@ class StageWorker:
                 run.epoch, run.sure_from = epoch, record.offset
             if run.quarantined is None and envelope.sequence > run.state.sequence + 1:
                 await self._find_missing(run, record)
-                if 0 <= run.state.sequence < min(JUST_BEGUN, envelope.sequence - 1):
-                    await self._find_before(run, record)
             if run.quarantined is not None:
                 self._metrics.left_aside.inc(len(works) - at)
                 break
@@ -214,14 +209,6 @@ class StageWorker:
         if start < stop:
             await self._follow(run, start, stop)
             run.searched = stop
-
-    async def _find_before(self, run: Run, record: Record) -> None:
-        """Look through all of a run's log, once: where the store has forgotten it, it may have begun in the middle."""
-        if not run.searched_before:
-            beginning = await self._beginning(run, record)
-            if beginning is not None and beginning < run.offset:
-                await self._follow(run, beginning, run.sure_from)
-            run.searched_before = True
 
     async def _beginning(self, run: Run, record: Record) -> int | None:
         """Return the offset at which a run of which nothing is stored begins, if the log still has that."""
