@@ -25,9 +25,10 @@ $(READY): requirements-dev.lock pyproject.toml
 run: $(READY)
 	$(BIN)/shadowtime replay --policy fcfs --policy easy --policy easy-sjbf --policy lwf --policy wfp --policy best --report report.html
 
+test: export PYTHONDONTWRITEBYTECODE :=  # hundreds of commands are started: what one has read of the source, all use
 test: $(READY)
 	-$(BIN)/python -m shadowtime.stack.install compose browser registry slurm  # where a server cannot be had, its tests skip; in CI they fail
-	exec $(BIN)/python -m pytest -q -m "not archive" --numprocesses 4 --dist loadfile --no-loadscope-reorder --durations 40 --durations-min 15
+	exec env JDK_JAVA_OPTIONS="$$($(BIN)/python -m tests.class_archive)" $(BIN)/python -m pytest -q -m "not archive" --numprocesses 4 --dist loadfile --no-loadscope-reorder --durations 40 --durations-min 15
 
 gates: $(READY)
 	-$(BIN)/python -m shadowtime.stack.install compose

@@ -11,6 +11,8 @@ from numba import types
 from numba.core.caching import UserProvidedCacheLocator
 from numba.extending import register_jitable
 
+from shadowtime.shared.kernel_on_demand import OnDemand
+
 Function = TypeVar("Function", bound=Callable[..., object])
 
 
@@ -41,14 +43,16 @@ def kernel(function: Function) -> Function:
     """Compile a pure function over arrays, for the one signature that its annotations say.
 
     They are numbers, arrays of `shared.arrays`, and tuples of these, named ones too. Compilation happens at import and
-    is cached, so importing `shadowtime.services.pipeline` warms every kernel. The uncompiled function stays reachable
-    as `.py_func`, for tests.
+    is cached, so importing `shadowtime.services.pipeline` warms every kernel; what is cached already is loaded as it is
+    first called. The uncompiled function stays reachable as `.py_func`, for tests.
     """
     told = get_type_hints(function, include_extras=True)
     returned = _compiled_as(told.pop("return"))
+    signature = returned(*map(_compiled_as, told.values()))
+    if numba.config.DISABLE_JIT:  # type: ignore[attr-defined]
+        return function
     with _cached_by_the_user():
-        compiled = numba.njit(returned(*map(_compiled_as, told.values())), cache=True, nogil=True)(function)
-    return cast("Function", compiled)
+        return cast("Function", OnDemand.of(function, signature))
 
 
 NUMBERS: dict[object, Any] = {int: types.int64, float: types.float64, bool: types.boolean, type(None): types.void}

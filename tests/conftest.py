@@ -12,6 +12,7 @@ from shadowtime.stack import ports
 from tests.watcher import watch
 
 pytest_plugins = ["tests.real_servers"]
+collect_ignore = ["loaded.py"]  # whoever imports it loads every kernel
 
 watch()
 
@@ -34,9 +35,14 @@ settings.load_profile("shadowtime")
 LONGEST = (
     "tests/slurm/",
     "tests/parity/test_chaos.py",
-    "tests/parity/test_parity.py",
+    "tests/shared/streaming/test_stage_worker.py",
+    "tests/test_docs.py",
     "tests/dashboards/test_queries.py",
+    "tests/faults/test_servers_away.py",
+    "tests/services/scheduler/test_calibrated_starts.py",
     "tests/faults/",
+    "tests/parity/test_parity.py",
+    "tests/test_notebook.py",
     "tests/services/ask/test_ask_live.py",
     "tests/services/metrics/",
     "tests/checks/",
@@ -44,7 +50,10 @@ LONGEST = (
     "tests/services/live/",
     "tests/shared/test_start_up.py",
 )
-"""What takes longest begins first, so that no process of `make test` is left alone with it at the end."""
+"""What takes longest begins first, so that no process of `make test` is left alone with it at the end.
+
+What waits for servers and what computes take turns, so that the processors have something to do all the time.
+"""
 
 
 def pytest_collection_modifyitems(items: list[pytest.Item]) -> None:

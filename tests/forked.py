@@ -19,7 +19,9 @@ COMMANDS = {
 }
 
 _context = get_context("forkserver")
-_context.set_forkserver_preload(["pytest", *COMMANDS.values(), "shadowtime.replayer.streamed", __name__])
+_context.set_forkserver_preload(
+    ["pytest", *COMMANDS.values(), "shadowtime.replayer.streamed", "tests.loaded", __name__]
+)
 
 
 class Forked:

@@ -6,7 +6,6 @@ import time
 from pathlib import Path
 
 import orjson
-from jsonschema import Draft202012Validator
 
 from shadowtime.services.asyncapi import document
 from shadowtime.shared.decisions import Start
@@ -55,6 +54,8 @@ def test_three_jobs_give_decisions_and_a_mistake_is_a_dead_letter(empty_redis: R
     assert json.loads(EVENTS.splitlines()[rejected.sequence])["job_number"] == 74
     assert [orjson.loads(each)["sequence"] for each in letters] == [rejected.sequence]
     assert any(each.wait_bounds for each in answers)
+    from jsonschema import Draft202012Validator  # here: it takes seconds, in every process that collects tests
+
     whole = document()
     schema = {"$ref": "#/components/schemas/SourceEnvelope", "components": whole["components"]}
     assert [list(Draft202012Validator(schema).iter_errors(each)) for each in sent] == [[]] * (count + 5)

@@ -23,6 +23,7 @@ from shadowtime.stack.plan import Plan
 from shadowtime.stack.servers import SERVERS, VictoriaMetrics
 from tests.dashboards.asked import Asked, answered, asked, at_first, boards, known, panels, regular, values, variables
 from tests.parity.store import ask
+from tests.patience import PATIENCE
 from tests.real_servers import require
 from tests.stack.processes import wait_until
 from tests.stack.test_supervisor import new_plan, options, stack
@@ -51,13 +52,16 @@ def replay(folder: Path, jobs: int, load: float) -> Iterator[Replayed]:
     for server in SERVERS:
         require(server)
     logs = [folder / f"{name}.swf.gz" for name in SEEDS]
-    for log, seed in zip(logs, SEEDS.values(), strict=True):
-        command = [sys.executable, "-m", "shadowtime", "generate", "--processors", "64", "--load", str(load)]
-        subprocess.run([*command, "--seed", str(seed), "--jobs", str(jobs), "-o", str(log)], cwd=ROOT, check=True)
+    command = [sys.executable, "-m", "shadowtime", "generate", "--processors", "64", "--load", str(load)]
+    making = [
+        subprocess.Popen([*command, "--seed", str(seed), "--jobs", str(jobs), "-o", str(log)], cwd=ROOT)
+        for log, seed in zip(logs, SEEDS.values(), strict=True)
+    ]
     plan = new_plan(folder / "stack")
     up = stack("up", *options(plan))
     try:
         assert up.returncode == 0, up.stdout + up.stderr
+        assert [each.wait(PATIENCE) for each in making] == [0, 0]
         store = VictoriaMetrics(folder / "asked", plan.victoria_metrics_port)
         wait_until(lambda: scraped(store), "not every process is scraped")
         told = folder / "told.json"

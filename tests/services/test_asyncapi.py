@@ -1,7 +1,6 @@
 """The committed AsyncAPI document is the one that the models make."""
 
 import orjson
-from jsonschema import Draft202012Validator
 
 from shadowtime.services.asyncapi import document
 from shadowtime.shared.events import ClusterOpened, Envelope
@@ -42,6 +41,8 @@ def test_the_edges_of_bins_are_there_as_numbers_and_no_module_is_named() -> None
 
 
 def test_who_sends_jobs_says_nothing_that_only_stages_say() -> None:
+    from jsonschema import Draft202012Validator  # here: it takes seconds, in every process that collects tests
+
     whole = document()
     validator = Draft202012Validator({"$ref": "#/components/schemas/SourceEnvelope", "components": whole["components"]})
     opened = Envelope(run="mine", sequence=0, event=ClusterOpened(time=0, cluster="mine", processors=4))

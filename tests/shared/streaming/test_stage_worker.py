@@ -1,10 +1,13 @@
 """The stage worker under everything that a stream and a store can do to it."""
 
 import asyncio
+import logging
 import random
 import time
-from collections.abc import AsyncIterator, Sequence
+from collections.abc import AsyncIterator, Callable, Iterator, Sequence
+from contextlib import contextmanager
 from dataclasses import dataclass
+from typing import ParamSpec, TypeVar
 
 import pytest
 from hypothesis import given, settings
@@ -18,9 +21,11 @@ from shadowtime.services.pipeline import STAGES
 from shadowtime.shared.errors import BusError
 from shadowtime.shared.events import ClusterClosed, ClusterOpened, Decided, Envelope, Event, JobSubmitted, JobWithdrawn
 from shadowtime.shared.stage import StageRun
+from shadowtime.shared.streaming import stage_worker
 from shadowtime.shared.streaming.settings import Settings
 from shadowtime.shared.streaming.stage_worker import StageWorker
 from shadowtime.shared.streaming.stream import Record
+from shadowtime.shared.streaming.work_thread import WorkThread
 from shadowtime.shared.streaming.worker_context import WorkerContext
 from shadowtime.shared.streaming.worker_metrics import WorkerMetrics
 from tests.shared.streaming.memory_store import MemoryStore
@@ -145,6 +150,33 @@ async def hand_over(worker: StageWorker, records: Sequence[Message]) -> None:
     await worker.handle([worker.receive(record) for record in records])
 
 
+Arguments = ParamSpec("Arguments")
+Result = TypeVar("Result")
+
+
+class AtOnce(WorkThread):
+    """For an event loop with nothing to do meanwhile: handing over and back is all that a thread would add."""
+
+    async def run(
+        self, work: Callable[Arguments, Result], *arguments: Arguments.args, **named: Arguments.kwargs
+    ) -> Result:
+        return work(*arguments, **named)
+
+
+@contextmanager
+def hurried() -> Iterator[None]:
+    """Let thousands of failures take no longer than they must: on one thread, and none of them noted in the log."""
+    log = logging.getLogger("shadowtime")
+    level = log.level
+    log.setLevel(logging.CRITICAL)
+    try:
+        with pytest.MonkeyPatch.context() as patch:
+            patch.setattr(stage_worker, "WorkThread", AtOnce)
+            yield
+    finally:
+        log.setLevel(level)
+
+
 RUNS = {f"run-{seed}": events_of_a_run(seed, 25) for seed in range(3)}
 
 
@@ -175,7 +207,8 @@ def test_effectively_once_whatever_fails(seed: int, failures: float, zombies: bo
             position += len(batch)
             committed = max(committed, position) if chance.random() < 0.5 else committed
 
-    asyncio.run(work())
+    with hurried():
+        asyncio.run(work())
     assert after_deduplication(stream.published) == expected_outputs(RUNS)
 
 
