@@ -58,6 +58,11 @@ class ProbabilisticSettings(OrderedSettings):
         description="mend the probability of delay by what came of earlier candidates: state it so beside the raw one, "
         "which decides (stated), or decide by it too (yes)",
     )
+    dependence: Literal["no", "posterior", "joint"] = unless_default(
+        "no",
+        "run times of different jobs are taken for independent; or what jobs of the same user have done since a job was "
+        "submitted tells of it (posterior), and jobs that run of each other's ends, too (joint), as far as it has done so",
+    )
     weight: Weight = 0.0
     forecast: Forecast = unless_default(False, FORECAST.format(what="EASY in this order of the queue"))
 
