@@ -9,7 +9,7 @@ from shadowtime.services.scheduler.histograms import UNKNOWN
 from shadowtime.services.scheduler.rank_states import STATES, tables
 from shadowtime.services.scheduler.terminations import Distributions, RunningEnds
 from shadowtime.services.scheduler.tilted import NOBODY, WAITS, InPlay, by_state
-from shadowtime.shared.arrays import Integers
+from shadowtime.shared.arrays import Floats, Integers
 
 TOGETHER = 2_000
 """Jobs of a pass, running ones and candidates, up to which joint states are gone through: they take memory each."""
@@ -61,10 +61,10 @@ def dependent_ends(
     )
     points = (len(distributions.edges) - 2) // (distributions.histograms.shape[1] - 1)
     tilted = by_state(jobs, tables()[states], points, joint and count <= TOGETHER)
-    at = np.where(slots == UNKNOWN, UNKNOWN, np.arange(count))
+    places: Integers = np.where(slots == UNKNOWN, UNKNOWN, np.arange(count))
     return (
-        running._replace(slots=at[:ran].copy()),
-        candidates._replace(slots=at[ran:].copy()),
+        running._replace(slots=places[:ran].copy()),
+        candidates._replace(slots=places[ran:].copy()),
         Distributions(tilted, distributions.edges, distributions.censor, len(tilted) // count),
     )
 
@@ -73,5 +73,5 @@ def over_states(found: Evaluation) -> Evaluation:
     """Return what was found with the risks of one termination in all joint states added up."""
     told = np.stack((found.times, found.jobs))[:, : len(found.risks)]
     steps, into = np.unique(told, axis=1, return_inverse=True)
-    risks = np.bincount(into.ravel(), found.risks, minlength=steps.shape[1])
+    risks: Floats = np.bincount(into.ravel(), found.risks, minlength=steps.shape[1]).astype(np.float64)
     return found._replace(times=steps[0], jobs=steps[1].astype(np.int64), risks=risks)

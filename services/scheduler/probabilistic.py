@@ -37,8 +37,8 @@ class Probabilistic(InOrder, Policy):
     is so on the requests themselves. Without predictions this is EASY, start for start, at any tau and by either
     probability. What a pass has started counts as running for the candidates after it.
 
-    O(candidates * terminations + terminations * log(jobs) * processors) for each job that starts; terminations are
-    about ten a running job. A pass for which that comes to more than `limits.WALKED`, or to more than
+    O(candidates * terminations + terminations * log(jobs) * processors) for each job that starts, in each joint state;
+    terminations are about ten a running job. A pass for which that comes to more than `limits.WALKED`, or to more than
     `limits.WEIGHED` candidates, goes on as plain EASY.
 
     References
@@ -62,6 +62,8 @@ class Probabilistic(InOrder, Policy):
         self.obeyed = ALWAYS.obeys  # whether what it decides is what happens
         self.recalibration = None if settings.recalibrate == "no" else Recalibration()
         self.dependence = None if settings.dependence == "no" else Dependence()
+        both = {"recalibration": self.recalibration, "dependence": self.dependence}
+        self.learned = {name: each for name, each in both.items() if each is not None}
 
     def open(self, opened: ClusterOpened) -> None:
         """Take note of the run: draws of chance are its own."""
@@ -189,10 +191,8 @@ class Probabilistic(InOrder, Policy):
     def observe(self, event: Event) -> None:
         """Notice waits, and which heads have started."""
         self.heads.observe(event)
-        if self.recalibration is not None:
-            self.recalibration.observe(event)
-        if self.dependence is not None:
-            self.dependence.observe(event)
+        for each in self.learned.values():
+            each.observe(event)
 
     def _follow(self, busy: Busy, evaluated: Evaluated, processors: Integers, measures: FloatTable) -> None:
         """Have candidates followed; where decisions are advice only, those that no start of the pass came before."""
@@ -205,16 +205,13 @@ class Probabilistic(InOrder, Policy):
 
     def snapshot(self) -> Any:
         """Return what is known of the waiting jobs, and the longest wait."""
-        both = {"recalibration": self.recalibration, "dependence": self.dependence}
-        return self.heads.snapshot() | {name: each.snapshot() for name, each in both.items() if each is not None}
+        return self.heads.snapshot() | {name: each.snapshot() for name, each in self.learned.items()}
 
     def restore(self, state: Any) -> None:
         """Take on what `snapshot` returned."""
         self.heads.restore(state)
-        if self.recalibration is not None:
-            self.recalibration.restore(state["recalibration"])
-        if self.dependence is not None:
-            self.dependence.restore(state["dependence"])
+        for name, each in self.learned.items():
+            each.restore(state[name])
 
     def _try(
         self, busy: Busy, rows: Integers, needed: int, head_run_time: float, safe: Flags, spent: float, allowed: int

@@ -60,8 +60,9 @@ class ProbabilisticSettings(OrderedSettings):
     )
     dependence: Literal["no", "posterior", "joint"] = unless_default(
         "no",
-        "run times of different jobs are taken for independent; or what jobs of the same user have done since a job was "
-        "submitted tells of it (posterior), and jobs that run of each other's ends, too (joint), as far as it has done so",
+        "run times of different jobs are independent; or jobs of the same user that have ended since a job was "
+        "submitted, or run, tell of it, as far as they have done so (posterior); or that, and in the probability of "
+        "delay such jobs end alike (joint)",
     )
     weight: Weight = 0.0
     forecast: Forecast = unless_default(False, FORECAST.format(what="EASY in this order of the queue"))
