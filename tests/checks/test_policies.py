@@ -13,3 +13,10 @@ TestOrders = conformance(
     "all-reserve:queue=unicep,candidates=lcfs,by=request",
 )
 """Under orders that cross each other."""
+
+TestDependence = conformance(
+    "policies",
+    "probabilistic:tau=0.5,dependence=posterior",
+    "probabilistic:tau=1,criterion=gain,mass=censor,points=4,recalibrate=yes,dependence=joint",
+)
+"""Where jobs of one user tell of each other."""
