@@ -1,47 +1,27 @@
 """A bound on the wait from simulated futures: the machine run ahead, judged by what such futures came to before."""
 
-from typing import Any, ClassVar, NamedTuple, Protocol
+from typing import Any, ClassVar, NamedTuple
 
 import numpy as np
 from pydantic import Field
 
 from shadowtime.services.wait_bound.bound_settings import HistorySettings
 from shadowtime.services.wait_bound.bounder import Bounder, Updates
-from shadowtime.services.wait_bound.conformal import MIN_WAITS
-from shadowtime.services.wait_bound.live_coverage import LiveCoverage
+from shadowtime.services.wait_bound.bounds import MAX_QUEUES
+from shadowtime.services.wait_bound.judged_futures import JudgedFutures
 from shadowtime.services.wait_bound.machine_futures import MachineFutures
 from shadowtime.services.wait_bound.nearest_waits import NearestWaits
-from shadowtime.services.wait_bound.tracked_quantiles import NEAR, TrackedQuantiles
-from shadowtime.services.wait_bound.wait_history import WaitHistory, at_rank
-from shadowtime.shared.arrays import Floats, FloatTable
-from shadowtime.shared.events import (
-    Event,
-    JobSubmitted,
-    JobWithdrawn,
-)
+from shadowtime.services.wait_bound.tracked_quantiles import NEAR
+from shadowtime.shared.arrays import Floats
+from shadowtime.shared.events import Event, JobSubmitted, JobWithdrawn
 from shadowtime.shared.last_answer import LastAnswer
-from shadowtime.shared.predictions import Coverage, RunTimePrediction, WaitBound
-
-LEVELS = (0.05, 0.1, 0.25, 0.5, 0.75, 0.8, 0.9, 0.95, 0.99)
-"""Probabilities of starting within so long that are told, beside the quantile of the bound."""
+from shadowtime.shared.predictions import RunTimePrediction, WaitBound
 
 LONGEST = 30 * 86_400.0
 """Seconds that stand for a future without a start."""
 
 OF_LAST = 0.3
 """What the last wait of a user counts in the mean of the logarithms of his waits."""
-
-
-class Kept(Protocol):
-    """A part of the state."""
-
-    def snapshot(self) -> Any:
-        """Return it as plain values."""
-        ...
-
-    def restore(self, state: Any) -> None:
-        """Take on what `snapshot` returned."""
-        ...
 
 
 class FutureSettings(HistorySettings):
@@ -52,18 +32,19 @@ class FutureSettings(HistorySettings):
 
 
 class Asked(NamedTuple):
-    """What is known of a job as it is submitted: logarithms of the forecast wait, of its user's, of the quantiles."""
+    """What is known of a job as it is submitted: logarithms of the forecast wait and of its user's; waits alike."""
 
     forecast: float
     user: float
-    quantiles: FloatTable | None
+    alike: Floats
 
 
 class FuturesBound(Bounder):
     """Bound each wait by the waits of the jobs whose simulated futures were most like those of this one.
 
     The median of its starts in `MachineFutures` says which of the last waits were forecast alike; these and all waits
-    are two sources of quantiles, which follow their misses and are mixed by score (`TrackedQuantiles`).
+    are two sources of quantiles, which follow their misses and are mixed by score (`TrackedQuantiles`), for the cluster
+    and for each of the first `MAX_QUEUES` queues.
 
     The cost of the futures, O(8,000) and O(waiting jobs) for each submission, in compiled code.
 
@@ -77,14 +58,13 @@ class FuturesBound(Bounder):
 
     def __init__(self, settings: FutureSettings) -> None:
         self._settings = settings
-        self._levels = tuple(sorted({*LEVELS, settings.quantile}))
         self._machine = MachineFutures(settings.futures, arrivals=settings.arrivals)
-        self._near, self._history = NearestWaits(), WaitHistory(settings.history)
-        self._tracked = TrackedQuantiles(self._levels, sources=2)
-        self._coverage = LiveCoverage(settings.quantile)
+        self._near = NearestWaits()
+        self._cluster = JudgedFutures(None, settings)
+        self._queues: dict[int, JudgedFutures] = {}
         self._users: dict[int | None, float] = {}
-        self._told: dict[int, tuple[float, float, int | None]] = {}
-        """Of each waiting job its forecast, its user's waits and its bound."""
+        self._told: dict[int, tuple[float, float]] = {}
+        """Of each waiting job its forecast and its user's waits."""
         self._foretold: tuple[int, tuple[float, ...]] = (0, ())
         self._asked = LastAnswer(self._ask)
 
@@ -93,49 +73,50 @@ class FuturesBound(Bounder):
         self._foretold = x.job_number, () if run_time is None else run_time.histogram
 
     def predict_one(self, x: JobSubmitted) -> tuple[WaitBound, ...]:
-        """Return the bound at submission."""
-        return self._bounds(self._asked(x), self._settings.quantile, self._settings.confidence)
+        """Return the bounds at submission, that of the cluster first."""
+        return self._bounds(x, self._asked(x), self._settings.quantile, self._settings.confidence)
 
     def bounds_at(self, x: JobSubmitted, now: int, quantile: float, confidence: float) -> tuple[WaitBound, ...]:
-        """Return the bound that a job would have now, in seconds, at any quantile: between levels on a line."""
-        return self._bounds(self._ask(x, now), quantile, confidence)
+        """Return the bounds that a job would have now, in seconds, at any quantile: between levels on a line."""
+        return self._bounds(x, self._ask(x, now), quantile, confidence)
 
     def learn_one(self, x: JobSubmitted, y: int) -> None:
         """Learn the wait `y` in seconds."""
         self._asked.forget()
-        self.updates = Updates()
-        log_wait = float(np.log(y + NEAR))
         told = self._told.pop(x.job_number, None)
         if told is not None:
-            forecast, user, bound = told
-            self._near.add(forecast, user, x.since, y)
-            self._tracked.start(x.job_number, y)
-            if bound is not None and self._coverage.add(covered=y <= bound):
-                self.updates = Updates(coverage=(self._cover(),))
-        self._history.add(y)
+            self._near.add(*told, submitted=x.since, wait=y)
+        self.updates = Updates(tuple(each for scope in self._scopes(x) for each in scope.learn(x.job_number, y)))
+        log_wait = float(np.log(y + NEAR))
         before = self._users.get(x.user_id, log_wait)
         self._users[x.user_id] = before + OF_LAST * (log_wait - before)
 
     def observe(self, event: Event) -> None:
         """Follow the jobs and the machine; notice that time goes on."""
         if isinstance(event, JobSubmitted):
-            self._submit(event)
+            asked = self._asked(event)
+            self._told[event.job_number] = asked.forecast, asked.user
+            for scope in self._scopes(event):
+                scope.submit(event, scope.quantiles(asked.alike))
+                if scope.queue is not None:
+                    self._queues[scope.queue] = scope
+            self._machine.submit(event, self._histogram(event))
         else:
             self._machine.observe(event)
+        for scope in (self._cluster, *self._queues.values()):
             if isinstance(event, JobWithdrawn):
-                self._tracked.withdraw(event.job_number)
-                self._told.pop(event.job_number, None)
-        self._tracked.advance(float(event.time))
+                scope.withdraw(event.job_number)
+            scope.advance(event.time)
+        if isinstance(event, JobWithdrawn):
+            self._told.pop(event.job_number, None)
         self._asked.forget()
 
-    def _submit(self, job: JobSubmitted) -> None:
-        asked = self._asked(job)
-        bound = None
-        if asked.quantiles is not None:
-            self._tracked.tell(job.job_number, float(job.since), asked.quantiles)
-            bound = int(self._tracked.seconds(asked.quantiles)[self._levels.index(self._settings.quantile)])
-        self._told[job.job_number] = asked.forecast, asked.user, bound
-        self._machine.submit(job, self._histogram(job))
+    def _scopes(self, x: JobSubmitted) -> list[JudgedFutures]:
+        """Return the cluster and the job's queue, a new one if there is none yet and not too many others."""
+        own = None if x.queue_number is None else self._queues.get(x.queue_number)
+        if own is None and x.queue_number is not None and len(self._queues) < MAX_QUEUES:
+            own = JudgedFutures(x.queue_number, self._settings)
+        return [self._cluster] if own is None else [self._cluster, own]
 
     def _histogram(self, job: JobSubmitted) -> tuple[float, ...]:
         number, histogram = self._foretold
@@ -144,55 +125,38 @@ class FuturesBound(Bounder):
     def _ask(self, job: JobSubmitted, now: int | None = None) -> Asked:
         now = job.time if now is None else now
         user = self._users.get(job.user_id, float(np.log(NEAR)))
-        forecast = self._forecast(job, now)
-        if len(self._history) < MIN_WAITS or not len(self._near):
-            return Asked(forecast, user, None)
-        near, count = self._near.near(forecast, user, float(now)), len(self._history)
-        ranks = np.ceil(np.array(self._levels) * count - 1e-9).astype(np.int64)
-        all_waits = [at_rank([self._history], max(rank, 1)) for rank in ranks.tolist()]
-        alike = near[np.maximum(np.ceil(np.array(self._levels) * len(near) - 1e-9).astype(np.int64), 1) - 1]
-        return Asked(forecast, user, np.log(np.stack((alike, np.array(all_waits, dtype=np.float64)), axis=1) + NEAR))
-
-    def _forecast(self, job: JobSubmitted, now: int) -> float:
-        """Return the logarithm of the median wait in the futures of a job that is submitted now."""
         waits: Floats = np.minimum(self._machine.starts(job, self._histogram(job), now) - float(now), LONGEST)
-        return float(np.log(np.median(waits) + NEAR))
+        forecast = float(np.log(np.median(waits) + NEAR))
+        return Asked(forecast, user, self._near.near(forecast, user, float(now)))
 
-    def _bounds(self, asked: Asked, quantile: float, confidence: float) -> tuple[WaitBound, ...]:
-        told = {"grouping": self.name, "quantile": quantile, "confidence": confidence}
-        count = len(self._history)
-        if asked.quantiles is None:
-            reason = f"not enough history: {count} of {MIN_WAITS} waits"
-            return (WaitBound(observations=count, reason=reason, **told),)
-        if not self._levels[0] <= quantile <= self._levels[-1]:
-            reason = f"quantiles are told from {self._levels[0]:g} to {self._levels[-1]:g}"
-            return (WaitBound(observations=count, reason=reason, **told),)
-        seconds = self._tracked.seconds(asked.quantiles)
-        bound = int(np.interp(quantile, self._levels, seconds))
-        within = tuple((level, int(each)) for level, each in zip(self._levels, seconds.tolist(), strict=True))
-        return (WaitBound(bound=bound, observations=count, starts_within=within, **told),)
-
-    def _cover(self) -> Coverage:
-        low, high = self._coverage.band
-        live = {"revealed": self._coverage.revealed, "covered": self._coverage.share, "low": low, "high": high}
-        return Coverage(grouping=self.name, queue=None, quantile=self._settings.quantile, **live)
-
-    @property
-    def _parts(self) -> tuple[Kept, ...]:
-        return self._machine, self._near, self._history, self._tracked, self._coverage
+    def _bounds(self, job: JobSubmitted, asked: Asked, quantile: float, confidence: float) -> tuple[WaitBound, ...]:
+        scopes = self._scopes(job)
+        told = [each.message(each.quantiles(asked.alike), quantile, confidence) for each in scopes]
+        if job.queue_number is not None and len(scopes) == 1:
+            reason = f"bounds of their own have the first {MAX_QUEUES} queues"
+            level = {"quantile": quantile, "confidence": confidence}
+            told.append(WaitBound(grouping=self.name, queue=job.queue_number, reason=reason, **level))
+        return tuple(told)
 
     def snapshot(self) -> Any:
         """Return the whole state as plain values."""
         return {
-            "parts": [each.snapshot() for each in self._parts],
+            "machine": self._machine.snapshot(),
+            "near": self._near.snapshot(),
+            "cluster": self._cluster.snapshot(),
+            "queues": [[queue, each.snapshot()] for queue, each in self._queues.items()],
             "users": list(self._users.items()),
             "told": [[number, *told] for number, told in self._told.items()],
         }
 
     def restore(self, state: Any) -> None:
         """Take on what `snapshot` returned."""
-        for each, saved in zip(self._parts, state["parts"], strict=True):
-            each.restore(saved)
+        self._machine.restore(state["machine"])
+        self._near.restore(state["near"])
+        self._cluster.restore(state["cluster"])
+        self._queues = {queue: JudgedFutures(queue, self._settings) for queue, _ in state["queues"]}
+        for queue, saved in state["queues"]:
+            self._queues[queue].restore(saved)
         self._users = dict(state["users"])
-        self._told = {number: (forecast, user, bound) for number, forecast, user, bound in state["told"]}
+        self._told = {number: (forecast, user) for number, forecast, user in state["told"]}
         self._asked.forget()

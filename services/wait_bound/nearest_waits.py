@@ -56,7 +56,7 @@ class NearestWaits:
     def __len__(self) -> int:
         return min(self._count, REMEMBERED)
 
-    def add(self, forecast: float, user: float, submitted: float, wait: float) -> None:
+    def add(self, forecast: float, user: float, *, submitted: float, wait: float) -> None:
         """Take in a wait; the oldest gives way. O(1)."""
         self._waits[self._count % REMEMBERED] = forecast, user, submitted, wait
         self._count += 1

@@ -1,14 +1,14 @@
 """Bounds on the waits of recorded logs at every level that they tell, in windows, by width, and what one costs.
 
 `python -m tests.benchmarks.wait_bounds [LOG]… [--wait-bound SPEC] [--runtime SPEC] [--jobs N]` prints one JSON line per
-log. `tighter` is the root mean square of what `plain` has above the waits that it covers, by that of this bound, on the
-jobs of which both say something; `windows` the share of a thousand jobs after another of which within 2 points of the
-level start within it; of the median: the share within a factor 2 of the wait, and within ten minutes.
+log and queue. `tighter` is the root mean square of what `plain` has above the waits that it covers, by that of this
+bound, on the jobs of which both say something; `windows` the share of a thousand jobs after another of which within 2
+points of the level start within it; of the median: the share within a factor 2 of the wait, and within ten minutes.
 """
 
 import json
 import time
-from collections.abc import Sequence
+from collections.abc import Iterator, Sequence
 from dataclasses import replace
 from functools import partial
 from typing import Annotated, Any, NamedTuple
@@ -47,42 +47,48 @@ class Timed(WaitBounds):
 
 
 class Told(NamedTuple):
-    """Of each job its number, its wait, the seconds of each level (NaN where there are none); cpu seconds each took."""
+    """Of each job of one queue, or of all, its number, its wait, and the seconds of each level; NaN where none are."""
 
     numbers: list[int]
     waits: Floats
     levels: dict[float, Floats]
-    taken: Floats
 
 
-def told(trace: str, bounder: str, runtime: str, jobs: int | None = None) -> Told:
-    """Return what one bounder tells of the jobs of a recorded log."""
+def told(trace: str, bounder: str, runtime: str, jobs: int | None = None) -> tuple[dict[int | None, Told], Floats]:
+    """Return what one bounder tells of the jobs of a recorded log, by queue; and the cpu seconds that each took."""
     name, workload = log(trace, jobs)
     plan = Plan(bounder, name, workload, configure("easy", runtime), "recorded", canonical("wait-bound", bounder))
     taken: list[float] = []
     stages = [
         replace(each, open=partial(Timed, taken=taken)) if each.name == "wait_bound" else each for each in STAGES[:3]
     ]
-    submitted, waits, found = dict[int, int](), dict[int, int](), dict[int, dict[float, int]]()
+    submitted, waits = dict[int, int](), dict[int, int]()
+    found: dict[int | None, dict[int, dict[float, int]]] = {}
 
     def note(envelope: Envelope) -> None:
         event = envelope.event
         if isinstance(event, JobSubmitted):
             submitted[event.job_number] = event.since
             for each in envelope.wait_bounds or ():
-                if each.queue is None and each.bound is not None:
+                if each.bound is not None:
                     within = dict(each.starts_within) if each.grouping == "futures" else {}
-                    found[event.job_number] = within | {each.quantile: each.bound}
+                    levels = within | {each.quantile: each.bound}
+                    found.setdefault(each.queue, {})[event.job_number] = levels
         elif isinstance(event, JobStarted):
             waits[event.job_number] = event.time - submitted[event.job_number]
         elif isinstance(event, JobWithdrawn):
-            found.pop(event.job_number, None)
+            for of_queue in found.values():
+                of_queue.pop(event.job_number, None)
 
     EmbeddedReplay(plan.opened(), plan.source(), [note], stages=stages).run_to_end()
-    numbers = [number for number in submitted if number in waits and number in found]
+    return {queue: _told(of_queue, waits) for queue, of_queue in found.items()}, np.array(taken)
+
+
+def _told(found: dict[int, dict[float, int]], waits: dict[int, int]) -> Told:
+    numbers = [number for number in found if number in waits]
     levels = sorted({level for number in numbers for level in found[number]})
     by_level = {level: np.array([found[number].get(level, np.nan) for number in numbers]) for level in levels}
-    return Told(numbers, np.array([waits[number] for number in numbers], dtype=np.float64), by_level, np.array(taken))
+    return Told(numbers, np.array([waits[number] for number in numbers], dtype=np.float64), by_level)
 
 
 def above(waits: Floats, bounds: Floats) -> float:
@@ -97,36 +103,39 @@ def windows(covered: Flags, level: float) -> float:
     return float(np.mean(np.abs(whole - level) <= NEAR + 1e-9)) if len(whole) else float("nan")
 
 
-def row(trace: str, bounder: str, runtime: str, jobs: int | None = None) -> dict[str, Any]:
-    """Return the figures of one bounder on one log."""
-    plain, own = told(trace, "plain", "requested", jobs), told(trace, bounder, runtime, jobs)
+def rows(trace: str, bounder: str, runtime: str, jobs: int | None = None) -> Iterator[dict[str, Any]]:
+    """Yield the figures of one bounder on one log: of all jobs, then of each queue with a window of them or more."""
+    plain, _ = told(trace, "plain", "requested", jobs)
+    own, taken = told(trace, bounder, runtime, jobs)
+    costs = {"mean": round(1e3 * float(taken.mean()), 3), "p99": round(1e3 * float(np.quantile(taken, 0.99)), 3)}
+    for queue, found in sorted(own.items(), key=lambda item: -1 if item[0] is None else item[0]):
+        if queue is None or len(found.waits) >= WINDOW:
+            named = {"log": trace, "queue": "all" if queue is None else queue, "bound": bounder, "runtime": runtime}
+            yield named | figures(plain[queue], found) | ({"milliseconds": costs} if queue is None else {})
+
+
+def figures(plain: Told, own: Told) -> dict[str, Any]:
+    """Return the figures of the jobs of one queue, or of all."""
     waits, level = own.waits, max((each for each in own.levels if each <= 0.95), default=0.95)
     both = set(plain.numbers) & set(own.numbers)
     of_plain, of_own = (np.array([number in both for number in each.numbers]) for each in (plain, own))
     tighter = above(plain.waits[of_plain], plain.levels[0.95][of_plain]) / above(
         waits[of_own], own.levels[level][of_own]
     )
-    figures = {
-        "log": trace,
-        "bound": bounder,
-        "runtime": runtime,
+    found: dict[str, Any] = {
         "jobs": len(waits),
         "covered": {each: round(float(np.mean(waits <= told)), 4) for each, told in own.levels.items()},
         "windows": {each: round(windows(waits <= told, each), 3) for each, told in own.levels.items()},
         "tighter": round(tighter, 3),
-        "milliseconds": {
-            "mean": round(1e3 * float(own.taken.mean()), 3),
-            "p99": round(1e3 * float(np.quantile(own.taken, 0.99)), 3),
-        },
     }
     if 0.5 in own.levels:
         median = own.levels[0.5]
         ratio = np.maximum(median, 1.0) / np.maximum(waits, 1.0)
-        figures["median"] = {
+        found["median"] = {
             "within a factor 2": round(float(np.mean((ratio >= 0.5) & (ratio <= 2.0))), 3),
             "within ten minutes": round(float(np.mean(np.abs(median - waits) <= 600.0)), 3),
         }
-    return figures
+    return found
 
 
 def main(
@@ -135,10 +144,11 @@ def main(
     runtime: Annotated[str, typer.Option(metavar="SPEC", help="What predicts run times.")] = "experts",
     jobs: Annotated[int | None, typer.Option(metavar="N", min=1, help="The first so many only.")] = None,
 ) -> None:
-    """Print one JSON line per log."""
+    """Print one JSON line per log and queue."""
     each: Sequence[str] = traces or TRACES
     for trace in each:
-        print(json.dumps(row(trace, wait_bound, runtime, jobs)), flush=True)
+        for row in rows(trace, wait_bound, runtime, jobs):
+            print(json.dumps(row), flush=True)
 
 
 if __name__ == "__main__":

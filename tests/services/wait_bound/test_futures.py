@@ -168,3 +168,24 @@ def test_quantiles_beyond_those_that_are_told(quantile: float, reason: str | Non
         bounder.learn_one(asked, number)
     (bound,) = bounder.bounds_at(job(200, 1, time=200), 200, quantile, 0.95)
     assert bound.reason == reason
+
+
+def test_queues_have_bounds_of_their_own_the_first_of_them() -> None:
+    """All futures are alike; one queue waits an hour, the other a minute."""
+    bounder = FuturesBound(FutureSettings(futures=10))
+    bounder.observe(OPENED)
+    for number in range(2_000):
+        asked = job(number, 1, time=10_000 * number, queue_number=number % 2)
+        bounder.observe(asked)
+        bounder.learn_one(asked, 60 if number % 2 else 3600)
+        bounder.observe(JobWithdrawn(time=10_000 * number, job_number=number))
+    slow, quick = (bounder.predict_one(job(0, 1, time=20_000_000, queue_number=queue)) for queue in (0, 1))
+    assert [each.queue for each in slow] == [None, 0]
+    assert slow[1].bound is not None
+    assert quick[1].bound is not None
+    assert slow[0].bound == quick[0].bound
+    assert slow[1].bound > 10 * quick[1].bound
+    for queue in range(2, 70):
+        bounder.observe(job(3_000 + queue, 1, time=20_000_000, queue_number=queue))
+    told = bounder.predict_one(job(4_000, 1, time=20_000_000, queue_number=69))
+    assert told[-1].reason == "bounds of their own have the first 64 queues"

@@ -1,0 +1,119 @@
+"""What futures have come to in one queue, or in the whole cluster, and what is told by that."""
+
+from typing import Any
+
+import numpy as np
+
+from shadowtime.services.wait_bound.bound_settings import HistorySettings
+from shadowtime.services.wait_bound.conformal import MIN_WAITS
+from shadowtime.services.wait_bound.live_coverage import LiveCoverage
+from shadowtime.services.wait_bound.tracked_quantiles import NEAR, TrackedQuantiles
+from shadowtime.services.wait_bound.wait_history import WaitHistory, at_rank
+from shadowtime.shared.arrays import Floats, FloatTable
+from shadowtime.shared.events import JobSubmitted
+from shadowtime.shared.predictions import Coverage, WaitBound
+
+LEVELS = (0.05, 0.1, 0.25, 0.5, 0.75, 0.8, 0.9, 0.95, 0.99)
+"""Probabilities of starting within so long that are told, beside the quantile of the bound."""
+
+
+class JudgedFutures:
+    """Quantiles from the waits of jobs that were forecast alike and from all waits here, as they have held here.
+
+    O(log waits) and what `TrackedQuantiles` costs.
+
+    Parameters
+    ----------
+    queue
+        None for all queues of a cluster together.
+
+    References
+    ----------
+    docs/algorithms.md#bounds-from-futures.
+    """
+
+    def __init__(self, queue: int | None, settings: HistorySettings) -> None:
+        self.queue = queue
+        self._quantile = settings.quantile
+        self._levels = tuple(sorted({*LEVELS, settings.quantile}))
+        self._history = WaitHistory(settings.history)
+        self._tracked = TrackedQuantiles(self._levels, sources=2)
+        self._coverage = LiveCoverage(settings.quantile)
+        self._bounds: dict[int, int] = {}
+        """What was told of each waiting job, in seconds."""
+
+    def quantiles(self, alike: Floats) -> FloatTable | None:
+        """Return what the two sources say at each level, as `TrackedQuantiles` takes it; None with too few waits.
+
+        Parameters
+        ----------
+        alike
+            Waits of the jobs that were forecast alike, in seconds, rising.
+        """
+        count = len(self._history)
+        if count < MIN_WAITS or not len(alike):
+            return None
+        levels = np.array(self._levels)
+        here = [at_rank([self._history], rank) for rank in _ranks(levels, count).tolist()]
+        return np.log(
+            np.stack((alike[_ranks(levels, len(alike)) - 1], np.array(here, dtype=np.float64)), axis=1) + NEAR
+        )
+
+    def submit(self, job: JobSubmitted, quantiles: FloatTable | None) -> None:
+        """Remember what is told of a job until it starts."""
+        if quantiles is not None:
+            self._tracked.tell(job.job_number, float(job.since), quantiles)
+            seconds = self._tracked.seconds(quantiles)
+            self._bounds[job.job_number] = int(seconds[self._levels.index(self._quantile)])
+
+    def learn(self, job_number: int, wait: int) -> tuple[Coverage, ...]:
+        """Learn the wait of a job in seconds; return what is to be told of how bounds fare."""
+        self._tracked.start(job_number, float(wait))
+        self._history.add(wait)
+        bound = self._bounds.pop(job_number, None)
+        if bound is None or not self._coverage.add(covered=wait <= bound):
+            return ()
+        low, high = self._coverage.band
+        share = {"revealed": self._coverage.revealed, "covered": self._coverage.share, "low": low, "high": high}
+        return (Coverage(grouping="futures", queue=self.queue, quantile=self._quantile, **share),)
+
+    def withdraw(self, job_number: int) -> None:
+        """Forget a job that leaves without starting."""
+        self._tracked.withdraw(job_number)
+        self._bounds.pop(job_number, None)
+
+    def advance(self, now: int) -> None:
+        """Notice that time goes on, in seconds."""
+        if self._bounds:
+            self._tracked.advance(float(now))
+
+    def message(self, quantiles: FloatTable | None, quantile: float, confidence: float) -> WaitBound:
+        """Return the bound at a quantile, on a line between levels, and all levels."""
+        count, (least, *_, most) = len(self._history), self._levels
+        told = {"grouping": "futures", "queue": self.queue, "quantile": quantile, "confidence": confidence}
+        if quantiles is None:
+            return WaitBound(observations=count, reason=f"not enough history: {count} of {MIN_WAITS} waits", **told)
+        if not least <= quantile <= most:
+            return WaitBound(observations=count, reason=f"quantiles are told from {least:g} to {most:g}", **told)
+        seconds = self._tracked.seconds(quantiles)
+        within = tuple((level, int(each)) for level, each in zip(self._levels, seconds.tolist(), strict=True))
+        bound = int(np.interp(quantile, self._levels, seconds))
+        return WaitBound(bound=bound, observations=count, starts_within=within, **told)
+
+    def snapshot(self) -> Any:
+        """Return everything as plain values."""
+        parts = self._history, self._tracked, self._coverage
+        return {"parts": [each.snapshot() for each in parts], "bounds": list(self._bounds.items())}
+
+    def restore(self, state: Any) -> None:
+        """Take on what `snapshot` returned."""
+        history, tracked, coverage = state["parts"]
+        self._history.restore(history)
+        self._tracked.restore(tracked)
+        self._coverage.restore(coverage)
+        self._bounds = dict(state["bounds"])
+
+
+def _ranks(levels: Floats, count: int) -> Any:
+    """Return the rank, from 1 on, of each quantile of so many waits."""
+    return np.maximum(np.ceil(levels * count - 1e-9).astype(np.int64), 1)
