@@ -13,6 +13,7 @@ from shadowtime.services.scheduler.slurm_priority import WAITING, KnownJob, Prio
 from shadowtime.services.scheduler.slurm_settings import SlurmSettings
 from shadowtime.services.scheduler.slurm_shares import NOBODY
 from shadowtime.services.scheduler.slurm_times import Times
+from shadowtime.shared.bounds import MAX_TIME
 from shadowtime.shared.chance import key_of, uniform
 from shadowtime.shared.decisions import Again, CutShort, Start
 from shadowtime.shared.events import (
@@ -114,7 +115,7 @@ class Slurm(Policy):
         waits[[each.row for each in begun]] = False
         fits = bool((queue.sizes[waits] <= np.maximum(left, 0)).all(axis=1).any())
         self.times.owed = fits and self.times.moved
-        if fits and (times := self._next(now)):
+        if fits and (times := [each for each in self._next(now) if each <= MAX_TIME]):
             starts.append(Again(time=min(times)))
         return starts
 
