@@ -160,6 +160,8 @@ class StageWorker:
                 run.epoch, run.sure_from = epoch, record.offset
             if run.quarantined is None and envelope.sequence > run.state.sequence + 1:
                 await self._find_missing(run, record)
+            elif run.state.sequence < 0:
+                await self._begin_at_first(run, record)
             if run.quarantined is not None:
                 self._metrics.left_aside.inc(len(works) - at)
                 break
@@ -209,6 +211,14 @@ class StageWorker:
         if start < stop:
             await self._follow(run, start, stop)
             run.searched = stop
+
+    async def _begin_at_first(self, run: Run, record: Record) -> None:
+        """Handle what lies before a duplicate of a run's opening, if the store has forgotten that it began before."""
+        beginning = self._log(run.partition).beginning(run.name.encode())
+        if beginning is not None and beginning < record.offset:
+            await self._follow(run, beginning, record.offset)
+            if run.state.sequence < 0:
+                self._log(run.partition).mistaken(run.name.encode())
 
     async def _beginning(self, run: Run, record: Record) -> int | None:
         """Return the offset at which a run of which nothing is stored begins, if the log still has that."""

@@ -10,7 +10,7 @@ from dataclasses import dataclass
 from typing import ParamSpec, TypeVar
 
 import pytest
-from hypothesis import given, settings
+from hypothesis import example, given, settings
 from hypothesis import strategies as st
 
 from shadowtime.replayer.generate import generate
@@ -182,6 +182,7 @@ RUNS = {f"run-{seed}": events_of_a_run(seed, 25) for seed in range(3)}
 
 @settings(max_examples=25, deadline=None)
 @given(seed=st.integers(0, 2**32), failures=st.sampled_from([0.0, 0.05, 0.3]), zombies=st.booleans())
+@example(seed=530, failures=0.3, zombies=False)  # the store forgets a run before a duplicate of its opening comes
 def test_effectively_once_whatever_fails(seed: int, failures: float, zombies: bool) -> None:
     chance = random.Random(seed)
     log = interleaved(RUNS, chance, junk=0.05)
@@ -237,6 +238,22 @@ def test_outputs_of_a_worker_killed_before_it_published_leave_first() -> None:
 
     asyncio.run(work())
     assert [Envelope.from_bytes(value).sequence for value in published] == list(range(20))
+
+
+@pytest.mark.parametrize("read", [5, 12], ids=["is read on", "is followed up"])
+def test_a_run_that_the_store_forgot_is_whole_also_if_a_duplicate_of_its_opening_comes_first(read: int) -> None:
+    events = RUNS["run-0"]
+    values = [message.value for message in interleaved({"run-0": events}, random.Random(0))]
+    log = [Message(value, offset, b"run-0") for offset, value in enumerate([*values[:4], values[0], *values[4:]])]
+    store, stream = MemoryStore(), MemoryStream(log, random.Random(0))
+    empty, worker = store.image(), new_worker(store, stream)
+    asyncio.run(hand_over(worker, log[:4]))
+    store.kept = empty
+    worker.drop()
+    asyncio.run(hand_over(worker, log[4:5]))
+    asyncio.run(hand_over(worker, log[read:]))
+    assert after_deduplication(stream.published) == expected_outputs({"run-0": events})
+    assert stream.buried == []
 
 
 def test_a_forged_sequence_far_ahead_is_a_dead_letter_and_the_run_goes_on() -> None:
