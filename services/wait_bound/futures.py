@@ -28,7 +28,7 @@ class FutureSettings(HistorySettings):
     """Settings of `FuturesBound`."""
 
     futures: int = Field(200, ge=10, le=1_000, description="futures through which the machine is run ahead")
-    arrivals: bool = Field(True, description="whether jobs of earlier weeks come again in them")
+    arrivals: bool = Field(False, description="whether jobs of earlier weeks come again in them")
 
 
 class Asked(NamedTuple):
