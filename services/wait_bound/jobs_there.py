@@ -146,8 +146,7 @@ class JobsThere:
         return {"counts": [len(each) for each in groups], "tables": list(tables)}
 
     def restore(self, state: Any) -> None:
-        """Take on what `snapshot` returned."""
-        self.__init__()  # type: ignore[misc]
+        """Take on what `snapshot` returned, where no job is known yet."""
         table, masses = (unpacked_numbers(each) for each in state["tables"])
         saved = zip(table, masses, strict=True)
         for group, count in zip(self._groups, state["counts"], strict=True):

@@ -37,7 +37,8 @@ class MachineFutures:
     are predicted, given for how long each job has run, a job's always the same in one future; arrivals are those of an
     earlier week from about the same hour on. On the processors of the whole machine.
 
-    O(futures * passes * jobs) for each question, in compiled code; memory O(jobs there + arrivals of four weeks).
+    O(futures * passes * jobs) for each question, in compiled code; memory O(jobs there), and
+    the arrivals of four weeks where any come again.
 
     Parameters
     ----------
@@ -59,7 +60,8 @@ class MachineFutures:
     def submit(self, job: JobSubmitted, histogram: tuple[float, ...]) -> None:
         """Take in a job with the probability of each bin of its run time, from bin 0 on; none: it runs to its limit."""
         self._jobs.submit(job, histogram)
-        self._arrivals.add(job)
+        if self._arriving:
+            self._arrivals.add(job)
 
     def observe(self, event: Event) -> None:
         """Follow whatever happens beside submissions."""
@@ -107,7 +109,7 @@ class MachineFutures:
             np.concatenate((jobs.run_times(before), last.run_times(own)), axis=1),
             jobs.running(now),
             jobs.ends(now, held),
-            table if self._arriving else table[:0],
+            table,
             firsts,
             shifts,
             STEPS,
@@ -121,8 +123,8 @@ class MachineFutures:
         """Take on what `snapshot` returned."""
         self._key, pools, jobs, arrivals = state
         self._pools = dict(pools)
+        self._jobs, self._arrivals = JobsThere(), Arrivals(self._key)
         self._jobs.restore(jobs)
-        self._arrivals = Arrivals(self._key)
         self._arrivals.restore(arrivals)
 
 
