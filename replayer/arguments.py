@@ -6,13 +6,13 @@ from dataclasses import dataclass
 from itertools import zip_longest
 from math import inf
 from pathlib import Path
-from typing import NamedTuple
+from typing import Any, NamedTuple
 
 import typer
 from pydantic import TypeAdapter, ValidationError
 
 from shadowtime.replayer.accounting.reading import Reading
-from shadowtime.replayer.log_formats import AS_READ, read_trace
+from shadowtime.replayer.log_formats import AS_READ, format_of, read_trace
 from shadowtime.replayer.options import Oversized, Requests
 from shadowtime.replayer.pace import MIN_FACTOR, Pace
 from shadowtime.replayer.sources import SOURCES
@@ -46,6 +46,7 @@ class Preparation:
     requests: Requests = "as-logged"
     jobs: int | None = None
     reading: Reading = AS_READ
+    in_pieces: bool = False
 
 
 def reading_of(
@@ -81,26 +82,44 @@ def read_clusters(
 def read_cluster(text: str, preparation: Preparation, say: Callable[[str], None], mode: str) -> Cluster:
     """Read a trace named as `FILE` or `FILE@PROCESSORS`, and say what was left out of it."""
     path, size = split_size(text)
-    trace = read_trace(Path(path), preparation.reading)
-    workload = prepare(
-        trace,
-        preparation.processors if size is None else size,
-        oversized=preparation.oversized,
-        requests=preparation.requests,
-        limit=preparation.jobs,
-        recorded=not SOURCES[mode].obeys,
-    )
-    for note in trace.notes:
-        say(f"{trace.name}: {note}")
+    workload, notes = _prepared(Path(path), preparation, size, recorded=not SOURCES[mode].obeys)
+    name = workload.name
+    for note in notes:
+        say(f"{name}: {note}")
     if workload.skipped:
         reasons = ", ".join(f"{count:,} {reason}" for reason, count in workload.skipped.items())
-        say(f"{trace.name}: skipped {sum(workload.skipped.values()):,} jobs: {reasons}")
+        say(f"{name}: skipped {sum(workload.skipped.values()):,} jobs: {reasons}")
     if workload.aligned:
-        say(f"{trace.name}: cut {workload.aligned:,} jobs to {workload.processors} processors")
-    unknown = int(((workload.columns["wait_time"] == -1) & (workload.columns.get("left_time", -1) == -1)).sum())
-    if not SOURCES[mode].obeys and 0 < unknown < len(workload):
-        say(f"{trace.name}: {unknown:,} jobs without a known wait start at their submission")
-    return Cluster(trace.name if size is None else f"{trace.name}@{size}", workload)
+        say(f"{name}: cut {workload.aligned:,} jobs to {workload.processors} processors")
+    if not SOURCES[mode].obeys:
+        unknown = sum(
+            int(((each.columns["wait_time"] == -1) & (each.columns.get("left_time", -1) == -1)).sum())
+            for each in workload.blocks()
+        )
+        if 0 < unknown < len(workload):
+            say(f"{name}: {unknown:,} jobs without a known wait start at their submission")
+    return Cluster(name if size is None else f"{name}@{size}", workload)
+
+
+def _prepared(
+    path: Path, preparation: Preparation, size: int | None, *, recorded: bool
+) -> tuple[Workload, tuple[str, ...]]:
+    """Return the jobs of a log, read whole or in pieces, and remarks on it."""
+    processors = preparation.processors if size is None else size
+    given: dict[str, Any] = {
+        "oversized": preparation.oversized,
+        "requests": preparation.requests,
+        "limit": preparation.jobs,
+        "recorded": recorded,
+    }
+    if not preparation.in_pieces:
+        trace = read_trace(path, preparation.reading)
+        return prepare(trace, processors, **given), trace.notes
+    from shadowtime.replayer.long_workload import read_in_pieces  # here, as few logs are
+
+    if preparation.reading != AS_READ or format_of(path) is not None:
+        raise SettingsError(f"{path}: only a log in the Standard Workload Format is read in pieces")
+    return read_in_pieces(path, processors, **given)
 
 
 def split_size(text: str) -> tuple[str, int | None]:

@@ -85,6 +85,9 @@ def compare(
     processors: Annotated[
         int | None, typer.Option(metavar="N", min=1, help="Size of the machine; else the trace's.")
     ] = None,
+    in_pieces: Annotated[
+        bool, typer.Option("--in-pieces", help="Read the log while it is replayed: an SWF log larger than memory.")
+    ] = False,
     columns: Columns = None,
     time_zone: TimeZone = None,
     pools: Pools = None,
@@ -161,6 +164,7 @@ def compare(
             pools=pools,
             names=names,
             names_key=names_key,
+            in_pieces=in_pieces,
         )
     )
 

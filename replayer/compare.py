@@ -55,10 +55,12 @@ def compare_logs(options: Options) -> None:
         logs, one_run=len(logs) * len(chosen) == 1, side_by_side=settings is not None or pace is not None
     )
 
+    if options.in_pieces and (targets.report or targets.schedule):
+        raise SettingsError("--in-pieces goes without --report and --schedule, which need all jobs at once")
     reading = reading_of(options.columns, options.time_zone, options.pools, options.names, options.names_key)
     clusters = read_clusters(
         logs,
-        Preparation(options.processors, options.filter_, options.requests, options.jobs, reading),
+        Preparation(options.processors, options.filter_, options.requests, options.jobs, reading, options.in_pieces),
         say,
         options.mode,
     )
@@ -79,7 +81,7 @@ def compare_logs(options: Options) -> None:
         for label, configuration in chosen
     ]
     wanted = options.predictions and not (options.runtime or options.adjustment or options.wait_bound)
-    wanted &= plans[0].obeyed and settings is None and pace is None
+    wanted &= plans[0].obeyed and not options.in_pieces and settings is None and pace is None
     telling_plans = [telling(each[0]) for each in in_parts(plans, len(clusters))] if wanted else []
     with result_files(targets, plans) as files, nullcontext() if settings is not None else interruption:
         if settings is not None:

@@ -80,7 +80,7 @@ class Plan(NamedTuple):
     def opened(self) -> ClusterOpened:
         """Return the settings of the run."""
         return ClusterOpened(
-            time=min([int(self.workload.columns["submit_time"][0]), *(change.time for change in self.capacity[:1])]),
+            time=min([next(iter(self.workload)).submit_time, *(change.time for change in self.capacity[:1])]),
             cluster=self.cluster,
             processors=self.workload.processors,
             pools=self.workload.pools,
@@ -124,7 +124,8 @@ class Result(NamedTuple):
 def carry_out(plan: Plan, observers: Sequence[Observer] = ()) -> Result:
     """Replay one plan as fast as it goes."""
     stopwatch, waits = plan.stopwatch(), BoundedWaits()
-    replay = plan.replay([*observers, waits] if plan.bounds_waits else observers, stopwatch)
+    remembered = plan.bounds_waits and plan.workload.whole
+    replay = plan.replay([*observers, waits] if remembered else observers, stopwatch)
     wall, cpu = time.perf_counter(), time.process_time()
     replay.run_to_end()
     spent = time.perf_counter() - wall, time.process_time() - cpu

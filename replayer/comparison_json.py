@@ -26,7 +26,6 @@ def as_json(
     """
     plan = results[0].plan
     workload = plan.workload
-    columns = columns_replayed(workload)
     schedules = results if plan.obeyed else results[:1]  # the recorded one is the same in every pass
     return {
         "trace": workload.name,
@@ -35,8 +34,7 @@ def as_json(
         "jobs": len(workload),
         "skipped": workload.skipped,
         "aligned": workload.aligned,
-        "lacks": [lack._asdict() for lack in lacks_of(columns)],
-        "overlaps": [] if plan.obeyed else [each._asdict() for each in overlaps(columns, workload.processors)],
+        **(_oddities(plan) if workload.whole else {}),
         "settings": {
             "mode": plan.mode,
             "obeyed": plan.obeyed,
@@ -148,21 +146,29 @@ def _portfolio(result: Result) -> dict[str, Any]:
     return {} if told is None else {"portfolio": told.model_dump()}
 
 
+def _oddities(plan: Plan) -> dict[str, Any]:
+    """Return what the log does not tell, and where more processors were in use than there are."""
+    columns = columns_replayed(plan.workload)
+    return {
+        "lacks": [lack._asdict() for lack in lacks_of(columns)],
+        "overlaps": [] if plan.obeyed else [each._asdict() for each in overlaps(columns, plan.workload.processors)],
+    }
+
+
 def requests_as_run_times(plan: Plan) -> dict[str, float]:
     """Return how far off requests are as predictions of run times: what a predictor must beat; times in seconds.
 
     Of jobs that ran, and had a limit.
     """
-    columns = plan.workload.columns
-    told = (columns["run_time"] >= 0) & (columns["requested_time"] < MAX_DURATION)
-    if not told.any():
-        return {"mean_absolute_error": 0.0, "mean_run_time": 0.0}
-    requested, run_time = columns["requested_time"][told], columns["run_time"][told]
-    run_time = np.minimum(run_time, requested) if plan.obeyed else run_time
-    return {
-        "mean_absolute_error": float(np.abs(requested - run_time).mean()),
-        "mean_run_time": float(run_time.mean()),
-    }
+    jobs = error = ran = 0
+    for block in plan.workload.blocks():
+        columns = block.columns
+        told = (columns["run_time"] >= 0) & (columns["requested_time"] < MAX_DURATION)
+        requested, run_time = columns["requested_time"][told], columns["run_time"][told]
+        run_time = np.minimum(run_time, requested) if plan.obeyed else run_time
+        jobs, ran = jobs + len(run_time), ran + int(run_time.sum())
+        error += int(np.abs(requested - run_time).sum())
+    return {"mean_absolute_error": error / max(jobs, 1), "mean_run_time": ran / max(jobs, 1)}
 
 
 def wait_bound_rows(result: Result) -> list[dict[str, Any]]:

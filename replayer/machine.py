@@ -42,7 +42,7 @@ class Machine(Archived):
         capacity: Sequence[CapacityChanged] = (),
         traits: JobTraits = DEFAULT_TRAITS,
     ) -> None:
-        if (workload.columns["run_time"] <= 0).any():
+        if any((each.columns["run_time"] <= 0).any() for each in workload.blocks()):
             raise TraceError(
                 f"{workload.name}: jobs in it never started, or ran for no second; it was read for a recorded replay"
             )
@@ -56,7 +56,8 @@ class Machine(Archived):
         self._waiting: dict[int, tuple[int, Job]] = {}
         self._running: dict[int, tuple[int, Execution]] = {}
         self._ends: list[tuple[int, int]] = []
-        self._submit_times: list[int] = workload.columns["submit_time"].tolist()
+        self._coming = workload.jobs_from(0)
+        self._next = next(self._coming, None)
         self._left = RoomLeft(workload.processors, workload.pools or ())
 
     def next_time(self) -> int | None:
@@ -81,8 +82,8 @@ class Machine(Archived):
         times = []
         if self._ends:
             times.append(self._ends[0][0])
-        if self._arrived < len(self._submit_times):
-            times.append(self._submit_times[self._arrived])
+        if self._next is not None:
+            times.append(self._next.submit_time)
         if self._changed < len(self._capacity):
             times.append(self._capacity[self._changed].time)
         if self._again is not None:
@@ -115,10 +116,10 @@ class Machine(Archived):
             self._left.change(change)
             self._changed += 1
             events.append(change)
-        while self._arrived < len(self._submit_times) and self._submit_times[self._arrived] == time:
-            job = self._workload[self._arrived]
+        while (job := self._next) is not None and job.submit_time == time:
             self._waiting[job.job_number] = (self._arrived, job)
             self._arrived += 1
+            self._next = next(self._coming, None)
             events.append(submission(job, self._traits))
         events.append(SchedulingPoint(time=time))
         return events
@@ -197,9 +198,11 @@ class Machine(Archived):
         """Take on what `snapshot` returned."""
         self._time, self._arrived, self._changed = state["time"], state["arrived"], state["changed"]
         self._again = state["again"]
-        waiting = [(row, self._workload[row]) for row in state["waiting"]]
-        self._waiting = {job.job_number: (row, job) for row, job in waiting}
-        rows = [(row, self._execution(self._workload[row], *rest)) for row, *rest in state["running"]]
+        self._coming = self._workload.jobs_from(self._arrived)
+        self._next = next(self._coming, None)
+        jobs = self._workload.jobs_at([*state["waiting"], *(row for row, *_ in state["running"])])
+        self._waiting = {jobs[row].job_number: (row, jobs[row]) for row in state["waiting"]}
+        rows = [(row, self._execution(jobs[row], *rest)) for row, *rest in state["running"]]
         executions = [each for _, each in rows]
         self._running = {each.job.job_number: (row, each) for row, each in rows}
         self._ends = [(each.end_time, each.job.job_number) for each in executions]

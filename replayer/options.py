@@ -58,3 +58,4 @@ class Options:
     pools: Path | None = None
     names: Path | None = None
     names_key: Path | None = None
+    in_pieces: bool = False

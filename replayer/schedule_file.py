@@ -8,7 +8,7 @@ import numpy as np
 from shadowtime.replayer.comparison import Plan
 from shadowtime.replayer.frame_files import write_columns
 from shadowtime.replayer.records import Schedule
-from shadowtime.replayer.swf_text import swf_bytes, table_of
+from shadowtime.replayer.swf_text import table_of, write_jobs
 from shadowtime.services.catalogue import spelled_out
 from shadowtime.shared.arrays import Integers
 
@@ -17,7 +17,7 @@ def write_schedule(file: BinaryIO, path: Path, plan: Plan, schedule: Schedule) -
     """Write when the jobs of a run ran, in the format that the name of the file asks for."""
     ran = schedule.table()
     if path.name.endswith((".swf", ".swf.gz")):
-        file.write(swf_bytes(_header(plan, len(ran)), _table(plan, ran), compressed=path.name.endswith(".gz")))
+        write_jobs(file, _header(plan, len(ran)), _table(plan, ran), compressed=path.name.endswith(".gz"))
     elif path.name.endswith(".parquet"):
         write_columns(file, path, dict(zip(Schedule.HEADER.decode().strip().split(","), ran.T, strict=True)))
     else:

@@ -96,5 +96,10 @@ def read_swf(path: str | os.PathLike[str]) -> Trace:
     path = Path(path)
     header, table, notes = read_text(path)
     order = np.lexsort((table[:, FIELDS.index("job_number")], table[:, FIELDS.index("submit_time")]))
-    name = os.fsencode(path.name).decode(errors="replace")  # results are text
-    return Trace(name.removesuffix(".gz").removesuffix(".swf"), header, table[order], notes)
+    return Trace(trace_name(path), header, table[order], notes)
+
+
+def trace_name(path: Path) -> str:
+    """Return what the log of a file is called; results are text, whatever a file is called."""
+    name = os.fsencode(path.name).decode(errors="replace")
+    return name.removesuffix(".gz").removesuffix(".swf")

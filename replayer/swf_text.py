@@ -1,12 +1,12 @@
 """The text of the Standard Workload Format: 18 numbers to a job, `; Key: value` in comments."""
 
-import gzip
 import os
 import re
 import warnings
-from collections.abc import Mapping
+import zlib
+from collections.abc import Iterator, Mapping
 from pathlib import Path
-from typing import NoReturn
+from typing import BinaryIO, NamedTuple, NoReturn
 
 import numpy as np
 
@@ -38,6 +38,9 @@ FIELDS = (
 )
 """Names of the 18 fields, in the order of the format; times in seconds."""
 
+BLOCK = 4096
+"""Jobs that are written at a time."""
+
 MAX_VALUES = np.array([MAX_TIME if each in ("submit_time", "wait_time") else MAX_INTEGER for each in FIELDS])
 """Of each field; a float holds every integer up to there."""
 
@@ -46,18 +49,24 @@ _NUMBER = re.compile(rb"[+-]?(\d+\.?\d*|\.\d+)")
 _NUMERIC_BYTES = b"0123456789+-. \t\n\v\f"
 
 
-def read_text(path: Path) -> tuple[dict[str, str], Integers, tuple[str, ...]]:
-    """Return the header, the (n, 18) table of jobs in the order of the file, and notes on oddities.
+class Piece(NamedTuple):
+    """Jobs of a log that were read at once: their lines, and their numbers of shape (n, 18)."""
+
+    lines: Integers
+    table: Integers
+    longer: int
+    """Lines with more than 18 numbers."""
+
+
+def read_pieces(path: Path, header: dict[str, str]) -> Iterator[Piece]:
+    """Yield the jobs of a log in the order of the file, some thousands at a time; its comments go into `header`.
 
     Raises
     ------
     TraceError
-        If the file cannot be read, holds no job, or a line of it is not a job or out of bounds; names the line.
+        As `read_text`, but for repeated job numbers.
     """
-    header: dict[str, str] = {}
-    of_header, longer, last = 0, 0, 0
-    numbers: list[Integers] = []
-    table: list[Integers] = []
+    of_header, last, empty = 0, 0, True
     for lines in lines_of(path):
         rows: list[bytes] = []
         found: list[int] = []
@@ -74,21 +83,36 @@ def read_text(path: Path) -> tuple[dict[str, str], Integers, tuple[str, ...]]:
                 rows.append(row)
         last += len(lines)
         if rows:
-            jobs, more = _table(path, found, rows, hint=not table)
-            numbers.append(np.array(found, dtype=np.int64))
-            table.append(jobs)
-            longer += more
-    if not table:
+            yield Piece(np.array(found, dtype=np.int64), *_table(path, found, rows, hint=empty))
+            empty = False
+    if empty:
         msg = f"{path}: no job line in it"
         raise TraceError(msg)
-    whole = np.concatenate(table)
-    _refuse_repeated(path, np.concatenate(numbers), whole[:, 0])
-    notes = []
-    if longer:
-        notes.append(f"{longer} lines had more than {len(FIELDS)} fields; the rest of them is ignored")
+
+
+def read_text(path: Path) -> tuple[dict[str, str], Integers, tuple[str, ...]]:
+    """Return the header, the (n, 18) table of jobs in the order of the file, and notes on oddities.
+
+    Raises
+    ------
+    TraceError
+        If the file cannot be read, holds no job, or a line of it is not a job or out of bounds; names the line.
+    """
+    header: dict[str, str] = {}
+    pieces = list(read_pieces(path, header))
+    whole = np.concatenate([each.table for each in pieces])
+    _refuse_repeated(path, np.concatenate([each.lines for each in pieces]), whole[:, 0])
+    notes = notes_on(sum(each.longer for each in pieces))
     if unordered := int(np.count_nonzero(np.diff(whole[:, 1]) < 0)):
-        notes.append(f"{unordered} lines were not in order of submit time")
-    return header, whole, tuple(notes)
+        notes += (f"{unordered} lines were not in order of submit time",)
+    return header, whole, notes
+
+
+def notes_on(longer: int) -> tuple[str, ...]:
+    """Return what a reader is told of lines that are longer than they should be."""
+    if not longer:
+        return ()
+    return (f"{longer} lines had more than {len(FIELDS)} fields; the rest of them is ignored",)
 
 
 def write_swf(path: str | os.PathLike[str], header: Mapping[str, str], table: Integers) -> None:
@@ -123,9 +147,8 @@ def write_swf(path: str | os.PathLike[str], header: Mapping[str, str], table: In
     ----------
     docs/algorithms.md#sources (SWF 2.2).
     """
-    contents = swf_bytes(header, table, compressed=str(path).endswith(".gz"))
     with result_file(path) as file:
-        file.write(contents)
+        write_jobs(file, header, table, compressed=str(path).endswith(".gz"))
 
 
 def table_of(columns: Mapping[str, Integers]) -> Integers:
@@ -138,17 +161,22 @@ def table_of(columns: Mapping[str, Integers]) -> Integers:
     return np.column_stack([columns.get(name, unknown) for name in FIELDS])
 
 
-def swf_bytes(header: Mapping[str, str], table: Integers, *, compressed: bool) -> bytes:
-    """Return what `write_swf` writes."""
+def write_jobs(file: BinaryIO, header: Mapping[str, str], table: Integers, *, compressed: bool) -> None:
+    """Write what `write_swf` writes into an open file, some thousands of jobs at a time."""
     if table.ndim != 2 or table.shape[1] != len(FIELDS):
         msg = f"a table of shape {table.shape}; a trace has (n, {len(FIELDS)})"
         raise ValueError(msg)
-    comments = [f"; {key}: {' '.join(value.splitlines())}\n" for key, value in header.items()]
-    jobs = [" ".join(map(str, row)) + "\n" for row in table.tolist()]
-    contents = "".join(comments + jobs).encode()
-    return (
-        gzip.compress(contents, compresslevel=6, mtime=0) if compressed else contents
-    )  # 9 saves 3 % in twice the time
+    packed = zlib.compressobj(6, wbits=zlib.MAX_WBITS | 16) if compressed else None  # 9 saves 3 % in twice the time
+    for text in _texts(header, table):
+        file.write(text if packed is None else packed.compress(text))
+    if packed is not None:
+        file.write(packed.flush())
+
+
+def _texts(header: Mapping[str, str], table: Integers) -> Iterator[bytes]:
+    yield "".join(f"; {key}: {' '.join(value.splitlines())}\n" for key, value in header.items()).encode()
+    for start in range(0, len(table), BLOCK):
+        yield "".join(" ".join(map(str, row)) + "\n" for row in table[start : start + BLOCK].tolist()).encode()
 
 
 def _table(path: Path, numbers: list[int], rows: list[bytes], *, hint: bool) -> tuple[Integers, int]:

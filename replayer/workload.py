@@ -1,9 +1,9 @@
 """The jobs of a log that a replay uses, on a machine of a size."""
 
-from collections.abc import Iterator, Mapping
+from collections.abc import Collection, Iterator, Mapping
 from dataclasses import dataclass, field, fields
 from types import MappingProxyType
-from typing import Any, get_args
+from typing import Any, ClassVar, get_args
 
 import numpy as np
 
@@ -19,6 +19,9 @@ MAX_MACHINE = 10_000_000
 
 UNUSED = ("average_cpu_time", "used_memory", "requested_memory", "preceding_job_number", "think_time")
 """Fields of a log that no replay uses; a schedule that is written as a log has them again."""
+
+BLOCK = 4096
+"""Jobs that are made at a time."""
 
 YEAR_2000 = 946_684_800
 """Stores of time series do not reach back to 1970."""
@@ -46,6 +49,9 @@ class Workload:
     pools: tuple[Pool, ...] | None = None
     resized: IntegerTable | None = None
 
+    whole: ClassVar[bool] = True
+    """Whether all of it is in memory, and `columns` are there."""
+
     def __post_init__(self) -> None:
         for name in ("columns", "unused"):
             columns = getattr(self, name)
@@ -56,7 +62,7 @@ class Workload:
     def __reduce__(self) -> tuple[Any, ...]:
         """Let it be pickled, as mappings that can only be read cannot be."""
         values = (getattr(self, each.name) for each in fields(self))
-        return Workload, tuple(dict(each) if isinstance(each, MappingProxyType) else each for each in values)
+        return type(self), tuple(dict(each) if isinstance(each, MappingProxyType) else each for each in values)
 
     def __len__(self) -> int:
         return len(self.columns["job_number"])
@@ -65,9 +71,21 @@ class Workload:
         return job_of([int(column[index]) for column in self.columns.values()], self._more)
 
     def __iter__(self) -> Iterator[Job]:
-        for start in range(0, len(self), 4096):  # in blocks: fast, yet never all jobs as objects at once
-            block = [column[start : start + 4096].tolist() for column in self.columns.values()]
-            yield from (job_of(list(row), self._more) for row in zip(*block, strict=True))
+        return self.jobs_from(0)
+
+    def jobs_from(self, row: int) -> Iterator[Job]:
+        """Yield the jobs from a row on; O(1) each, some thousands are held at once."""
+        for start in range(row, len(self), BLOCK):  # in blocks: fast, yet never all jobs as objects at once
+            block = [column[start : start + BLOCK].tolist() for column in self.columns.values()]
+            yield from (job_of(list(values), self._more) for values in zip(*block, strict=True))
+
+    def jobs_at(self, rows: Collection[int]) -> dict[int, Job]:
+        """Return the jobs of rows, by row."""
+        return {row: self[row] for row in rows}
+
+    def blocks(self) -> Iterator["Workload"]:
+        """Yield the jobs with their columns, as many at a time as are in memory: here all."""
+        yield self
 
     @property
     def _more(self) -> tuple[str, ...]:
@@ -122,13 +140,21 @@ def prepare(
     ----------
     docs/algorithms.md#jobs-left-out (aligning: Nissimov 2007, section 5).
     """
-    for option, value, known in (("oversized", oversized, Oversized), ("requests", requests, Requests)):
-        if value not in get_args(known):
-            msg = f"{option} {value!r}: not one of {', '.join(get_args(known))}"
-            raise SettingsError(msg)
-    if limit is not None and limit <= 0:
-        msg = f"jobs {limit}: a replay needs at least 1"
-        raise SettingsError(msg)
+    machine = machine_of(trace, processors)
+    workload = selected(trace, machine, oversized, requests, limit, recorded=recorded)
+    if not len(workload):
+        raise none_left(workload)
+    return workload
+
+
+def none_left(workload: Workload) -> TraceError:
+    """Return the error of a log of which no job can be replayed."""
+    counts = ", ".join(f"{count} {reason}" for reason, count in workload.skipped.items())
+    return TraceError(f"{workload.name}: no job left to replay on {workload.processors} processors; skipped: {counts}")
+
+
+def machine_of(trace: Trace, processors: int | None) -> int:
+    """Return how large the machine of a replay is; raises as `prepare`."""
     if processors is not None and trace.pools is not None:
         msg = f"processors {processors}: the machine of {trace.name} has the processors of its pools"
         raise SettingsError(msg)
@@ -142,7 +168,20 @@ def prepare(
     if machine > MAX_MACHINE:
         msg = f"processors {machine}: at most {MAX_MACHINE} are taken"
         raise SettingsError(msg)
+    return machine
 
+
+def selected(
+    trace: Trace, machine: int, oversized: Oversized, requests: Requests, limit: int | None, *, recorded: bool
+) -> Workload:
+    """Return the jobs of a trace that can be replayed, perhaps none; as `prepare`."""
+    for option, value, known in (("oversized", oversized, Oversized), ("requests", requests, Requests)):
+        if value not in get_args(known):
+            msg = f"{option} {value!r}: not one of {', '.join(get_args(known))}"
+            raise SettingsError(msg)
+    if limit is not None and limit <= 0:
+        msg = f"jobs {limit}: a replay needs at least 1"
+        raise SettingsError(msg)
     logged = dict(zip(FIELDS, trace.table.T, strict=True)) | dict(trace.more)
     requested = logged["requested_processors"]
     size = np.where(requested > 0, requested, logged["allocated_processors"])
@@ -179,10 +218,6 @@ def prepare(
         if count := int(np.count_nonzero(uncounted & applies[:seen])):
             skipped[reason] = count
         uncounted &= ~applies[:seen]
-    if not len(kept):
-        counts = ", ".join(f"{count} {reason}" for reason, count in skipped.items())
-        msg = f"{trace.name}: no job left to replay on {machine} processors; skipped: {counts}"
-        raise TraceError(msg)
 
     if requests == "actual":
         requested_time = np.where(left, requested_time, np.minimum(run_time, requested_time))

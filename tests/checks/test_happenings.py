@@ -218,7 +218,7 @@ class Cancelling(Machine):
         return min(leaves) if not self._ends and not self._more() and leaves else self._sooner(leaves)
 
     def _more(self) -> bool:
-        return self._arrived < len(self._submit_times)
+        return self._next is not None
 
     def _sooner(self, leaves: Any) -> int | None:
         time = super().next_time()

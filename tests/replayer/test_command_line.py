@@ -331,6 +331,27 @@ def test_first_jobs_only(replay: Replay, log: Path) -> None:
     assert replay(log, "--jobs", 2, "--json", "-").document["jobs"] == 2
 
 
+def test_in_pieces(replay: Replay, log: Path, tmp_path: Path) -> None:
+    """All that a whole log gives but what needs all jobs at once."""
+    whole, pieces = (
+        replay(log, "--no-predictions", "--json", "-", "--decisions", tmp_path / name, *given)
+        for name, given in (("whole", ()), ("pieces", ("--in-pieces",)))
+    )
+    assert (tmp_path / "whole").read_bytes() == (tmp_path / "pieces").read_bytes()
+    assert whole.err == pieces.err
+    assert whole.document.keys() - pieces.document.keys() == {"lacks", "overlaps"}
+    assert all(whole.document[name] == pieces.document[name] for name in ("jobs", "skipped", "processors", "settings"))
+    for given in (("--report", tmp_path / "page"), ("--schedule", tmp_path / "ran.csv")):
+        assert refused(replay(log, "--in-pieces", *given)).startswith(
+            "--in-pieces goes without --report and --schedule"
+        )
+    table = tmp_path / "jobs.csv"
+    table.write_text("submit,start,end,processors,limit\n")
+    assert refused(replay(table, "--in-pieces")).endswith(
+        "only a log in the Standard Workload Format is read in pieces"
+    )
+
+
 def test_capacity_changes(replay: Replay, log: Path, tmp_path: Path) -> None:
     path = tmp_path / "s.csv"
     assert replay(log, "--capacity", "700:4", "--capacity", "150:3", "--schedule", path).status == 0
