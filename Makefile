@@ -53,6 +53,7 @@ pictures: $(READY)
 
 bench: $(READY)
 	$(BIN)/python -m tests.benchmarks
+	$(BIN)/python -m tests.benchmarks.since_release
 
 stack: $(READY)
 	$(BIN)/python -m shadowtime.stack.install
