@@ -2,7 +2,7 @@
 
 from collections import deque
 from collections.abc import Callable, Sequence
-from typing import Any
+from typing import Any, get_args
 
 import orjson
 from pydantic import TypeAdapter, ValidationError
@@ -16,6 +16,7 @@ from shadowtime.shared.stage import Stage, StageRun, fingerprint, read_snapshot
 Observer = Callable[[Envelope], None]
 
 EVENTS: TypeAdapter[list[Event]] = TypeAdapter(list[Event])
+KINDS = frozenset(get_args(Event))
 
 
 class EmbeddedReplay:
@@ -52,6 +53,8 @@ class EmbeddedReplay:
         self._stages = [StageRun(stage) for stage in stages]
         self._sequence = 0
         self._pending: deque[Event] = deque()
+        self._faults_named = faults_named(source)
+        self._blank = Envelope(run=run, cluster=opened.cluster, sequence=0, event=opened)
 
     def step(self) -> bool:
         """Tell the next event, and carry out what is decided at it; return False once the run is closed.
@@ -67,7 +70,7 @@ class EmbeddedReplay:
             event = self._next()
             answer = self._push(event)
             if isinstance(answer, Decided):
-                with faults_named(self.source):
+                with self._faults_named:
                     self._pending.extendleft(reversed(self.source.apply(answer)))
         except ValidationError as error:
             raise ReplayError(
@@ -80,7 +83,7 @@ class EmbeddedReplay:
         if self._sequence == 0:
             return self._opened
         if not self._pending:
-            with faults_named(self.source):
+            with self._faults_named:
                 self._pending.extend(self.source.next_instant())
                 if not self._pending and (time := self.source.next_time()) is not None:
                     raise ReplayError(f"source {self.source.name!r} tells nothing of its next instant, {time}")
@@ -101,7 +104,10 @@ class EmbeddedReplay:
         return self.last
 
     def _push(self, event: Event) -> Event:
-        told = Envelope(run=self.run, cluster=self._opened.cluster, sequence=self._sequence, event=event)
+        if type(event) in KINDS:  # it was checked when it was made
+            told = self._blank.replaced(sequence=self._sequence, event=event)
+        else:
+            told = Envelope(run=self.run, cluster=self._opened.cluster, sequence=self._sequence, event=event)
         envelope: Envelope | None = told
         for stage in self._stages:
             envelope = stage.push(envelope or told)

@@ -12,12 +12,16 @@ from shadowtime.replayer.execution import Execution
 from shadowtime.replayer.logged_job import Job
 from shadowtime.replayer.room_left import RoomLeft
 from shadowtime.replayer.source import DEFAULT_TRAITS, Archived, JobTraits, submission
-from shadowtime.replayer.workload import Workload
+from shadowtime.replayer.workload import BLOCK, Workload
 from shadowtime.shared.bounds import MAX_TIME
 from shadowtime.shared.decisions import Start
 from shadowtime.shared.errors import ReplayError, TraceError
 from shadowtime.shared.events import CapacityChanged, Decided, Event, JobEnded, JobStarted, SchedulingPoint
+from shadowtime.shared.message import trusted
 from shadowtime.shared.speedup import ratio
+
+SAME = (1, 1)
+"""The ratio of run times where a job has the processors that it asked for."""
 
 
 class Machine(Archived):
@@ -58,6 +62,9 @@ class Machine(Archived):
         self._ends: list[tuple[int, int]] = []
         self._submit_times: list[int] = workload.columns["submit_time"].tolist()
         self._left = RoomLeft(workload.processors, workload.pools or ())
+        self._block: list[Job] = []
+        """The jobs from a multiple of `BLOCK` on, among which is the one that arrives next, or arrived last."""
+        self._block_at = -1
 
     def next_time(self) -> int | None:
         """Return the time of the next end, arrival or change of capacity, or at which the policy is to be asked again.
@@ -78,16 +85,18 @@ class Machine(Archived):
         return None
 
     def _soonest(self) -> int | None:
-        times = []
-        if self._ends:
-            times.append(self._ends[0][0])
+        soonest = self._ends[0][0] if self._ends else None
         if self._arrived < len(self._submit_times):
-            times.append(self._submit_times[self._arrived])
+            time = self._submit_times[self._arrived]
+            if soonest is None or time < soonest:
+                soonest = time
         if self._changed < len(self._capacity):
-            times.append(self._capacity[self._changed].time)
-        if self._again is not None:
-            times.append(self._again)
-        return min(times, default=None)
+            time = self._capacity[self._changed].time
+            if soonest is None or time < soonest:
+                soonest = time
+        if self._again is not None and (soonest is None or self._again < soonest):
+            return self._again
+        return soonest
 
     def next_instant(self) -> Sequence[Event]:
         """Return the events of the next instant; what the decision at its scheduling point causes, `apply` returns.
@@ -116,12 +125,18 @@ class Machine(Archived):
             self._changed += 1
             events.append(change)
         while self._arrived < len(self._submit_times) and self._submit_times[self._arrived] == time:
-            job = self._workload[self._arrived]
+            job = self._arriving()
             self._waiting[job.job_number] = (self._arrived, job)
             self._arrived += 1
             events.append(submission(job, self._traits))
-        events.append(SchedulingPoint(time=time))
+        events.append(trusted(SchedulingPoint, time=time))
         return events
+
+    def _arriving(self) -> Job:
+        number, place = divmod(self._arrived, BLOCK)
+        if number != self._block_at:
+            self._block, self._block_at = self._workload.block(number * BLOCK), number
+        return self._block[place]
 
     def apply(self, decided: Decided) -> Sequence[Event]:
         """Kill, then start, as decided; note when the policy is to be asked again.
@@ -178,7 +193,8 @@ class Machine(Archived):
         return ended
 
     def _execution(self, job: Job, start_time: int, processors: int, limit: int | None) -> Execution:
-        by = ratio(job.processors, processors, self._traits.speedup)
+        same = processors == job.processors
+        by = SAME if same else ratio(job.processors, processors, self._traits.speedup)
         return Execution(job, start_time, processors, limit, by)
 
     def snapshot(self) -> Any:

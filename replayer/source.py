@@ -1,7 +1,7 @@
 """Where the events of a run come from: the seam between a cluster, or a log of one, and the pipeline."""
 
-from collections.abc import Iterator, Sequence
-from contextlib import contextmanager
+from collections.abc import Sequence
+from types import TracebackType
 from typing import Any, ClassVar, NamedTuple, Protocol
 
 from pydantic import ValidationError
@@ -82,15 +82,22 @@ class Archived(Source, Protocol):
         ...
 
 
-@contextmanager
-def faults_named(source: Archived | type[Archived]) -> Iterator[None]:
+class faults_named:  # noqa: N801 - reads as a verb; a class, entered twice an event, costs less than a generator
     """Let whatever a source raises name it: it may be a plug-in."""
-    try:
-        yield
-    except (ShadowtimeError, ValidationError):
-        raise
-    except (Exception, SystemExit) as failure:
-        raise ReplayError(f"source {source.name!r} failed: {described(failure)}") from failure
+
+    def __init__(self, source: Archived | type[Archived]) -> None:
+        self.source = source
+
+    def __enter__(self) -> None:
+        return
+
+    def __exit__(
+        self, kind: type[BaseException] | None, failure: BaseException | None, trace: TracebackType | None
+    ) -> None:
+        if failure is None or isinstance(failure, ShadowtimeError | ValidationError):
+            return
+        if isinstance(failure, Exception | SystemExit):
+            raise ReplayError(f"source {self.source.name!r} failed: {described(failure)}") from failure
 
 
 def submission(job: Job, traits: JobTraits = DEFAULT_TRAITS) -> JobSubmitted:

@@ -20,6 +20,9 @@ MAX_MACHINE = 10_000_000
 UNUSED = ("average_cpu_time", "used_memory", "requested_memory", "preceding_job_number", "think_time")
 """Fields of a log that no replay uses; a schedule that is written as a log has them again."""
 
+BLOCK = 512
+"""Jobs that are made objects at once, where all are wanted in turn."""
+
 YEAR_2000 = 946_684_800
 """Stores of time series do not reach back to 1970."""
 
@@ -65,9 +68,13 @@ class Workload:
         return job_of([int(column[index]) for column in self.columns.values()], self._more)
 
     def __iter__(self) -> Iterator[Job]:
-        for start in range(0, len(self), 4096):  # in blocks: fast, yet never all jobs as objects at once
-            block = [column[start : start + 4096].tolist() for column in self.columns.values()]
-            yield from (job_of(list(row), self._more) for row in zip(*block, strict=True))
+        for start in range(0, len(self), BLOCK):
+            yield from self.block(start)
+
+    def block(self, start: int) -> list[Job]:
+        """Return the jobs from a place on, `BLOCK` at most: fast, yet never all jobs as objects at once."""
+        rows = [column[start : start + BLOCK].tolist() for column in self.columns.values()]
+        return [job_of(row, self._more) for row in zip(*rows, strict=True)]
 
     @property
     def _more(self) -> tuple[str, ...]:
@@ -193,7 +200,7 @@ def prepare(
         "run_time": run_time,
         "requested_time": requested_time,
     }
-    columns = {each.name: logged[each.name][kept] for each in fields(Job) if each.name in logged}
+    columns = {name: logged[name][kept] for name in Job._fields if name in logged}
     unused = {name: logged[name][kept] for name in UNUSED}
     aligned = int(np.count_nonzero(too_large[kept]))
     return Workload(

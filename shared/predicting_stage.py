@@ -43,7 +43,7 @@ class PredictingStage(StageHandler):
     def on_submitted(self, envelope: Envelope, job: JobSubmitted) -> Envelope:
         """Add the prediction, where there is one."""
         prediction = self.predictor.predict_one(job)
-        return envelope if prediction is None else envelope.model_copy(update={self.field: prediction})
+        return envelope if prediction is None else envelope.replaced(**{self.field: prediction})
 
     def noticed(self, changed: JobChanged) -> tuple[Event, ...]:
         """Return a change, once it was answered, as the predictor sees it.

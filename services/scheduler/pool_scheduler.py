@@ -107,7 +107,7 @@ class PoolScheduler:
         enqueue(self.queue, job, envelope, self.policy.settings, self._asked(job))
         if self.forecaster is not None:
             forecast = self.forecaster.forecast(job.time, self.queue, self.running, self.free, job.job_number)
-            envelope = envelope.model_copy(update={"forecast": forecast})
+            envelope = envelope.replaced(forecast=forecast)
         self.observe(job)
         return envelope
 

@@ -52,7 +52,7 @@ class Scoreboard(StageHandler):
         output = super().handle(envelope)
         if isinstance(envelope.event, ClusterClosed):
             samples.append(self._sample(sampling, time))
-        return output.model_copy(update={"samples": tuple(samples)}) if samples else output
+        return output.replaced(samples=tuple(samples)) if samples else output
 
     def _sample(self, sampling: Sampling, time: int) -> Sample:
         return Sample(
@@ -168,7 +168,7 @@ class Scoreboard(StageHandler):
 
     def _told(self, envelope: Envelope) -> Envelope:
         told = () if envelope.drifts else self.tally.held.told()
-        return envelope.model_copy(update={"drifts": told}) if told else envelope
+        return envelope.replaced(drifts=told) if told else envelope
 
     def on_ended(self, envelope: Envelope, ended: JobEnded, job: RunningJob) -> Envelope:
         """Score the job, or count the work that its killing wasted."""
@@ -222,7 +222,7 @@ class Scoreboard(StageHandler):
 
     def on_closed(self, envelope: Envelope, closed: ClusterClosed) -> Envelope:
         """Add the scores."""
-        return envelope.model_copy(update={"scores": self.tally.scores()})
+        return envelope.replaced(scores=self.tally.scores())
 
     def snapshot(self) -> dict[str, Any]:
         """Return the whole state as plain values."""
