@@ -69,14 +69,14 @@ class EmbeddedReplay:
         try:
             event = self._next()
             answer = self._push(event)
-            if isinstance(answer, Decided):
+            if type(answer) is Decided:
                 with self._faults_named:
                     self._pending.extendleft(reversed(self.source.apply(answer)))
         except ValidationError as error:
             raise ReplayError(
                 f"event {self._sequence} of run {self.run!r} is out of bounds: {first_of(error)}"
             ) from error
-        self.closed = isinstance(event, ClusterClosed)
+        self.closed = type(event) is ClusterClosed
         return not self.closed
 
     def _next(self) -> Event:
@@ -113,15 +113,16 @@ class EmbeddedReplay:
             envelope = stage.push(envelope or told)
         if envelope is None:
             raise ReplayError(f"event {self._sequence} of run {self.run!r} was told twice")
-        if isinstance(envelope.event, Rejected):
-            raise ReplayError(f"event {self._sequence} of run {self.run!r} was rejected: {envelope.event.reason}")
+        answer = envelope.event
+        if type(answer) is Rejected:
+            raise ReplayError(f"event {self._sequence} of run {self.run!r} was rejected: {answer.reason}")
         if self._sequence == 0:
             self._stages = [stage for stage in self._stages if not stage.passthrough]
         self._sequence += 1
         self.last = envelope
         for observer in self._observers:
             observer(envelope)
-        return envelope.event
+        return answer
 
     def snapshot(self) -> bytes:
         """Return the whole state between two events, stages and source, as JSON."""

@@ -32,12 +32,12 @@ class PredictingStage(StageHandler):
     def handle(self, envelope: Envelope) -> Envelope:
         """Answer the event, then let the predictor see it, unless it changes nothing."""
         output = super().handle(envelope)
-        if not isinstance(envelope.event, Rejected | JobExpected):
-            if isinstance(envelope.event, JobChanged):
-                for event in self.noticed(envelope.event):
-                    self.predictor.observe(event)
-            else:
-                self.predictor.observe(envelope.event)
+        event = envelope.event
+        if type(event) is JobChanged:
+            for seen in self.noticed(event):
+                self.predictor.observe(seen)
+        elif type(event) is not Rejected and type(event) is not JobExpected:
+            self.predictor.observe(event)
         return output
 
     def on_submitted(self, envelope: Envelope, job: JobSubmitted) -> Envelope:
