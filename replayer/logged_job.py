@@ -5,6 +5,9 @@ from typing import NamedTuple
 
 from shadowtime.shared.message import MAX_DURATION
 
+UNKNOWN = -1
+"""In the place of a number that the log does not say."""
+
 
 class Job(NamedTuple):
     """One job of a trace; times in seconds, None where the log does not say.
@@ -53,11 +56,11 @@ OF_ANY_LOG = len(Job._fields) - len(OF_ACCOUNTING)
 def job_of(row: Sequence[int], more: Sequence[str]) -> Job:
     """Return a job of the values of its fields, those of any log and then those of the names in `more`; -1 is None."""
     job_number, submit_time, wait_time, run_time, requested_time, processors, *labels = row
-    known = [None if value == -1 else value for value in labels]
+    known = [None if value == UNKNOWN else value for value in labels]
     told = dict(zip(more, known[OF_ANY_LOG - 6 :], strict=True)) if more else {}
     own = known[: OF_ANY_LOG - 6]
     return Job(job_number, submit_time, _known(wait_time), run_time, requested_time, processors, *own, **told)
 
 
 def _known(value: int) -> int | None:
-    return None if value == -1 else value
+    return None if value == UNKNOWN else value

@@ -4,19 +4,27 @@ It alone knows the actual run times. A job ends when its work is done or at the 
 first (docs/algorithms.md#end-at-the-limit).
 """
 
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 from heapq import heapify, heappop, heappush
 from typing import Any
 
 from shadowtime.replayer.execution import Execution
 from shadowtime.replayer.logged_job import Job
 from shadowtime.replayer.room_left import RoomLeft
-from shadowtime.replayer.source import DEFAULT_TRAITS, Archived, JobTraits, submission
+from shadowtime.replayer.source import DEFAULT_TRAITS, Archived, JobTraits, in_bounds, submission, unchecked
 from shadowtime.replayer.workload import BLOCK, Workload
 from shadowtime.shared.bounds import MAX_TIME
 from shadowtime.shared.decisions import Start
 from shadowtime.shared.errors import ReplayError, TraceError
-from shadowtime.shared.events import CapacityChanged, Decided, Event, JobEnded, JobStarted, SchedulingPoint
+from shadowtime.shared.events import (
+    CapacityChanged,
+    Decided,
+    Event,
+    JobEnded,
+    JobStarted,
+    JobSubmitted,
+    SchedulingPoint,
+)
 from shadowtime.shared.message import trusted
 from shadowtime.shared.speedup import ratio
 
@@ -62,6 +70,7 @@ class Machine(Archived):
         self._ends: list[tuple[int, int]] = []
         self._submit_times: list[int] = workload.columns["submit_time"].tolist()
         self._left = RoomLeft(workload.processors, workload.pools or ())
+        self._make: Callable[..., JobSubmitted] = unchecked if in_bounds(workload, traits) else JobSubmitted
         self._block: list[Job] = []
         """The jobs from a multiple of `BLOCK` on, among which is the one that arrives next, or arrived last."""
         self._block_at = -1
@@ -128,7 +137,7 @@ class Machine(Archived):
             job = self._arriving()
             self._waiting[job.job_number] = (self._arrived, job)
             self._arrived += 1
-            events.append(submission(job, self._traits))
+            events.append(submission(job, self._traits, self._make))
         events.append(trusted(SchedulingPoint, time=time))
         return events
 

@@ -196,12 +196,15 @@ def decided(time: int, decisions: Sequence[Output]) -> Decided:
 
     The policy is asked again at the earliest time of all.
     """
+    starts = [each for each in decisions if type(each) is Start]
+    if len(starts) == len(decisions) <= MAX_STARTS:  # as mostly
+        return trusted(Decided, time=time, starts=tuple(starts))
     sorted_: dict[type, list[Any]] = {Start: [], Kill: [], Evaluated: [], CutShort: [], Chosen: [], Again: []}
     for each in decisions:
         if type(each) not in sorted_:
             raise TypeError("a policy decides starts and kills, and tells what it evaluated")
         sorted_[type(each)].append(each)
-    starts, kills, evaluated, cut, chosen, again = sorted_.values()
+    _, kills, evaluated, cut, chosen, again = sorted_.values()
     soonest = min((each.time for each in again), default=None)
     if soonest is not None and soonest <= time:
         raise ValueError(f"a policy asks to be asked again at {soonest}, which is not after {time}")

@@ -89,11 +89,12 @@ class Policy(Protocol):
 
 def start(queue: Queue, row: int, reason: Reason) -> Start:
     """Return the decision to start the job in `row` of the queue as it was submitted."""
-    limit = int(queue.requested_time[row])
+    number = int(queue.job_number[row])
+    _, _, processors, limit = queue.rows[number][:4]
     return trusted(
         Start,
-        job_number=int(queue.job_number[row]),
-        processors=int(queue.processors[row]),
+        job_number=number,
+        processors=processors,
         limit=None if limit >= NEVER else limit,
         reason=reason,
     )

@@ -156,11 +156,13 @@ class Scoreboard(StageHandler):
         """Score what was said of the wait."""
         tally, number = self.tally, job.job_number
         tally.held.enter(envelope.event.time, self.jobs.waiting, tally.coverage)
-        tally.held.wait(job, wait, tally.coverage, tally.forecasts.waiting.get(number))
+        if number in tally.coverage.waiting or number in tally.forecasts.waiting or number in tally.held.outlived:
+            tally.held.wait(job, wait, tally.coverage, tally.forecasts.waiting.get(number))
         if number in tally.expected.waiting:
             forecast, bound = tally.forecasts.waiting.get(number), tally.coverage.named(number)
             tally.expected.reveal(number, job.queue_number, job.since + wait, wait, forecast, bound)
-        tally.expected.withdraw(number)
+        if number in tally.expected.waiting or number in tally.expected.tables:
+            tally.expected.withdraw(number)
         tally.coverage.reveal(number, wait)
         tally.forecasts.reveal(number, wait)
         tally.starts.reveal(number, wait)
