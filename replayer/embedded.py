@@ -2,7 +2,7 @@
 
 from collections import deque
 from collections.abc import Callable, Sequence
-from typing import Any
+from typing import Any, get_args
 
 import orjson
 from pydantic import TypeAdapter, ValidationError
@@ -16,6 +16,7 @@ from shadowtime.shared.stage import Stage, StageRun, fingerprint, read_snapshot
 Observer = Callable[[Envelope], None]
 
 EVENTS: TypeAdapter[list[Event]] = TypeAdapter(list[Event])
+KINDS = frozenset(get_args(Event))
 
 
 class EmbeddedReplay:
@@ -52,6 +53,8 @@ class EmbeddedReplay:
         self._stages = [StageRun(stage) for stage in stages]
         self._sequence = 0
         self._pending: deque[Event] = deque()
+        self._faults_named = faults_named(source)
+        self._blank = Envelope(run=run, cluster=opened.cluster, sequence=0, event=opened)
 
     def step(self) -> bool:
         """Tell the next event, and carry out what is decided at it; return False once the run is closed.
@@ -66,21 +69,21 @@ class EmbeddedReplay:
         try:
             event = self._next()
             answer = self._push(event)
-            if isinstance(answer, Decided):
-                with faults_named(self.source):
+            if type(answer) is Decided:
+                with self._faults_named:
                     self._pending.extendleft(reversed(self.source.apply(answer)))
         except ValidationError as error:
             raise ReplayError(
                 f"event {self._sequence} of run {self.run!r} is out of bounds: {first_of(error)}"
             ) from error
-        self.closed = isinstance(event, ClusterClosed)
+        self.closed = type(event) is ClusterClosed
         return not self.closed
 
     def _next(self) -> Event:
         if self._sequence == 0:
             return self._opened
         if not self._pending:
-            with faults_named(self.source):
+            with self._faults_named:
                 self._pending.extend(self.source.next_instant())
                 if not self._pending and (time := self.source.next_time()) is not None:
                     raise ReplayError(f"source {self.source.name!r} tells nothing of its next instant, {time}")
@@ -101,21 +104,25 @@ class EmbeddedReplay:
         return self.last
 
     def _push(self, event: Event) -> Event:
-        told = Envelope(run=self.run, cluster=self._opened.cluster, sequence=self._sequence, event=event)
+        if type(event) in KINDS:  # it was checked when it was made
+            told = self._blank.replaced(sequence=self._sequence, event=event)
+        else:
+            told = Envelope(run=self.run, cluster=self._opened.cluster, sequence=self._sequence, event=event)
         envelope: Envelope | None = told
         for stage in self._stages:
             envelope = stage.push(envelope or told)
         if envelope is None:
             raise ReplayError(f"event {self._sequence} of run {self.run!r} was told twice")
-        if isinstance(envelope.event, Rejected):
-            raise ReplayError(f"event {self._sequence} of run {self.run!r} was rejected: {envelope.event.reason}")
+        answer = envelope.event
+        if type(answer) is Rejected:
+            raise ReplayError(f"event {self._sequence} of run {self.run!r} was rejected: {answer.reason}")
         if self._sequence == 0:
             self._stages = [stage for stage in self._stages if not stage.passthrough]
         self._sequence += 1
         self.last = envelope
         for observer in self._observers:
             observer(envelope)
-        return envelope.event
+        return answer
 
     def snapshot(self) -> bytes:
         """Return the whole state between two events, stages and source, as JSON."""

@@ -1,15 +1,15 @@
 """One job on a simulated machine: how long it runs there, and what ends it (docs/algorithms.md#end-at-the-limit)."""
 
-from dataclasses import dataclass
+from typing import NamedTuple
 
 from shadowtime.replayer.logged_job import Job
 from shadowtime.replayer.source import OUTCOMES
 from shadowtime.shared.events import JobEnded, JobStarted
+from shadowtime.shared.message import trusted
 from shadowtime.shared.speedup import reshaped_time
 
 
-@dataclass(frozen=True, slots=True)
-class Execution:
+class Execution(NamedTuple):
     """A job that started; `limit` is None where nothing ends it early.
 
     `by` is what its times are multiplied by, and divided, on this number of processors.
@@ -36,17 +36,19 @@ class Execution:
         """Whether its limit ends it: on another size rounding may make a cut run as long as the whole."""
         if self.limit is None:
             return False
-        rounded = self.limit == self.run_time and self.job.run_time > self.job.requested_time
-        return self.limit < self.run_time or rounded
+        run_time = self.run_time
+        return self.limit < run_time or (self.limit == run_time and self.job.run_time > self.job.requested_time)
 
     @property
     def end_time(self) -> int:
         """When it ends, in seconds."""
-        return self.start_time + (self.run_time if self.limit is None else min(self.run_time, self.limit))
+        run_time = self.run_time
+        return self.start_time + (run_time if self.limit is None else min(run_time, self.limit))
 
     def started(self) -> JobStarted:
         """Return its start as an event."""
-        return JobStarted(
+        return trusted(
+            JobStarted,
             time=self.start_time,
             job_number=self.job.job_number,
             processors=self.processors,
@@ -56,14 +58,16 @@ class Execution:
 
     def ended(self, time: int, *, killed: bool = False, requeue: bool = False) -> JobEnded:
         """Return its end at a time as an event: `killed` then by a decision, or as it had to; a trial waits again."""
-        if self.cut and not killed and self.on_trial:
+        cut = self.cut
+        if cut and not killed and self.on_trial:
             requeue = True
         whole = not (killed or requeue) and self.processors != self.job.processors
-        return JobEnded(
+        return trusted(
+            JobEnded,
             time=time,
             job_number=self.job.job_number,
             run_time=time - self.start_time,
-            outcome="killed" if killed else "limit" if self.cut else OUTCOMES.get(self.job.status, "completed"),
+            outcome="killed" if killed else "limit" if cut else OUTCOMES.get(self.job.status, "completed"),
             requeued=requeue,
             original_run_time=min(self.job.run_time, self.job.requested_time) if whole else None,
         )

@@ -1,13 +1,15 @@
 """A job of a log, and which of its fields only some logs have."""
 
 from collections.abc import Sequence
-from dataclasses import dataclass, fields
+from typing import NamedTuple
 
 from shadowtime.shared.message import MAX_DURATION
 
+UNKNOWN = -1
+"""In the place of a number that the log does not say."""
 
-@dataclass(frozen=True, slots=True)
-class Job:
+
+class Job(NamedTuple):
     """One job of a trace; times in seconds, None where the log does not say.
 
     `processors` is what was requested if that is positive, else what was allocated
@@ -43,22 +45,22 @@ class Job:
         return None if self.requested_time >= MAX_DURATION else self.requested_time
 
 
-OF_ACCOUNTING = tuple(each.name for each in fields(Job) if each.default is None)
+OF_ACCOUNTING = tuple(Job._field_defaults)
 """Fields of a job that only accounting tells: when its user handed it in, if that was before its wait began, when it
 left the queue without having started, for how many seconds it was suspended, what it asked for beside processors."""
 
-OF_ANY_LOG = len(fields(Job)) - len(OF_ACCOUNTING)
+OF_ANY_LOG = len(Job._fields) - len(OF_ACCOUNTING)
 """Fields before those."""
 
 
-def job_of(row: list[int], more: Sequence[str]) -> Job:
+def job_of(row: Sequence[int], more: Sequence[str]) -> Job:
     """Return a job of the values of its fields, those of any log and then those of the names in `more`; -1 is None."""
     job_number, submit_time, wait_time, run_time, requested_time, processors, *labels = row
-    known = [None if value == -1 else value for value in labels]
+    known = [None if value == UNKNOWN else value for value in labels]
     told = dict(zip(more, known[OF_ANY_LOG - 6 :], strict=True)) if more else {}
     own = known[: OF_ANY_LOG - 6]
     return Job(job_number, submit_time, _known(wait_time), run_time, requested_time, processors, *own, **told)
 
 
 def _known(value: int) -> int | None:
-    return None if value == -1 else value
+    return None if value == UNKNOWN else value

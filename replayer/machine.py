@@ -4,20 +4,32 @@ It alone knows the actual run times. A job ends when its work is done or at the 
 first (docs/algorithms.md#end-at-the-limit).
 """
 
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 from heapq import heapify, heappop, heappush
 from typing import Any
 
 from shadowtime.replayer.execution import Execution
 from shadowtime.replayer.logged_job import Job
 from shadowtime.replayer.room_left import RoomLeft
-from shadowtime.replayer.source import DEFAULT_TRAITS, Archived, JobTraits, submission
+from shadowtime.replayer.source import DEFAULT_TRAITS, Archived, JobTraits, in_bounds, submission, unchecked
 from shadowtime.replayer.workload import Workload
 from shadowtime.shared.bounds import MAX_TIME
 from shadowtime.shared.decisions import Start
 from shadowtime.shared.errors import ReplayError, TraceError
-from shadowtime.shared.events import CapacityChanged, Decided, Event, JobEnded, JobStarted, SchedulingPoint
+from shadowtime.shared.events import (
+    CapacityChanged,
+    Decided,
+    Event,
+    JobEnded,
+    JobStarted,
+    JobSubmitted,
+    SchedulingPoint,
+)
+from shadowtime.shared.message import trusted
 from shadowtime.shared.speedup import ratio
+
+SAME = (1, 1)
+"""The ratio of run times where a job has the processors that it asked for."""
 
 
 class Machine(Archived):
@@ -59,6 +71,7 @@ class Machine(Archived):
         self._coming = workload.jobs_from(0)
         self._next = next(self._coming, None)
         self._left = RoomLeft(workload.processors, workload.pools or ())
+        self._make: Callable[..., JobSubmitted] = unchecked if in_bounds(workload, traits) else JobSubmitted
 
     def next_time(self) -> int | None:
         """Return the time of the next end, arrival or change of capacity, or at which the policy is to be asked again.
@@ -79,16 +92,18 @@ class Machine(Archived):
         return None
 
     def _soonest(self) -> int | None:
-        times = []
-        if self._ends:
-            times.append(self._ends[0][0])
+        soonest = self._ends[0][0] if self._ends else None
         if self._next is not None:
-            times.append(self._next.submit_time)
+            time = self._next.submit_time
+            if soonest is None or time < soonest:
+                soonest = time
         if self._changed < len(self._capacity):
-            times.append(self._capacity[self._changed].time)
-        if self._again is not None:
-            times.append(self._again)
-        return min(times, default=None)
+            time = self._capacity[self._changed].time
+            if soonest is None or time < soonest:
+                soonest = time
+        if self._again is not None and (soonest is None or self._again < soonest):
+            return self._again
+        return soonest
 
     def next_instant(self) -> Sequence[Event]:
         """Return the events of the next instant; what the decision at its scheduling point causes, `apply` returns.
@@ -120,8 +135,8 @@ class Machine(Archived):
             self._waiting[job.job_number] = (self._arrived, job)
             self._arrived += 1
             self._next = next(self._coming, None)
-            events.append(submission(job, self._traits))
-        events.append(SchedulingPoint(time=time))
+            events.append(submission(job, self._traits, self._make))
+        events.append(trusted(SchedulingPoint, time=time))
         return events
 
     def apply(self, decided: Decided) -> Sequence[Event]:
@@ -179,7 +194,8 @@ class Machine(Archived):
         return ended
 
     def _execution(self, job: Job, start_time: int, processors: int, limit: int | None) -> Execution:
-        by = ratio(job.processors, processors, self._traits.speedup)
+        same = processors == job.processors
+        by = SAME if same else ratio(job.processors, processors, self._traits.speedup)
         return Execution(job, start_time, processors, limit, by)
 
     def snapshot(self) -> Any:

@@ -10,7 +10,7 @@ from typing import Any
 import numpy as np
 
 from shadowtime.replayer.event_order import in_order
-from shadowtime.replayer.logged_job import Job
+from shadowtime.replayer.logged_job import UNKNOWN, Job
 from shadowtime.replayer.source import DEFAULT_TRAITS, OUTCOMES, Archived, JobTraits, submission, unless
 from shadowtime.replayer.workload import Workload
 from shadowtime.shared.bounds import MAX_TIME
@@ -28,9 +28,6 @@ from shadowtime.shared.events import (
 
 _END, _CAPACITY, _START, _LEFT, _RESIZED = range(5)
 _OF_JOBS = (_END, _START, _LEFT)
-
-UNKNOWN = np.int64(-1)
-"""Of columns that a log does not have."""
 
 
 class Recorded(Archived):

@@ -1,15 +1,19 @@
 """Where the events of a run come from: the seam between a cluster, or a log of one, and the pipeline."""
 
-from collections.abc import Iterator, Sequence
-from contextlib import contextmanager
+from collections.abc import Callable, Mapping, Sequence
+from functools import partial
+from types import TracebackType
 from typing import Any, ClassVar, NamedTuple, Protocol
 
+import numpy as np
 from pydantic import ValidationError
 
-from shadowtime.replayer.logged_job import Job
+from shadowtime.replayer.logged_job import OF_ANY_LOG, UNKNOWN, Job, job_of
 from shadowtime.replayer.workload import Workload
+from shadowtime.shared.arrays import Integers
 from shadowtime.shared.errors import ReplayError, ShadowtimeError
 from shadowtime.shared.events import CapacityChanged, Decided, Event, JobSubmitted, Outcome
+from shadowtime.shared.message import trusted
 from shadowtime.shared.speedup import SpeedUp
 from shadowtime.shared.stage import described
 
@@ -82,20 +86,32 @@ class Archived(Source, Protocol):
         ...
 
 
-@contextmanager
-def faults_named(source: Archived | type[Archived]) -> Iterator[None]:
+class faults_named:  # noqa: N801 - reads as a verb; a class, entered twice an event, costs less than a generator
     """Let whatever a source raises name it: it may be a plug-in."""
-    try:
-        yield
-    except (ShadowtimeError, ValidationError):
-        raise
-    except (Exception, SystemExit) as failure:
-        raise ReplayError(f"source {source.name!r} failed: {described(failure)}") from failure
+
+    def __init__(self, source: Archived | type[Archived]) -> None:
+        self.source = source
+
+    def __enter__(self) -> None:
+        return
+
+    def __exit__(
+        self, kind: type[BaseException] | None, failure: BaseException | None, trace: TracebackType | None
+    ) -> None:
+        if failure is None or isinstance(failure, ShadowtimeError | ValidationError):
+            return
+        if isinstance(failure, Exception | SystemExit):
+            raise ReplayError(f"source {self.source.name!r} failed: {described(failure)}") from failure
 
 
-def submission(job: Job, traits: JobTraits = DEFAULT_TRAITS) -> JobSubmitted:
-    """Return what the pipeline is told of a job at its submission: everything but its future."""
-    return JobSubmitted(
+def submission(
+    job: Job, traits: JobTraits = DEFAULT_TRAITS, make: Callable[..., JobSubmitted] = JobSubmitted
+) -> JobSubmitted:
+    """Return what the pipeline is told of a job at its submission: everything but its future.
+
+    `make` makes it: `unchecked` of jobs of a workload that is `in_bounds`.
+    """
+    return make(
         time=job.submit_time,
         job_number=job.job_number,
         submit_time=job.handed_in,
@@ -116,6 +132,28 @@ def submission(job: Job, traits: JobTraits = DEFAULT_TRAITS) -> JobSubmitted:
         gpus=job.gpus,
         whole_nodes=True if job.whole_nodes else None,
     )
+
+
+unchecked = partial(trusted, JobSubmitted)
+
+
+def in_bounds(workload: Workload, traits: JobTraits) -> bool:
+    """Return whether all submissions of a workload are messages that can be sent. O(jobs), of arrays.
+
+    What each field may be is all between two numbers: so it is where the least and the largest of each are.
+    """
+    return all(_in_bounds(block.columns, traits) for block in workload.blocks())
+
+
+def _in_bounds(columns: Mapping[str, Integers], traits: JobTraits) -> bool:
+    known = [column[column != UNKNOWN] for column in columns.values()]
+    try:
+        for extreme in (np.min, np.max):
+            values = [int(extreme(each)) if len(each) else UNKNOWN for each in known]
+            submission(job_of(values, tuple(columns)[OF_ANY_LOG:]), traits)
+    except ValidationError:
+        return False
+    return True
 
 
 def unless(instant: int | None, time: int) -> int | None:

@@ -20,8 +20,8 @@ MAX_MACHINE = 10_000_000
 UNUSED = ("average_cpu_time", "used_memory", "requested_memory", "preceding_job_number", "think_time")
 """Fields of a log that no replay uses; a schedule that is written as a log has them again."""
 
-BLOCK = 4096
-"""Jobs that are made at a time."""
+BLOCK = 512
+"""Jobs that are made objects at once, where all are wanted in turn."""
 
 YEAR_2000 = 946_684_800
 """Stores of time series do not reach back to 1970."""
@@ -74,10 +74,10 @@ class Workload:
         return self.jobs_from(0)
 
     def jobs_from(self, row: int) -> Iterator[Job]:
-        """Yield the jobs from a row on; O(1) each, some thousands are held at once."""
-        for start in range(row, len(self), BLOCK):  # in blocks: fast, yet never all jobs as objects at once
-            block = [column[start : start + BLOCK].tolist() for column in self.columns.values()]
-            yield from (job_of(list(values), self._more) for values in zip(*block, strict=True))
+        """Yield the jobs from a row on; O(1) each: fast, yet never all of them as objects at once."""
+        for start in range(row, len(self), BLOCK):
+            rows = [column[start : start + BLOCK].tolist() for column in self.columns.values()]
+            yield from [job_of(values, self._more) for values in zip(*rows, strict=True)]
 
     def jobs_at(self, rows: Collection[int]) -> dict[int, Job]:
         """Return the jobs of rows, by row."""
@@ -228,7 +228,7 @@ def selected(
         "run_time": run_time,
         "requested_time": requested_time,
     }
-    columns = {each.name: logged[each.name][kept] for each in fields(Job) if each.name in logged}
+    columns = {name: logged[name][kept] for name in Job._fields if name in logged}
     unused = {name: logged[name][kept] for name in UNUSED}
     aligned = int(np.count_nonzero(too_large[kept]))
     return Workload(

@@ -118,19 +118,20 @@ class JobsInSystem:
     def require_running(self, event: JobEnded | JobSuspended | JobResumed) -> RunningJob:
         """Return the running job that ends, stops or goes on, or raise `RuleBroken`."""
         job = self.running.get(event.job_number)
-        done = DONE[type(event)]
         if job is None:
+            done = DONE[type(event)]
             known = "never started" if event.job_number in self.waiting else "was never submitted"
             raise RuleBroken(f"job {event.job_number} {done} at {event.time} {known}")
-        if isinstance(event, JobSuspended) and job.suspended is not None:
-            raise RuleBroken(f"job {event.job_number} {done} at {event.time} is suspended since {job.suspended}")
-        if isinstance(event, JobResumed) and job.suspended is None:
-            raise RuleBroken(f"job {event.job_number} {done} at {event.time} was not suspended")
+        kind = type(event)
+        if kind is JobSuspended and job.suspended is not None:
+            raise RuleBroken(f"job {event.job_number} suspended at {event.time} is suspended since {job.suspended}")
+        if kind is JobResumed and job.suspended is None:
+            raise RuleBroken(f"job {event.job_number} resumed at {event.time} was not suspended")
         if event.happened is not None and job.suspended is None:
             self._require_order(event, event.happened, moment(job.started), "it started")
         elif event.happened is not None and job.suspended is not None:
             self._require_order(event, event.happened, job.suspended, "it was suspended")
-        if isinstance(event, JobEnded) and event.run_time > (held := moment(event) - moment(job.started)):
+        if type(event) is JobEnded and event.run_time > (held := moment(event) - moment(job.started)):
             raise RuleBroken(
                 f"job {event.job_number} ran {event.run_time} s, but held its processors for {held} s only"
             )

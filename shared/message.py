@@ -1,8 +1,8 @@
 """What all messages have in common."""
 
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
 from dataclasses import dataclass
-from typing import Annotated, Any
+from typing import Annotated, Any, ClassVar, ParamSpec, Self, TypeVar
 
 from annotated_types import GroupedMetadata, MaxLen
 from pydantic import BaseModel, BeforeValidator, ConfigDict, FailFast, Field
@@ -35,6 +35,7 @@ __all__ = [
     "Seconds",
     "SpecText",
     "Whole",
+    "trusted",
 ]
 
 Whole = Annotated[int, Field(ge=-MAX_INTEGER, le=MAX_INTEGER)]
@@ -85,7 +86,62 @@ Reasons = Annotated[str, BeforeValidator(_cut), Field(max_length=MAX_REASON_LENG
 """Why something was or was not done, in plain English; a text that is too long is cut."""
 
 
+Message = TypeVar("Message")
+Fields = ParamSpec("Fields")
+
+_new = object.__new__
+_set_values, _set_names, _set_extra, _set_private = (
+    BaseModel.__dict__[slot].__set__
+    for slot in ("__dict__", "__pydantic_fields_set__", "__pydantic_extra__", "__pydantic_private__")
+)
+
+
 class Frozen(BaseModel):
     """An immutable message; unknown fields are an error."""
 
     model_config = ConfigDict(frozen=True, extra="forbid")
+
+    blank__: ClassVar[dict[str, Any]] = {}
+    """All fields, in their order, as a message has them that was given none; None where it must be."""
+    names__: ClassVar[set[str]] = set()
+
+    @classmethod
+    def __pydantic_init_subclass__(cls, **kwargs: Any) -> None:
+        """Note what fields there are."""
+        super().__pydantic_init_subclass__(**kwargs)
+        cls.blank__ = {
+            name: None if field.is_required() else field.get_default() for name, field in cls.model_fields.items()
+        }
+        cls.names__ = set(cls.blank__)
+
+    def replaced(self, **fields: Any) -> Self:
+        """Return it with other values of some fields, unchecked: for values of our own code.
+
+        As `model_copy`, at a quarter of its cost.
+        """
+        made = _new(self.__class__)
+        _set_values(made, self.__dict__ | fields)
+        _set_names(made, self.names__)
+        _set_extra(made, None)
+        _set_private(made, None)
+        return made
+
+
+def trusted(kind: Callable[Fields, Message], *no: Fields.args, **fields: Fields.kwargs) -> Message:
+    """Return a message of a kind, unchecked and at a third of the cost: for values that our own code worked out.
+
+    What comes from elsewhere, as a log, a topic or a plug-in, is checked where it comes in: there messages are called
+    by their names. Fields are given by theirs, and no value is turned into another: a tuple must be one.
+
+    >>> class Seen(Frozen):
+    ...     time: Instant
+    ...     by: Name | None = None
+    >>> trusted(Seen, time=60) == Seen(time=60)
+    True
+    """
+    made = _new(kind)  # type: ignore[call-overload]
+    _set_values(made, kind.blank__ | fields)  # type: ignore[attr-defined]
+    _set_names(made, kind.names__)  # type: ignore[attr-defined]
+    _set_extra(made, None)
+    _set_private(made, None)
+    return made  # type: ignore[no-any-return]

@@ -32,18 +32,18 @@ class PredictingStage(StageHandler):
     def handle(self, envelope: Envelope) -> Envelope:
         """Answer the event, then let the predictor see it, unless it changes nothing."""
         output = super().handle(envelope)
-        if not isinstance(envelope.event, Rejected | JobExpected):
-            if isinstance(envelope.event, JobChanged):
-                for event in self.noticed(envelope.event):
-                    self.predictor.observe(event)
-            else:
-                self.predictor.observe(envelope.event)
+        event = envelope.event
+        if type(event) is JobChanged:
+            for seen in self.noticed(event):
+                self.predictor.observe(seen)
+        elif type(event) is not Rejected and type(event) is not JobExpected:
+            self.predictor.observe(event)
         return output
 
     def on_submitted(self, envelope: Envelope, job: JobSubmitted) -> Envelope:
         """Add the prediction, where there is one."""
         prediction = self.predictor.predict_one(job)
-        return envelope if prediction is None else envelope.model_copy(update={self.field: prediction})
+        return envelope if prediction is None else envelope.replaced(**{self.field: prediction})
 
     def noticed(self, changed: JobChanged) -> tuple[Event, ...]:
         """Return a change, once it was answered, as the predictor sees it.

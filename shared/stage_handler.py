@@ -52,14 +52,15 @@ class StageHandler:
             If the event contradicts the log; nothing has changed then.
         """
         event = envelope.event
-        if isinstance(event, Rejected):  # it changed nothing in the stage before, not even the time
-            return self.on_rejected(envelope, event)
+        kind = type(event)  # an isinstance that fails costs more than twice as much
+        if kind is Rejected:  # it changed nothing in the stage before, not even the time
+            return _HANDLERS[kind](self, envelope, event)
         time = event.time
         if time < self.time:
             raise RuleBroken(f"{event.kind} at {time} comes after {self.time}: time went back")
         if self.closed:
             raise RuleBroken(f"{event.kind} at {time}: run {envelope.run!r} was closed at {self.time}")
-        output = _HANDLERS[type(event)](self, envelope, event)
+        output = _HANDLERS[kind](self, envelope, event)
         self.time = time
         return output
 
@@ -198,7 +199,9 @@ class StageHandler:
             self.rooms.require(f"job {event.job_number} starts on", job.pool, (event.processors, None, None))
         output = self.on_started(envelope, event, job)
         if not event.trial:
-            output = self.on_wait(output, job, moment(event) - job.since)
+            happened = event.time if event.happened is None else event.happened
+            since = job.time if job.eligible_time is None else job.eligible_time
+            output = self.on_wait(output, job, happened - since)
         self.jobs.start(event)
         return output
 
@@ -243,5 +246,6 @@ _HANDLERS: dict[type, Callable[[StageHandler, Envelope, Any], Envelope]] = {
     CapacityChanged: StageHandler._capacity,
     SchedulingPoint: lambda stage, envelope, event: stage.on_scheduling_point(envelope, event),
     Decided: lambda stage, envelope, event: stage.on_decided(envelope, event),
+    Rejected: lambda stage, envelope, event: stage.on_rejected(envelope, event),
     ClusterClosed: StageHandler._closed,
 }

@@ -6,7 +6,7 @@ from typing import Any, ClassVar
 import numpy as np
 from pydantic import ValidationInfo, field_validator
 
-from shadowtime.services.scheduler.easy_pass import easy_pass
+from shadowtime.services.scheduler.easy_pass import easy_pass, pass_as_submitted
 from shadowtime.services.scheduler.forecast import Forecaster
 from shadowtime.services.scheduler.job_table import Queue, Running
 from shadowtime.services.scheduler.limits import MAX_STARTS
@@ -77,6 +77,7 @@ class Easy(InOrder, Policy):
             on_requests=self.on_requests,
             weight=drawn.weight,
         )
+        self.in_turn = self.ordering.as_submitted and self.ordering.alike
 
     def open(self, opened: ClusterOpened) -> None:
         """Take note of the run: draws of chance are its own."""
@@ -108,9 +109,17 @@ class Easy(InOrder, Policy):
         if free <= 0 or not len(queue):
             return []
         run_times = queue.requested_time if self.on_requests else queue.predicted_time
+        served: Sequence[int] = range(len(queue))
+        if self.in_turn and queue.by_processors:
+            by = self.on_requests
+            heads, shadow_time, extra, accepted = pass_as_submitted(
+                now, free, queue.packed(on_requests=by), running.packed(on_requests=by)
+            )
+            if not heads and not len(accepted):  # as mostly
+                return []
+            return self._decided(now, queue, served, run_times, heads, shadow_time, extra, accepted)
         jobs = running.jobs(on_requests=self.on_requests)
         idle, sizes, rows = running.free(free), queue.sizes, self.rows(now, queue)
-        served: Sequence[int] = range(len(queue))
         if rows is None:
             order = self.order(now, queue)
             heads, shadow_time, extra, accepted = easy_pass(now, idle, sizes, run_times, order, jobs)
@@ -119,6 +128,19 @@ class Easy(InOrder, Policy):
             order = np.arange(len(queue)) if self.ordering.alike else self.order(now, queue)[rows]
             in_turn = sizes[rows], run_times[rows]
             heads, shadow_time, extra, accepted = easy_pass(now, idle, *in_turn, order, jobs)
+        return self._decided(now, queue, served, run_times, heads, shadow_time, extra, accepted)
+
+    @staticmethod
+    def _decided(
+        now: int,
+        queue: Queue,
+        served: Sequence[int],
+        run_times: Integers,
+        heads: int,
+        shadow_time: int,
+        extra: int,
+        accepted: Integers,
+    ) -> Sequence[Start | CutShort]:
         starts: list[Start | CutShort] = [start(queue, row, FITS_NOW) for row in served[: min(heads, MAX_STARTS)]]
         allowed = MAX_STARTS - len(starts)
         if len(accepted):

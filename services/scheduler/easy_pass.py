@@ -1,11 +1,33 @@
 """One pass of EASY backfilling over arrays: heads that fit, the shadow of the first that does not, candidates."""
 
+from typing import NamedTuple
+
 import numpy as np
 
+from shadowtime.services.scheduler.columns import REQUESTED, SIZE, START
 from shadowtime.services.scheduler.expected_end import RunningJobs, expected_ends
 from shadowtime.services.scheduler.resources import has_room
 from shadowtime.shared.arrays import Integers, IntegerTable
 from shadowtime.shared.kernel import kernel
+
+
+class Waiting(NamedTuple):
+    """The table of waiting jobs, shape (columns, at least as many as wait), how many wait, and by what they plan."""
+
+    table: IntegerTable
+    count: int
+    planned: int
+
+
+class RunningTable(NamedTuple):
+    """The same of the running jobs, with the column of their adjusted requests, and corrections of predictions."""
+
+    table: IntegerTable
+    count: int
+    planned: int
+    adjusted: int
+    corrections: Integers
+
 
 BEYOND = 1 << 60
 """A time beyond any other: the shadow time of a head that cannot start."""
@@ -89,7 +111,7 @@ def easy_pass(
         What is free of each resource.
     sizes, run_times, order
         Of each waiting job, in order of the queue: what it takes of each resource, expected run time in seconds, and
-        the rank by which candidates are tried (least first, ties in order of the queue).
+        the rank by which candidates are tried (least first, ties in order of the queue); no ranks: as the queue.
 
     Returns
     -------
@@ -120,6 +142,34 @@ def easy_pass(
             rows[able] = row
             able += 1
     candidates = rows[:able]
-    candidates = candidates[np.argsort(order[candidates], kind="mergesort")]
+    if len(order):
+        candidates = candidates[np.argsort(order[candidates], kind="mergesort")]
     rows = backfilled_rows(now, left, shadow_time, extra, sizes, run_times, candidates)
     return heads, shadow_time, extra[0], rows
+
+
+@kernel
+def pass_as_submitted(now: int, free: int, waiting: Waiting, running: RunningTable) -> tuple[int, int, int, Integers]:
+    """Return what `easy_pass` does, of the tables of jobs as they are, in order of submission, by processors alone.
+
+    One call takes two arrays in the place of ten, each of which costs as much as a short pass.
+    """
+    count, jobs = waiting.count, running.count
+    processors = waiting.table[SIZE, :count]
+    fits = False
+    for job in range(count):
+        if processors[job] <= free:
+            fits = True
+            break
+    if not fits:
+        return 0, 0, 0, processors[:0].copy()
+    of_running = RunningJobs(
+        running.table[SIZE, :jobs].copy().reshape((jobs, 1)),
+        running.table[START, :jobs].copy(),
+        running.table[running.planned, :jobs].copy(),
+        running.table[running.adjusted, :jobs].copy(),
+        running.table[REQUESTED, :jobs].copy(),
+        running.corrections,
+    )
+    run_times = waiting.table[waiting.planned, :count].copy()
+    return easy_pass(now, np.array([free]), processors.copy().reshape((count, 1)), run_times, run_times[:0], of_running)

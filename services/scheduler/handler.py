@@ -13,6 +13,7 @@ from shadowtime.services.scheduler.passes import Passes
 from shadowtime.services.scheduler.policy import Output
 from shadowtime.services.scheduler.pool_scheduler import PoolScheduler
 from shadowtime.shared.advises import Start as AdvisedStart
+from shadowtime.shared.bounds import MAX_LIVE_JOBS
 from shadowtime.shared.decisions import Again, Chosen, CutShort, Evaluated, Kill, Start
 from shadowtime.shared.events import (
     CapacityChanged,
@@ -30,6 +31,7 @@ from shadowtime.shared.events import (
     SchedulingPoint,
 )
 from shadowtime.shared.jobs_in_system import RunningJob, only_priority
+from shadowtime.shared.message import trusted
 from shadowtime.shared.predictions import RunTimePrediction, WaitForecast, WalltimeAdjustment
 from shadowtime.shared.stage_handler import StageHandler
 
@@ -75,7 +77,7 @@ class Scheduler(StageHandler):
         else:
             self.blocked[job.job_number] = Predicted(envelope.run_time, envelope.adjustment)
             if pool.forecaster is not None:
-                envelope = envelope.model_copy(update={"forecast": BLOCKED})
+                envelope = envelope.replaced(forecast=BLOCKED)
         self.passes.submit(envelope, job)
         return envelope
 
@@ -149,9 +151,9 @@ class Scheduler(StageHandler):
             enough = len(decisions) >= MAX_STARTS
             more = [CutShort(by="starts", left=len(pool.queue))] if enough else pool.decide(point)
             decisions = [*decisions, *more]
-        answer = decided(point.time, decisions) if decisions else Decided(time=point.time)
+        answer = decided(point.time, decisions) if decisions else trusted(Decided, time=point.time)
         self.passes.decide(answer, obeyed=self.opened.obeys(point.time))
-        return envelope.model_copy(update={"event": answer})
+        return envelope.replaced(event=answer)
 
     def starts_of(self, asked: Sequence[tuple[JobSubmitted, RunTimePrediction | None]]) -> tuple[AdvisedStart, ...]:
         """Return when each of some jobs would start if it alone were submitted now; all enter the first pool."""
@@ -194,21 +196,27 @@ def decided(time: int, decisions: Sequence[Output]) -> Decided:
 
     The policy is asked again at the earliest time of all.
     """
+    starts = [each for each in decisions if type(each) is Start]
+    if len(starts) == len(decisions) <= MAX_STARTS:  # as mostly
+        return trusted(Decided, time=time, starts=tuple(starts))
     sorted_: dict[type, list[Any]] = {Start: [], Kill: [], Evaluated: [], CutShort: [], Chosen: [], Again: []}
     for each in decisions:
         if type(each) not in sorted_:
             raise TypeError("a policy decides starts and kills, and tells what it evaluated")
         sorted_[type(each)].append(each)
-    starts, kills, evaluated, cut, chosen, again = sorted_.values()
+    _, kills, evaluated, cut, chosen, again = sorted_.values()
     soonest = min((each.time for each in again), default=None)
     if soonest is not None and soonest <= time:
         raise ValueError(f"a policy asks to be asked again at {soonest}, which is not after {time}")
-    return Decided(
+    if len(decisions) > MAX_LIVE_JOBS:
+        raise ValueError(f"a policy decides {len(decisions):,} things at once, more than {MAX_LIVE_JOBS:,}")
+    return trusted(
+        Decided,
         time=time,
-        starts=starts,
-        kills=kills,
-        evaluated=evaluated,
-        cut_short=cut or None,
+        starts=tuple(starts),
+        kills=tuple(kills),
+        evaluated=tuple(evaluated),
+        cut_short=tuple(cut) or None,
         chosen=chosen[-1] if chosen else None,
         again=soonest,
     )

@@ -3,7 +3,15 @@
 from typing import Any
 
 from shadowtime.services.scheduler.job_table import NEVER
-from shadowtime.shared.events import ClusterOpened, Event, JobStarted, JobSubmitted, JobWithdrawn, moment
+from shadowtime.shared.events import (
+    ClusterOpened,
+    Event,
+    JobStarted,
+    JobSubmitted,
+    JobWithdrawn,
+    SchedulingPoint,
+    moment,
+)
 
 ALWAYS = ClusterOpened(time=0, cluster="any", processors=1)
 """Of a run, before it was opened: what is decided is what happens."""
@@ -53,6 +61,8 @@ class HeadRecord:
 
     def observe(self, event: Event) -> None:
         """Keep the longest wait; forget the risk of a head that has started, and what it was promised."""
+        if type(event) is SchedulingPoint:
+            return
         if isinstance(event, JobSubmitted):
             self.submit_times[event.job_number] = event.since
         elif isinstance(event, JobWithdrawn):

@@ -5,6 +5,18 @@ from typing import Any, Literal
 import numpy as np
 
 from shadowtime.services.scheduler.adjusted_times import PlannedTimes
+from shadowtime.services.scheduler.columns import (
+    ADJUSTED,
+    NUMBER,
+    PREDICTED,
+    REQUESTED,
+    SHORTENED,
+    SIZE,
+    SLOT,
+    START,
+    SUBMIT,
+)
+from shadowtime.services.scheduler.easy_pass import RunningTable, Waiting
 from shadowtime.services.scheduler.expected_end import RunningJobs
 from shadowtime.services.scheduler.histograms import Histograms
 from shadowtime.services.scheduler.policy_settings import PolicySettings
@@ -13,9 +25,6 @@ from shadowtime.shared.kernel import kernel
 
 NEVER = 1 << 40
 """Seconds that no job waits or runs (`bounds.MAX_DURATION` is shorter): stands for a request that was not made."""
-
-NUMBER, SUBMIT, SIZE, REQUESTED, ADJUSTED, PREDICTED, SHORTENED, SLOT, START = range(9)
-"""Columns: job number, time of submission, processors, the job's `PlannedTimes`, slot of its histogram, start."""
 
 SIDES: tuple[Literal["left"], Literal["right"]] = ("left", "right")
 
@@ -61,10 +70,16 @@ class JobTable:
         self._further = further
         self._table = np.zeros((len(self.COLUMNS) + further, 64), dtype=np.int64)
         self._size = 0
-        self._rows: dict[int, tuple[int, ...]] = {}
+        self.rows: dict[int, tuple[int, ...]] = {}
+        """By job number."""
 
     def __len__(self) -> int:
         return self._size
+
+    @property
+    def by_processors(self) -> bool:
+        """Whether nothing but processors limits jobs."""
+        return not self._further
 
     @property
     def job_number(self) -> Integers:
@@ -119,18 +134,18 @@ class JobTable:
             at = first + int(np.searchsorted(self.job_number[first:last], row[NUMBER]))
             self._table[:, at + 1 : size + 1] = self._table[:, at:size]
         self._table[:, at] = row
-        self._rows[row[NUMBER]] = row
+        self.rows[row[NUMBER]] = row
         self._size = size + 1
 
     def remove(self, job_number: int) -> tuple[int, ...]:
         """Take a job out and return its row."""
         remove_row(self._table, self._size, job_number)
         self._size -= 1
-        return self._rows.pop(job_number)
+        return self.rows.pop(job_number)
 
     def row(self, job_number: int) -> tuple[int, ...] | None:
         """Return the row of a job, a number per column; None if it is not here."""
-        return self._rows.get(job_number)
+        return self.rows.get(job_number)
 
     def snapshot(self) -> Any:
         """Return the rows as plain numbers."""
@@ -139,7 +154,7 @@ class JobTable:
     def restore(self, state: Any) -> None:
         """Take on what `snapshot` returned."""
         self._size = 0
-        self._rows.clear()
+        self.rows.clear()
         for row in state:
             self.add(tuple(row))
 
@@ -166,6 +181,10 @@ class Queue(JobTable):
         """Of jobs in the system, waiting or not: what their predictions have beyond whole seconds."""
         self.priorities: dict[int, int] = {}
         """And the site's priorities, of those that have one."""
+
+    def packed(self, *, on_requests: bool) -> Waiting:
+        """Return the table as it is, for passes by processors alone; planned with by predictions, or by requests."""
+        return Waiting(self._table, self._size, REQUESTED if on_requests else self._predicted)
 
     @property
     def order_point(self) -> Floats:
@@ -225,6 +244,11 @@ class Running(JobTable):
     def start_time(self) -> Integers:
         """Times of start, in seconds."""
         return self._table[START, : self._size]
+
+    def packed(self, *, on_requests: bool) -> RunningTable:
+        """Return the table as it is, for passes by processors alone; planned with by predictions, or by requests."""
+        planned = REQUESTED if on_requests else self._predicted
+        return RunningTable(self._table, self._size, planned, self._adjusted, self.corrections)
 
     def jobs(self, *, on_requests: bool) -> RunningJobs:
         """Return what passes take of the running jobs; they are planned with by their predictions, or by requests."""

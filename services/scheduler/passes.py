@@ -109,9 +109,11 @@ class Passes:
         if ended.requeued:
             return
         self.told.pop(ended.job_number, None)
-        asked = started.processors, started.limit or job.requested_time, job.since
-        took = moment(started), moment(ended), ended.run_time
-        self.ended[ended.job_number] = Ended(*asked, *took, ended.outcome)
+        asked = started.limit or job.requested_time
+        began, over = moment(started), moment(ended)
+        self.ended[ended.job_number] = Ended(
+            started.processors, asked, job.since, began, over, ended.run_time, ended.outcome
+        )
         if len(self.ended) > KEPT_ENDED:
             del self.ended[next(iter(self.ended))]
 

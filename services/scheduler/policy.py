@@ -9,7 +9,7 @@ from shadowtime.services.scheduler.policy_settings import PolicySettings
 from shadowtime.shared.arrays import Integers
 from shadowtime.shared.decisions import Again, Chosen, CutShort, Decision, Evaluated, Start
 from shadowtime.shared.events import ClusterOpened, Event
-from shadowtime.shared.message import MAX_DURATION
+from shadowtime.shared.message import MAX_DURATION, trusted
 from shadowtime.shared.reasons import Backfilled, FitsNow, Reason
 
 FITS_NOW = FitsNow()
@@ -89,10 +89,12 @@ class Policy(Protocol):
 
 def start(queue: Queue, row: int, reason: Reason) -> Start:
     """Return the decision to start the job in `row` of the queue as it was submitted."""
-    limit = int(queue.requested_time[row])
-    return Start(
-        job_number=int(queue.job_number[row]),
-        processors=int(queue.processors[row]),
+    number = int(queue.job_number[row])
+    _, _, processors, limit = queue.rows[number][:4]
+    return trusted(
+        Start,
+        job_number=number,
+        processors=processors,
         limit=None if limit >= NEVER else limit,
         reason=reason,
     )
@@ -100,7 +102,8 @@ def start(queue: Queue, row: int, reason: Reason) -> Start:
 
 def backfilled(head: int, shadow_time: int, extra: int, now: int, expected_end: int) -> Backfilled:
     """Return the reason of a job that EASY starts ahead of a blocked head; times in seconds."""
-    return Backfilled(
+    return trusted(
+        Backfilled,
         head=head,
         shadow_time=shadow_time if shadow_time - now <= MAX_DURATION else None,
         extra_processors=extra,

@@ -107,7 +107,7 @@ class PoolScheduler:
         enqueue(self.queue, job, envelope, self.policy.settings, self._asked(job))
         if self.forecaster is not None:
             forecast = self.forecaster.forecast(job.time, self.queue, self.running, self.free, job.job_number)
-            envelope = envelope.model_copy(update={"forecast": forecast})
+            envelope = envelope.replaced(forecast=forecast)
         self.observe(job)
         return envelope
 
@@ -206,7 +206,7 @@ class PoolScheduler:
         free = self.room.processors - self.used
         decisions = self.policy.schedule(point.time, self.queue, self.running, free)
         if len(decisions):  # of an iterator nothing would be left
-            taken = sum([each.processors for each in decisions if isinstance(each, Start)])
+            taken = sum([each.processors for each in decisions if type(each) is Start])
             if self.further or taken > free:
                 units = [UNITS[each] for each in ("processors", *self.further)]
                 require_fit(self.policy.name, decisions, self.queue, self.running, free, self.name, units)

@@ -117,7 +117,7 @@ def changed(queue: Queue, number: int, requested_time: int | None, processors: i
     ([4], [600])
     """
     other = copy.copy(queue)
-    other._table, other._rows = queue._table.copy(), dict(queue._rows)
+    other._table, other.rows = queue._table.copy(), dict(queue.rows)
     at = int((queue.job_number == number).argmax())
     column = other._table[:, at]
     if requested_time is not None:

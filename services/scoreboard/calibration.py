@@ -79,6 +79,10 @@ class Calibration:
         Where decisions are advice only (not `obeyed`), just what came before the first start of a pass is about jobs
         that really run.
         """
+        if not decided.evaluated and not len(self.attempts):  # as always where a policy weighs nothing
+            if obeyed:
+                self.seen_by.update(dict.fromkeys([start.job_number for start in decided.starts], self.next_attempt))
+            return
         self._settle()
         kept = self._with_room([each for each in decided.evaluated if obeyed or each.after == 0])
         if obeyed:

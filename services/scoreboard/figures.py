@@ -70,6 +70,7 @@ def _machine(run: StageHandler, sampling: Sampling, time: int) -> Told:
 
 def _outcomes(tally: Tally, sampling: Sampling) -> Told:
     waits = tally.waits
+    waits.fold()
     told = waits.summary(tally.capacity.until(waits.last_end))
     yield names.JOBS, (), waits.jobs
     yield names.WAIT_SUM, (), waits.wait

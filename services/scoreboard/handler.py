@@ -1,6 +1,6 @@
 """The stage: keeps the scores of a run, tells them when it closes, and samples them on the way if it is asked to."""
 
-from itertools import chain, islice
+from itertools import islice
 from typing import Any
 
 from shadowtime.services.scoreboard.figures import figures
@@ -47,12 +47,12 @@ class Scoreboard(StageHandler):
         """Answer the event; add the samples that were due before it, and those of the end."""
         sampling, time = self.sampling, envelope.event.time
         if sampling is None or self.closed or isinstance(envelope.event, Rejected):
-            return super().handle(envelope)
+            return StageHandler.handle(self, envelope)
         samples = [self._sample(sampling, moment) for moment in sampling.due(self.time, time)]
         output = super().handle(envelope)
         if isinstance(envelope.event, ClusterClosed):
             samples.append(self._sample(sampling, time))
-        return output.model_copy(update={"samples": tuple(samples)}) if samples else output
+        return output.replaced(samples=tuple(samples)) if samples else output
 
     def _sample(self, sampling: Sampling, time: int) -> Sample:
         return Sample(
@@ -72,9 +72,11 @@ class Scoreboard(StageHandler):
             self.predictions[job.job_number] = envelope.run_time
         if envelope.adjustment is not None:
             self.adjusted_times[job.job_number] = envelope.adjustment.adjusted_time
-        self.tally.coverage.submit(job.job_number, envelope.wait_bounds)
-        self.tally.forecasts.submit(job.job_number, envelope.forecast)
-        self.tally.starts.submit(job.job_number, envelope.forecast, envelope.wait_bounds)
+        if envelope.wait_bounds:
+            self.tally.coverage.submit(job.job_number, envelope.wait_bounds)
+        if envelope.forecast is not None:
+            self.tally.forecasts.submit(job.job_number, envelope.forecast)
+            self.tally.starts.submit(job.job_number, envelope.forecast, envelope.wait_bounds)
         if self.opened.mode == "recorded":
             self.tally.expected.submit(job.job_number, envelope.wait_bounds)
         if self.sampling is not None:
@@ -154,11 +156,13 @@ class Scoreboard(StageHandler):
         """Score what was said of the wait."""
         tally, number = self.tally, job.job_number
         tally.held.enter(envelope.event.time, self.jobs.waiting, tally.coverage)
-        tally.held.wait(job, wait, tally.coverage, tally.forecasts.waiting.get(number))
+        if number in tally.coverage.waiting or number in tally.forecasts.waiting or number in tally.held.outlived:
+            tally.held.wait(job, wait, tally.coverage, tally.forecasts.waiting.get(number))
         if number in tally.expected.waiting:
             forecast, bound = tally.forecasts.waiting.get(number), tally.coverage.named(number)
             tally.expected.reveal(number, job.queue_number, job.since + wait, wait, forecast, bound)
-        tally.expected.withdraw(number)
+        if number in tally.expected.waiting or number in tally.expected.tables:
+            tally.expected.withdraw(number)
         tally.coverage.reveal(number, wait)
         tally.forecasts.reveal(number, wait)
         tally.starts.reveal(number, wait)
@@ -167,8 +171,8 @@ class Scoreboard(StageHandler):
         return self._told(envelope)
 
     def _told(self, envelope: Envelope) -> Envelope:
-        told = () if envelope.drifts else self.tally.held.told()
-        return envelope.model_copy(update={"drifts": told}) if told else envelope
+        told = () if envelope.drifts or not self.tally.held.untold else self.tally.held.told()
+        return envelope.replaced(drifts=told) if told else envelope
 
     def on_ended(self, envelope: Envelope, ended: JobEnded, job: RunningJob) -> Envelope:
         """Score the job, or count the work that its killing wasted."""
@@ -206,23 +210,23 @@ class Scoreboard(StageHandler):
         if decided.evaluated or decided.starts:
             self._require_waiting(decided)
             self.tally.calibration.decide(decided, self.jobs.waiting, obeyed=self.opened.obeys(decided.time))
-        self.tally.members.decide(decided)
+        if decided.chosen is not None:
+            self.tally.members.decide(decided)
         self.tally.scheduling_points += 1
         if self.sampling is not None:
             self.sampling.decide(decided)
         return envelope
 
     def _require_waiting(self, decided: Decided) -> None:
-        for number in chain(
-            chain.from_iterable(each.job_numbers for each in decided.evaluated),
-            (each.job_number for each in decided.starts),
-        ):
-            if number not in self.jobs.waiting:
-                raise RuleBroken(f"job {number} was weighed or started at {decided.time}, but does not wait")
+        waiting = self.jobs.waiting
+        named = [number for each in decided.evaluated for number in each.job_numbers if number not in waiting]
+        named += [each.job_number for each in decided.starts if each.job_number not in waiting]
+        if named:
+            raise RuleBroken(f"job {named[0]} was weighed or started at {decided.time}, but does not wait")
 
     def on_closed(self, envelope: Envelope, closed: ClusterClosed) -> Envelope:
         """Add the scores."""
-        return envelope.model_copy(update={"scores": self.tally.scores()})
+        return envelope.replaced(scores=self.tally.scores())
 
     def snapshot(self) -> dict[str, Any]:
         """Return the whole state as plain values."""

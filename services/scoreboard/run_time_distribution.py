@@ -87,6 +87,13 @@ def pit_shares(outcomes: Floats, run_time: float, limit: float) -> Floats:
     return shares
 
 
+@kernel
+def score(outcomes: Floats, run_time: float, limit: float) -> tuple[float, float, Floats]:
+    """Return `log_score`, `crps` and `pit_shares` of a job."""
+    shares = pit_shares(outcomes, run_time, limit)
+    return log_score(outcomes, run_time, limit), crps(outcomes, run_time, limit), shares
+
+
 class RunTimeDistributionScores:
     """Running sums over the ended jobs of which a histogram was predicted; memory is constant.
 
@@ -105,20 +112,24 @@ class RunTimeDistributionScores:
         self.crps = 0.0
         self.pit = [0.0] * PIT_BINS
 
-    def add(self, told: RunTimePrediction, requested_time: int | None, run_time: int) -> list[float] | None:
+    def add(
+        self, told: RunTimePrediction, requested_time: int | None, run_time: int, outcomes: Floats | None = None
+    ) -> list[float] | None:
         """Take in what was predicted at submission and the run time in seconds; return the shares of its transform.
 
-        None, and nothing else, of what has no mass.
+        None, and nothing else, of what has no mass. `outcomes` are those of the prediction, where they are known.
         """
-        if not any(told.histogram):
+        if outcomes is None and not any(told.histogram):
             return None
         limit = math.inf if requested_time is None else float(requested_time)
-        outcomes = told.outcomes(limit)
+        if outcomes is None:
+            outcomes = told.outcomes(limit)
         self.jobs += 1
-        self.log_score += log_score(outcomes, run_time, limit)
-        self.crps += crps(outcomes, run_time, limit)
-        shares: list[float] = pit_shares(outcomes, run_time, limit).tolist()
-        self.pit = [sum(pair) for pair in zip(self.pit, shares, strict=True)]
+        in_nats, in_seconds, of_transform = score(outcomes, run_time, limit)
+        self.log_score += in_nats
+        self.crps += in_seconds
+        shares: list[float] = of_transform.tolist()
+        self.pit = [total + share for total, share in zip(self.pit, shares, strict=True)]
         return shares
 
     def summary(self) -> dict[str, Any]:

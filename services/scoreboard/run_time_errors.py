@@ -4,15 +4,34 @@ from typing import Any
 
 import numpy as np
 
+from shadowtime.services.scoreboard.batch import Batched
+from shadowtime.shared.arrays import Floats, FloatTable, Integers
 from shadowtime.shared.bounds import restored, storable
+from shadowtime.shared.kernel import kernel
 from shadowtime.shared.run_time_bins import BINS, bin_of, quantile_of
 from shadowtime.shared.scores import RunTimeScores
 
 
-class RunTimeErrors:
+@kernel
+def add_errors(jobs: FloatTable, sums: Floats, errors: Integers) -> int:
+    """Add the errors of jobs, one after another, to their sum, and count them by bin; return how many ran longer.
+
+    Of each job what was assumed and its run time, in seconds. O(jobs).
+    """
+    longer = 0
+    for job in range(len(jobs)):
+        error = abs(jobs[job, 0] - jobs[job, 1])
+        sums[0] += error
+        errors[bin_of(error)] += 1
+        longer += jobs[job, 0] < jobs[job, 1]
+    return longer
+
+
+class RunTimeErrors(Batched):
     """Running sums over ended jobs; memory is constant, so the median error is told by its bin of run times."""
 
     def __init__(self) -> None:
+        super().__init__()
         self.jobs = 0
         self.predictions = 0
         self.absolute_error = 0.0
@@ -25,15 +44,18 @@ class RunTimeErrors:
         self.predictions += predicted_time is not None
         assumed = requested_time if predicted_time is None else predicted_time
         if assumed is not None:
-            self.jobs += 1
-            error = abs(assumed - run_time)
-            self.absolute_error += error
-            self.errors[bin_of(float(error))] += 1
-            self.under_predicted += assumed < run_time
-            self.run_time += run_time
+            self._keep((assumed, run_time))
+
+    def _take_in(self, rows: list[tuple[Any, ...]]) -> None:
+        sums, errors = np.array([self.absolute_error]), np.array(self.errors)
+        self.under_predicted += add_errors(np.array(rows, dtype=np.float64), sums, errors)
+        self.jobs += len(rows)
+        self.absolute_error, self.errors = float(sums[0]), errors.tolist()
+        self.run_time += sum([run_time for _, run_time in rows])
 
     def scores(self) -> RunTimeScores:
         """Return the means."""
+        self.fold()
         count = self.jobs
         return RunTimeScores(
             jobs=count,
@@ -46,7 +68,7 @@ class RunTimeErrors:
 
     def snapshot(self) -> dict[str, Any]:
         """Return the sums."""
-        return storable(vars(self)) | {"errors": self.errors.copy()}
+        return storable(self._sums()) | {"errors": self.errors.copy()}
 
     def restore(self, state: dict[str, Any]) -> None:
         """Take on what `snapshot` returned."""

@@ -1,6 +1,7 @@
 """What has been counted of a run so far, all that its scores are made of."""
 
 from collections import Counter
+from math import inf
 from typing import Any
 
 from shadowtime.services.scoreboard.calibration import Calibration
@@ -54,16 +55,20 @@ class Tally:
         if ended.outcome == "killed":
             return
         if prediction is not None:
-            pit = self.distributions.add(prediction, requested_time, run_time)
+            limit = inf if requested_time is None else float(requested_time)
+            outcomes = prediction.outcomes(limit) if any(prediction.histogram) else None
+            pit = self.distributions.add(prediction, requested_time, run_time, outcomes)
             self.held.run_time(job, prediction, pit, run_time)
-            if requested_time is not None and any(prediction.histogram):
-                self.cuts.add(float(prediction.outcomes(requested_time)[-1]), came=ended.outcome == "limit")
+            if requested_time is not None and outcomes is not None:
+                self.cuts.add(float(outcomes[-1]), came=ended.outcome == "limit")
         if requested_time is not None and adjusted_time is not None:
             self.accuracy.add(run_time, requested_time, adjusted_time)
-            self.held.adjustment(job, requested_time, adjusted_time, run_time)
+            if adjusted_time != requested_time:
+                self.held.adjustment(job, requested_time, adjusted_time, run_time)
 
     def scores(self) -> Scores:
         """Return the scores as of now."""
+        self.waits.fold()
         return Scores(
             policy=PolicyScores(
                 **self.waits.summary(self.capacity.until(self.waits.last_end)),

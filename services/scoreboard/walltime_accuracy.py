@@ -5,17 +5,45 @@ from typing import Any
 
 import numpy as np
 
+from shadowtime.services.scoreboard.batch import Batched
+from shadowtime.shared.arrays import Floats, Integers, IntegerTable
+from shadowtime.shared.kernel import kernel
 from shadowtime.shared.scores import AdjustmentScores
-from shadowtime.shared.walltime_accuracy import AdjustmentClass, accuracy, adjustment_class
+from shadowtime.shared.walltime_accuracy import BAD_GAP, AdjustmentClass
 
 STEPS = 10_000
 """Resolution of the median: accuracies are counted in steps of 1/10,000, so memory does not grow with the jobs."""
 
 
-class WalltimeAccuracy:
+CLASSES: tuple[AdjustmentClass, ...] = ("none", "over", "under", "bad")
+
+
+@kernel
+def add_requests(jobs: IntegerTable, sums: Floats, classes: Integers, steps: Integers) -> None:
+    """Add jobs, one after another, to the sums of both accuracies, and count them by class and step, in place. O(jobs).
+
+    Of each job run time, requested time and adjusted time, in seconds; as `accuracy` and `adjustment_class` have it.
+    """
+    for job in range(len(jobs)):
+        run_time, requested, adjusted = jobs[job]
+        near = min(run_time, adjusted) / max(run_time, adjusted, 1)
+        sums[0] += near
+        sums[1] += min(run_time, requested) / max(run_time, requested, 1)
+        steps[int(np.rint(near * STEPS))] += 1
+        gap = run_time - adjusted
+        if adjusted == requested:
+            classes[0] += 1
+        elif gap <= 0:
+            classes[1] += 1
+        else:
+            classes[2 if gap < BAD_GAP else 3] += 1
+
+
+class WalltimeAccuracy(Batched):
     """Running sums over ended jobs that had a request."""
 
     def __init__(self) -> None:
+        super().__init__()
         self.jobs = 0
         self.accuracy = 0.0
         self.accuracy_requested = 0.0
@@ -24,15 +52,18 @@ class WalltimeAccuracy:
 
     def add(self, run_time: int, requested_time: int, adjusted_time: int) -> None:
         """Take in an ended job; times in seconds."""
-        adjusted = accuracy(run_time, adjusted_time)
-        self.jobs += 1
-        self.accuracy += adjusted
-        self.accuracy_requested += accuracy(run_time, requested_time)
-        self.classes[adjustment_class(run_time, requested_time, adjusted_time)] += 1
-        self.steps[round(adjusted * STEPS)] += 1
+        self._keep((run_time, requested_time, adjusted_time))
+
+    def _take_in(self, rows: list[tuple[Any, ...]]) -> None:
+        sums, classes = np.array([self.accuracy, self.accuracy_requested]), np.zeros(len(CLASSES), dtype=np.int64)
+        add_requests(np.array(rows, dtype=np.int64), sums, classes, self.steps)
+        self.jobs += len(rows)
+        self.accuracy, self.accuracy_requested = sums.tolist()
+        self.classes.update({name: count for name, count in zip(CLASSES, classes.tolist(), strict=True) if count})
 
     def scores(self) -> AdjustmentScores:
         """Return means, the median and the shares of the classes."""
+        self.fold()
         jobs = self.jobs
         return AdjustmentScores(
             mean_accuracy=self.accuracy / jobs if jobs else None,
@@ -50,7 +81,7 @@ class WalltimeAccuracy:
 
     def snapshot(self) -> dict[str, Any]:
         """Return the sums."""
-        return vars(self) | {
+        return self._sums() | {
             "classes": sorted(self.classes.items()),
             "steps": [[step, int(self.steps[step])] for step in np.flatnonzero(self.steps).tolist()],
         }
