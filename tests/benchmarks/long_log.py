@@ -33,7 +33,7 @@ def looks(jobs: int) -> Iterator[int]:
     """Yield after how many ended jobs to look: 10,000, 30,000, 100,000, … and all of them."""
     look = WINDOW
     for by in cycle((3, 10 / 3)):
-        if look >= jobs:
+        if look > 0.9 * jobs:  # some are left out
             break
         yield look
         look = round(look * by)
