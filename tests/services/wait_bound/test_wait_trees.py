@@ -1,5 +1,6 @@
 """Trees on the state of the queue: what they see and learn, no leak, and that a restart changes nothing."""
 
+import math
 from collections.abc import Iterator
 from typing import Any
 
@@ -190,7 +191,7 @@ def test_waits_are_remembered_by_queue_and_by_size() -> None:
     assert recent.features(job(99, 64), now=0)[6] == -1
     assert means[9:11].tolist() == [65.5, 69.0]
     recent.came(job(1, 4))
-    assert recent.features(job(1, 1), now=86_400)[-1] == pytest.approx(40 / np.e)
+    assert recent.features(job(1, 1), now=86_400)[-1] == pytest.approx(40 / math.e)
     again = RecentWaits()
     again.restore(orjson.loads(orjson.dumps(recent.snapshot())))
     assert again.snapshot() == recent.snapshot()
