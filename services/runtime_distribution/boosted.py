@@ -5,17 +5,17 @@ from typing import Any, NamedTuple
 import numpy as np
 from pydantic import Field, model_validator
 
-from shadowtime.services.runtime_distribution.boosted_trees import grown, is_installed, said
-from shadowtime.services.runtime_distribution.ended_rows import EndedRows, Rows, packed_rows, unpacked_rows
 from shadowtime.services.runtime_distribution.experts import limit
 from shadowtime.services.runtime_distribution.job_rows import ASKED, WIDTH, JobRows, Known
 from shadowtime.services.runtime_distribution.recalibration import Recalibration
 from shadowtime.services.runtime_distribution.remembered_jobs import UNKNOWN, RememberedJob, as_predicted, remembered
 from shadowtime.services.runtime_distribution.request_outcomes import bin_masses, outcome, scale
 from shadowtime.shared.arrays import Floats, FloatTable
+from shadowtime.shared.boosted_trees import NOT_INSTALLED, grown, is_installed, said
 from shadowtime.shared.events import Event, JobEnded, JobStarted, JobSubmitted, JobWithdrawn
 from shadowtime.shared.formatting import DAY
 from shadowtime.shared.last_answer import LastAnswer
+from shadowtime.shared.outcome_rows import OutcomeRows, Rows, packed_rows, unpacked_rows
 from shadowtime.shared.packed_table import packed_numbers, unpacked_numbers
 from shadowtime.shared.predictions import DIGITS, RunTimePrediction, published
 from shadowtime.shared.predictor import Predictor
@@ -63,7 +63,7 @@ class BoostedSettings(SpecSettings):
     @model_validator(mode="after")
     def _can_be_grown(self) -> "BoostedSettings":
         if not is_installed():
-            raise ValueError("it takes LightGBM, which is not installed: pip install 'shadowtime[boosted]'")
+            raise ValueError(NOT_INSTALLED)
         return self
 
 
@@ -111,7 +111,7 @@ class Boosted(Predictor[JobSubmitted, int, RunTimePrediction]):
         self._settings = settings
         self._rows = JobRows(settings.history)
         self._followed: dict[int, Followed] = {}
-        self._ended = EndedRows(settings.history, WIDTH)
+        self._ended = OutcomeRows(settings.history, WIDTH, outcomes=2)
         self._recalibration = Recalibration()
         self._grown = self._period = 0  # jobs learned as trees were last grown, and in which period
         self._point = self._histogram = (np.zeros((0, 4)), np.zeros(0, np.int64))

@@ -5,7 +5,6 @@ from typing import Any, Final, NamedTuple
 
 import numpy as np
 
-from shadowtime.services.runtime_distribution.ended_rows import Rows
 from shadowtime.services.runtime_distribution.experts import Experts, ExpertsSettings, limit
 from shadowtime.services.runtime_distribution.job_features import FEATURES, JobGroups
 from shadowtime.services.runtime_distribution.remembered_jobs import UNKNOWN, remembered
@@ -13,6 +12,7 @@ from shadowtime.services.runtime_distribution.request_outcomes import TOLD, outc
 from shadowtime.services.runtime_distribution.templates import Templates, TemplatesSettings
 from shadowtime.shared.events import Event, JobSubmitted
 from shadowtime.shared.last_answer import LastAnswer
+from shadowtime.shared.outcome_rows import Rows
 from shadowtime.shared.run_time_bins import BINS
 
 ASKED: Final = FEATURES + TOLD + 2

@@ -153,7 +153,7 @@ class RnprodBound(AllBounds):
 
 
 class EnsembleBound(AllBounds):
-    """Bound each wait by the grouping that has over-predicted least so far, of those that hold their coverage."""
+    """Bound each wait by the grouping that has over-predicted least of late, of those that hold their coverage."""
 
     name, published = "ensemble", ("ensemble",)
 

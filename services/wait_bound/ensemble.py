@@ -1,4 +1,4 @@
-"""The grouping that has over-predicted least among those that hold their coverage."""
+"""The grouping that has over-predicted least of late among those that hold their coverage."""
 
 import math
 from collections.abc import Sequence
@@ -7,11 +7,15 @@ from typing import Any
 ROUNDING = 0.005
 """A grouping holds its coverage if that rounds up to the quantile in per cent: so Brevik 2006 counts."""
 
+LAST = 1_000
+"""Waits after which an over-prediction counts for little: each wait counts 1 - 1/1,000 of the next."""
+
 
 class Ensemble:
     """Scores of several groupings over the same jobs, and the one to follow.
 
-    Jobs for which any grouping had no bound are not scored. O(groupings) for each wait.
+    Coverage is over all waits; over-predictions are forgotten, or one standstill would decide for good. Jobs for which
+    any grouping had no bound are not scored. O(groupings) for each wait.
 
     >>> ensemble = Ensemble(groupings=2, quantile=0.5)
     >>> ensemble.add([100, 50], wait=10)
@@ -24,13 +28,15 @@ class Ensemble:
 
     References
     ----------
-    docs/algorithms.md#ensemble (Brevik 2006, section 4.6, which proposes it).
+    docs/algorithms.md#ensemble (Brevik 2006, section 4.6, which proposes it; the forgetting is ours).
     """
 
     def __init__(self, groupings: int, quantile: float) -> None:
         self._quantile = quantile
         self._scored = 0
         self._covered = [0] * groupings
+        self._counts = [0.0] * groupings
+        """Covered waits, and squares of what bounds had above them; those of long ago count for little."""
         self._squares = [0.0] * groupings
 
     def add(self, bounds: Sequence[int | None], wait: int) -> None:
@@ -39,8 +45,11 @@ class Ensemble:
             return
         self._scored += 1
         for each, bound in enumerate(bounds):
+            self._counts[each] *= 1 - 1 / LAST
+            self._squares[each] *= 1 - 1 / LAST
             if bound is not None and bound >= wait:
                 self._covered[each] += 1
+                self._counts[each] += 1.0
                 self._squares[each] += float(bound - wait) ** 2
 
     def chosen(self) -> int:
@@ -52,13 +61,14 @@ class Ensemble:
         return min(holding, key=self._over_rms)
 
     def _over_rms(self, grouping: int) -> float:
-        covered = self._covered[grouping]
-        return math.sqrt(self._squares[grouping] / covered) if covered else 0.0
+        count = self._counts[grouping]
+        return math.sqrt(self._squares[grouping] / count) if count else 0.0
 
     def snapshot(self) -> Any:
         """Return the sums."""
-        return [self._scored, list(self._covered), list(self._squares)]
+        return [self._scored, list(self._covered), list(self._counts), list(self._squares)]
 
     def restore(self, state: Any) -> None:
         """Take on what `snapshot` returned."""
-        self._scored, self._covered, self._squares = state[0], list(state[1]), list(state[2])
+        self._scored = state[0]
+        self._covered, self._counts, self._squares = (list(each) for each in state[1:])

@@ -3,18 +3,23 @@
 from typing import Any, ClassVar, NamedTuple
 
 import numpy as np
-from pydantic import Field
+from pydantic import Field, model_validator
 
 from shadowtime.services.wait_bound.bound_settings import HistorySettings
 from shadowtime.services.wait_bound.bounder import Bounder, Updates
 from shadowtime.services.wait_bound.bounds import MAX_QUEUES
-from shadowtime.services.wait_bound.judged_futures import JudgedFutures
+from shadowtime.services.wait_bound.judged_futures import JudgedFutures, levels
 from shadowtime.services.wait_bound.machine_futures import MachineFutures
 from shadowtime.services.wait_bound.nearest_waits import NearestWaits
+from shadowtime.services.wait_bound.queue_features import OF_QUEUE
+from shadowtime.services.wait_bound.recent_waits import OF_WAITS, RecentWaits
 from shadowtime.services.wait_bound.tracked_quantiles import NEAR
+from shadowtime.services.wait_bound.wait_trees import WaitTrees
 from shadowtime.shared.arrays import Floats
-from shadowtime.shared.events import Event, JobSubmitted, JobWithdrawn
+from shadowtime.shared.boosted_trees import NOT_INSTALLED, is_installed
+from shadowtime.shared.events import Event, JobStarted, JobSubmitted, JobWithdrawn
 from shadowtime.shared.last_answer import LastAnswer
+from shadowtime.shared.outcome_rows import Rows
 from shadowtime.shared.predictions import RunTimePrediction, WaitBound
 
 LONGEST = 30 * 86_400.0
@@ -24,27 +29,47 @@ OF_LAST = 0.3
 """What the last wait of a user counts in the mean of the logarithms of his waits."""
 
 
+AHEAD = (0.1, 0.5, 0.9)
+"""Quantiles of the simulated waits that trees ask for."""
+
+WIDTH = OF_QUEUE + OF_WAITS + len(AHEAD) + 1
+"""Numbers of which trees ask; the last is the user's mean."""
+
+
 class FutureSettings(HistorySettings):
     """Settings of `FuturesBound`."""
 
     futures: int = Field(200, ge=10, le=1_000, description="futures through which the machine is run ahead")
     arrivals: bool = Field(False, description="whether jobs of earlier weeks come again in them")
+    trees: bool = Field(False, description="whether trees grown on the state of the queue say quantiles, too")
+    days: int = Field(14, ge=1, le=365, description="days of the log after which trees are grown anew")
+
+    @model_validator(mode="after")
+    def _can_be_grown(self) -> "FutureSettings":
+        if self.trees and not is_installed():
+            raise ValueError(f"trees=yes: {NOT_INSTALLED}")
+        return self
 
 
 class Asked(NamedTuple):
-    """What is known of a job as it is submitted: logarithms of the forecast wait and of its user's; waits alike."""
+    """What is known of a job as it is submitted: logarithms of the forecast wait and of its user's; waits alike.
+
+    Where there are trees, the numbers that they ask for, and what they say.
+    """
 
     forecast: float
     user: float
     alike: Floats
+    row: Rows | None = None
+    trees: Floats | None = None
 
 
 class FuturesBound(Bounder):
     """Bound each wait by the waits of the jobs whose simulated futures were most like those of this one.
 
     The median of its starts in `MachineFutures` says which of the last waits were forecast alike; these and all waits
-    are two sources of quantiles, which follow their misses and are mixed by score (`TrackedQuantiles`), for the cluster
-    and for each of the first `MAX_QUEUES` queues.
+    are two sources of quantiles, and `WaitTrees` a third where they are asked for; they follow their misses and are
+    mixed by score (`TrackedQuantiles`), for the cluster and for each of the first `MAX_QUEUES` queues.
 
     The cost of the futures, O(8,000) and O(waiting jobs) for each submission, in compiled code.
 
@@ -60,7 +85,9 @@ class FuturesBound(Bounder):
         self._settings = settings
         self._machine = MachineFutures(settings.futures, arrivals=settings.arrivals)
         self._near = NearestWaits()
-        self._cluster = JudgedFutures(None, settings)
+        self._recent = RecentWaits()
+        self._trees = WaitTrees(levels(settings), WIDTH, settings.history, settings.days) if settings.trees else None
+        self._cluster = self._judged(None)
         self._queues: dict[int, JudgedFutures] = {}
         self._users: dict[int | None, float] = {}
         self._told: dict[int, tuple[float, float]] = {}
@@ -88,6 +115,9 @@ class FuturesBound(Bounder):
             self._near.add(*told, submitted=x.since, wait=y)
         self.updates = Updates(tuple(each for scope in self._scopes(x) for each in scope.learn(x.job_number, y)))
         log_wait = float(np.log(y + NEAR))
+        if self._trees is not None:
+            self._trees.learn(x.job_number, y)
+            self._recent.learn(x, log_wait)
         before = self._users.get(x.user_id, log_wait)
         self._users[x.user_id] = before + OF_LAST * (log_wait - before)
 
@@ -97,10 +127,13 @@ class FuturesBound(Bounder):
             asked = self._asked(event)
             self._told[event.job_number] = asked.forecast, asked.user
             for scope in self._scopes(event):
-                scope.submit(event, scope.quantiles(asked.alike))
+                scope.submit(event, scope.quantiles(asked.alike, asked.trees))
                 if scope.queue is not None:
                     self._queues[scope.queue] = scope
             self._machine.submit(event, self._histogram(event))
+            if self._trees is not None and asked.row is not None:
+                self._trees.submit(event.job_number, asked.row)
+                self._recent.came(event)
         else:
             self._machine.observe(event)
         for scope in (self._cluster, *self._queues.values()):
@@ -109,13 +142,21 @@ class FuturesBound(Bounder):
             scope.advance(event.time)
         if isinstance(event, JobWithdrawn):
             self._told.pop(event.job_number, None)
+        if self._trees is not None:
+            if isinstance(event, JobWithdrawn):
+                self._trees.withdraw(event.job_number)
+            elif isinstance(event, JobStarted):
+                self._trees.grow_if_due(event.time)
         self._asked.forget()
+
+    def _judged(self, queue: int | None) -> JudgedFutures:
+        return JudgedFutures(queue, self._settings, sources=2 if self._trees is None else 3)
 
     def _scopes(self, x: JobSubmitted) -> list[JudgedFutures]:
         """Return the cluster and the job's queue, a new one if there is none yet and not too many others."""
         own = None if x.queue_number is None else self._queues.get(x.queue_number)
         if own is None and x.queue_number is not None and len(self._queues) < MAX_QUEUES:
-            own = JudgedFutures(x.queue_number, self._settings)
+            own = self._judged(x.queue_number)
         return [self._cluster] if own is None else [self._cluster, own]
 
     def _histogram(self, job: JobSubmitted) -> tuple[float, ...]:
@@ -127,11 +168,17 @@ class FuturesBound(Bounder):
         user = self._users.get(job.user_id, float(np.log(NEAR)))
         waits: Floats = np.minimum(self._machine.starts(job, self._histogram(job), now) - float(now), LONGEST)
         forecast = float(np.log(np.median(waits) + NEAR))
-        return Asked(forecast, user, self._near.near(forecast, user, float(now)))
+        asked = Asked(forecast, user, self._near.near(forecast, user, float(now)))
+        if self._trees is None:
+            return asked
+        of_queue = self._machine.features(job, self._histogram(job), now)
+        ahead = np.log(np.quantile(waits, AHEAD) + NEAR)
+        row = np.concatenate((of_queue, self._recent.features(job, now), ahead, [user])).astype(np.float32)
+        return asked._replace(row=row, trees=self._trees.quantiles(row))
 
     def _bounds(self, job: JobSubmitted, asked: Asked, quantile: float, confidence: float) -> tuple[WaitBound, ...]:
         scopes = self._scopes(job)
-        told = [each.message(each.quantiles(asked.alike), quantile, confidence) for each in scopes]
+        told = [each.message(each.quantiles(asked.alike, asked.trees), quantile, confidence) for each in scopes]
         if job.queue_number is not None and len(scopes) == 1:
             reason = f"bounds of their own have the first {MAX_QUEUES} queues"
             level = {"quantile": quantile, "confidence": confidence}
@@ -147,6 +194,7 @@ class FuturesBound(Bounder):
             "queues": [[queue, each.snapshot()] for queue, each in self._queues.items()],
             "users": list(self._users.items()),
             "told": [[number, *told] for number, told in self._told.items()],
+            "trees": None if self._trees is None else [self._trees.snapshot(), self._recent.snapshot()],
         }
 
     def restore(self, state: Any) -> None:
@@ -154,9 +202,13 @@ class FuturesBound(Bounder):
         self._machine.restore(state["machine"])
         self._near.restore(state["near"])
         self._cluster.restore(state["cluster"])
-        self._queues = {queue: JudgedFutures(queue, self._settings) for queue, _ in state["queues"]}
+        self._queues = {queue: self._judged(queue) for queue, _ in state["queues"]}
         for queue, saved in state["queues"]:
             self._queues[queue].restore(saved)
         self._users = dict(state["users"])
         self._told = {number: (forecast, user) for number, forecast, user in state["told"]}
+        if self._trees is not None:
+            trees, recent = state["trees"]
+            self._trees.restore(trees)
+            self._recent.restore(recent)
         self._asked.forget()

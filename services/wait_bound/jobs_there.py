@@ -9,11 +9,14 @@ from shadowtime.services.wait_bound.arrivals import UNLIMITED
 from shadowtime.shared.arrays import Floats, FloatTable, Integers, IntegerTable
 from shadowtime.shared.events import JobChanged, JobEnded, JobStarted, JobSubmitted
 from shadowtime.shared.packed_table import packed_numbers, unpacked_numbers
-from shadowtime.shared.run_time_bins import BINS
+from shadowtime.shared.run_time_bins import BINS, mean_run_time
 from shadowtime.shared.sampled_times import sampled_times
 
-NUMBER, ASKED, REQUEST, HELD, LIMIT, START = range(6)
-"""Columns: job number, processors and seconds that the job asks for, those that it has once it runs, its start."""
+NUMBER, ASKED, REQUEST, HELD, LIMIT, START, USER, QUEUE, SINCE, EXPECTED = range(10)
+"""Columns: job number, processors and seconds that the job asks for, those that it has once it runs, its start; user
+and queue, -1 where there is none; since when it waits, and its expected run time in seconds."""
+
+UNKNOWN = -1
 
 
 class JobsThere:
@@ -32,7 +35,7 @@ class JobsThere:
     """
 
     def __init__(self) -> None:
-        self._table: IntegerTable = np.zeros((64, 6), dtype=np.int64)
+        self._table: IntegerTable = np.zeros((64, 10), dtype=np.int64)
         self._masses: FloatTable = np.zeros((64, BINS))
         self._free = list(range(63, -1, -1))
         self._waiting: dict[int, int] = {}
@@ -52,8 +55,11 @@ class JobsThere:
         limit = UNLIMITED if job.requested_time is None else job.requested_time
         group = self._blocked if job.blocked else self._waiting
         row = group[job.job_number] = self._new_row()
-        self._table[row] = job.job_number, job.requested_processors, limit, 0, 0, 0
+        self._table[row, :USER] = job.job_number, job.requested_processors, limit, 0, 0, 0
         self._masses[row, : len(histogram)] = histogram
+        user, queue = (UNKNOWN if each is None else each for each in (job.user_id, job.queue_number))
+        expected = mean_run_time(self._masses[row], float(limit)) if any(histogram) else limit
+        self._table[row, USER:] = user, queue, job.since, int(expected)
 
     def withdraw(self, job_number: int) -> None:
         """Forget a waiting job."""
@@ -62,10 +68,12 @@ class JobsThere:
     def start(self, event: JobStarted) -> None:
         """Have a job hold processors; also one that is not known, as what was told of it was withdrawn."""
         row = self._left(event.job_number)
-        row = self._new_row() if row is None else row
+        if row is None:
+            row = self._new_row()
+            self._table[row, USER:] = UNKNOWN, UNKNOWN, event.time, event.limit or UNLIMITED
         limit = UNLIMITED if event.limit is None else event.limit
         self._running[event.job_number] = row
-        self._table[row, NUMBER], self._table[row, HELD:] = event.job_number, (event.processors, limit, event.time)
+        self._table[row, NUMBER], self._table[row, HELD:USER] = event.job_number, (event.processors, limit, event.time)
         self.held += event.processors
 
     def end(self, event: JobEnded) -> None:
@@ -117,7 +125,7 @@ class JobsThere:
 
     def running(self, now: int) -> IntegerTable:
         """Return processors of the running jobs and when they end at the latest, in seconds, shape (2, jobs)."""
-        sizes, limits, starts = self._table[_rows(self._running), HELD:].T
+        sizes, limits, starts = self._table[_rows(self._running), HELD:USER].T
         return np.stack((sizes, np.maximum(starts + limits, now + 1)))
 
     def run_times(self, draws: FloatTable) -> IntegerTable:
@@ -134,9 +142,9 @@ class JobsThere:
         ends: IntegerTable = starts + sampled_times(self._masses[rows], elapsed, limits, limits, draws)
         return ends
 
-    def numbers(self) -> tuple[Integers, Integers]:
-        """Return the job numbers of the waiting and of the running jobs."""
-        return self._table[_rows(self._waiting), NUMBER], self._table[_rows(self._running), NUMBER]
+    def rows(self) -> tuple[IntegerTable, IntegerTable]:
+        """Return all columns of the waiting and of the running jobs, shape (jobs, columns)."""
+        return self._table[_rows(self._waiting)], self._table[_rows(self._running)]
 
     def snapshot(self) -> Any:
         """Return the jobs as plain values."""

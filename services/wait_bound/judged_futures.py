@@ -18,7 +18,7 @@ LEVELS = (0.05, 0.1, 0.25, 0.5, 0.75, 0.8, 0.9, 0.95, 0.99)
 
 
 class JudgedFutures:
-    """Quantiles from the waits of jobs that were forecast alike and from all waits here, as they have held here.
+    """Quantiles from the waits of jobs that were forecast alike, all waits here, and trees, as they have held here.
 
     O(log waits) and what `TrackedQuantiles` costs.
 
@@ -26,38 +26,44 @@ class JudgedFutures:
     ----------
     queue
         None for all queues of a cluster together.
+    sources
+        2, or 3 with trees.
 
     References
     ----------
     docs/algorithms.md#bounds-from-futures.
     """
 
-    def __init__(self, queue: int | None, settings: HistorySettings) -> None:
+    def __init__(self, queue: int | None, settings: HistorySettings, sources: int) -> None:
         self.queue = queue
         self._quantile = settings.quantile
-        self._levels = tuple(sorted({*LEVELS, settings.quantile}))
+        self._levels = levels(settings)
         self._history = WaitHistory(settings.history)
-        self._tracked = TrackedQuantiles(self._levels, sources=2)
+        self._tracked = TrackedQuantiles(self._levels, sources)
+        self._sources = sources
         self._coverage = LiveCoverage(settings.quantile)
         self._bounds: dict[int, int] = {}
         """What was told of each waiting job, in seconds."""
 
-    def quantiles(self, alike: Floats) -> FloatTable | None:
-        """Return what the two sources say at each level, as `TrackedQuantiles` takes it; None with too few waits.
+    def quantiles(self, alike: Floats, trees: Floats | None) -> FloatTable | None:
+        """Return what the sources say at each level, as `TrackedQuantiles` takes it; None with too few waits.
 
         Parameters
         ----------
         alike
             Waits of the jobs that were forecast alike, in seconds, rising.
+        trees
+            What trees say, as logarithms, shape (levels,). Without them, the first source speaks in their place.
         """
         count = len(self._history)
         if count < MIN_WAITS or not len(alike):
             return None
-        levels = np.array(self._levels)
-        here = [at_rank([self._history], rank) for rank in _ranks(levels, count).tolist()]
-        return np.log(
-            np.stack((alike[_ranks(levels, len(alike)) - 1], np.array(here, dtype=np.float64)), axis=1) + NEAR
-        )
+        told = np.array(self._levels)
+        here = [at_rank([self._history], rank) for rank in _ranks(told, count).tolist()]
+        logs = [np.log(alike[_ranks(told, len(alike)) - 1] + NEAR), np.log(np.array(here, dtype=np.float64) + NEAR)]
+        if self._sources > len(logs):
+            logs.append(logs[0] if trees is None else trees)
+        return np.stack(logs, axis=1)
 
     def submit(self, job: JobSubmitted, quantiles: FloatTable | None) -> None:
         """Remember what is told of a job until it starts."""
@@ -114,6 +120,11 @@ class JudgedFutures:
         self._bounds = dict(state["bounds"])
 
 
-def _ranks(levels: Floats, count: int) -> Any:
+def levels(settings: HistorySettings) -> tuple[float, ...]:
+    """Return the probabilities that are told, rising."""
+    return tuple(sorted({*LEVELS, settings.quantile}))
+
+
+def _ranks(told: Floats, count: int) -> Any:
     """Return the rank, from 1 on, of each quantile of so many waits."""
-    return np.maximum(np.ceil(levels * count - 1e-9).astype(np.int64), 1)
+    return np.maximum(np.ceil(told * count - 1e-9).astype(np.int64), 1)

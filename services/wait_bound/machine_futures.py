@@ -5,9 +5,10 @@ from typing import Any
 import numpy as np
 
 from shadowtime.services.wait_bound.arrivals import Arrivals
-from shadowtime.services.wait_bound.jobs_there import JobsThere
+from shadowtime.services.wait_bound.jobs_there import NUMBER, JobsThere
+from shadowtime.services.wait_bound.queue_features import described
 from shadowtime.services.wait_bound.starts_ahead import NEVER, starts_ahead
-from shadowtime.shared.arrays import Integers
+from shadowtime.shared.arrays import Floats, Integers
 from shadowtime.shared.chance import key_of, uniform_table
 from shadowtime.shared.events import (
     CapacityChanged,
@@ -92,12 +93,11 @@ class MachineFutures:
 
         One that may not start for now is asked about as if it might. With more than `MOST_JOBS` it never does.
         """
-        futures, jobs, processors = self._futures, self._jobs, sum(self._pools.values())
+        futures, jobs, processors = self._futures, self._jobs, self._processors
         if job.requested_processors > processors or len(jobs) > MOST_JOBS:
             return np.full(futures, NEVER)
-        last = JobsThere()
-        last.submit(job.model_copy(update={"blocked": None}) if job.blocked else job, histogram)
-        waiting, running = jobs.numbers()
+        last = _alone(job, histogram)
+        waiting, running = (each[:, NUMBER] for each in jobs.rows())
         draws = uniform_table(self._key, np.concatenate((waiting, [job.job_number], running)), futures)
         before, own, held = (np.ascontiguousarray(each) for each in _parted(draws, len(waiting)))
         table, firsts, shifts = self._arrivals.coming(now, futures)
@@ -115,6 +115,16 @@ class MachineFutures:
             STEPS,
         )
 
+    def features(self, job: JobSubmitted, histogram: tuple[float, ...], now: int) -> Floats:
+        """Return what is known of a job that is submitted now, and of those before it, shape (OF_QUEUE,). O(jobs)."""
+        waiting, running = self._jobs.rows()
+        (own,), _ = _alone(job, histogram).rows()
+        return described(now, self._processors, self._jobs.held, waiting, running, own)
+
+    @property
+    def _processors(self) -> int:
+        return sum(self._pools.values())
+
     def snapshot(self) -> Any:
         """Return the whole state as plain values."""
         return [self._key, list(self._pools.items()), self._jobs.snapshot(), self._arrivals.snapshot()]
@@ -126,6 +136,13 @@ class MachineFutures:
         self._jobs, self._arrivals = JobsThere(), Arrivals(self._key)
         self._jobs.restore(jobs)
         self._arrivals.restore(arrivals)
+
+
+def _alone(job: JobSubmitted, histogram: tuple[float, ...]) -> JobsThere:
+    """Return a queue of one job, which may start."""
+    jobs = JobsThere()
+    jobs.submit(job.model_copy(update={"blocked": None}) if job.blocked else job, histogram)
+    return jobs
 
 
 def _parted(draws: Any, waiting: int) -> tuple[Any, Any, Any]:

@@ -14,14 +14,14 @@ import typer
 from shadowtime.replayer.recorded import Recorded
 from shadowtime.replayer.workload import Workload
 from shadowtime.services.runtime_distribution.boosted import POINT
-from shadowtime.services.runtime_distribution.boosted_trees import grown, said
-from shadowtime.services.runtime_distribution.ended_rows import Rows
 from shadowtime.services.runtime_distribution.job_features import FEATURES, JobGroups
 from shadowtime.services.runtime_distribution.remembered_jobs import RememberedJob, remembered
 from shadowtime.services.runtime_distribution.request_outcomes import scale
 from shadowtime.shared.arrays import Floats, Integers
+from shadowtime.shared.boosted_trees import grown, said
 from shadowtime.shared.command_line import application, run_app
 from shadowtime.shared.events import JobEnded, JobStarted, JobSubmitted
+from shadowtime.shared.outcome_rows import Rows
 from tests.benchmarks.logs import HELP, METAVAR, log
 
 TREES = 500

@@ -10,10 +10,10 @@ import pytest
 
 from shadowtime.services.runtime_distribution import boosted as module
 from shadowtime.services.runtime_distribution.boosted import Boosted, BoostedSettings
-from shadowtime.services.runtime_distribution.boosted_trees import ALWAYS, grown, said
 from shadowtime.services.runtime_distribution.handler import PREDICTORS
 from shadowtime.services.runtime_distribution.job_features import ITSELF, OF_GROUP, JobGroups
 from shadowtime.services.runtime_distribution.remembered_jobs import RememberedJob
+from shadowtime.shared.boosted_trees import ALWAYS, grown, said
 from shadowtime.shared.errors import SettingsError
 from shadowtime.shared.events import Event, JobEnded, JobStarted, JobSubmitted, JobWithdrawn
 from shadowtime.shared.predictions import RunTimePrediction

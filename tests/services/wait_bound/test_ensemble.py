@@ -7,7 +7,7 @@ import orjson
 from hypothesis import given
 from hypothesis import strategies as st
 
-from shadowtime.services.wait_bound.ensemble import ROUNDING, Ensemble
+from shadowtime.services.wait_bound.ensemble import LAST, ROUNDING, Ensemble
 
 Scored = list[tuple[list[int | None], int]]
 
@@ -17,7 +17,7 @@ SCORED = st.lists(
 
 
 def told(scored: Sequence[tuple[Sequence[int | None], int]], quantile: float = 0.75) -> Ensemble:
-    ensemble = Ensemble(3, quantile)
+    ensemble = Ensemble(len(scored[0][0]) if scored else 3, quantile)
     for bounds, wait in scored:
         ensemble.add(bounds, wait)
     return ensemble
@@ -28,8 +28,14 @@ def figures(scored: Scored, quantile: float) -> list[tuple[bool, int, float]]:
     found = []
     common = [(bounds, wait) for bounds, wait in scored if None not in bounds]
     for each in range(3):
-        over = [bound - wait for bounds, wait in common if (bound := bounds[each]) is not None and bound >= wait]
-        rms = math.sqrt(sum(off**2 for off in over) / len(over)) if over else 0.0
+        over = [
+            (bound - wait, (1 - 1 / LAST) ** age)
+            for age, (bounds, wait) in enumerate(reversed(common))
+            if (bound := bounds[each]) is not None and bound >= wait
+        ]
+        rms = (
+            math.sqrt(sum(weight * off**2 for off, weight in over) / sum(weight for _, weight in over)) if over else 0.0
+        )
         found.append((len(over) >= (quantile - ROUNDING) * len(common), len(over), rms))
     return found
 
@@ -65,6 +71,12 @@ def test_the_first_before_anything_is_scored() -> None:
 def test_misses_are_no_over_prediction_but_cost_the_coverage() -> None:
     assert told([([100, 50, 9], 10)] * 3 + [([100, 50, 9], 5)]).chosen() == 1
     assert told([([100, 50, 9], 5)] * 3 + [([100, 50, 9], 10)]).chosen() == 2
+
+
+def test_a_standstill_of_long_ago_decides_nothing_any_more() -> None:
+    before, since = [([9_000, 100], 10)], [([20, 100], 10)]
+    assert told(before * 50 + since * 50).chosen() == 1
+    assert told(before * 50 + since * 20 * LAST).chosen() == 0
 
 
 def test_a_snapshot_stays() -> None:

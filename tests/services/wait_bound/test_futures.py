@@ -46,17 +46,24 @@ def started(number: int, processors: int, time: int = 0) -> JobStarted:
     return JobStarted(time=time, job_number=number, processors=processors, limit=100)
 
 
+@pytest.mark.parametrize("spec", ["futures:futures=10", "futures:futures=10,trees=yes"])
 @given(opening=OPENINGS, stream=STREAMS)
 @settings(max_examples=60, deadline=None, suppress_health_check=list(HealthCheck))
-def test_whatever_happens_it_knows_what_waits_and_what_is_held(opening: Json, stream: list[tuple[int, Any]]) -> None:
+def test_whatever_happens_it_knows_what_waits_and_what_is_held(
+    spec: str, opening: Json, stream: list[tuple[int, Any]]
+) -> None:
     run = StageRun(WAIT_BOUND)
-    for sequence, message in enumerate(events({**opening, "wait_bound": "futures:futures=10"}, stream)):
+    for sequence, message in enumerate(events({**opening, "wait_bound": spec}, stream)):
         run.push(Envelope.from_bytes(orjson.dumps({"run": "r", "cluster": "c", "sequence": sequence, **message})))
         assert isinstance(run.handler, WaitBounds)
         assert isinstance(run.handler.predictor, FuturesBound)
         jobs, there = run.handler.jobs, run.handler.predictor._machine._jobs
         held = [each.started.processors for each in jobs.running.values() if each.suspended is None]
         assert there.held == sum(held) == there.running(0)[0].sum()
+        trees = run.handler.predictor._trees
+        followed = {} if trees is None else trees._followed
+        assert followed.keys() <= jobs.waiting.keys() | jobs.running.keys()  # the wait before a trial is not known yet
+        assert all(np.isfinite(row).all() for row in followed.values())
         assert sorted(there.waiting()[0]) == sorted(each.requested_processors for each in jobs.waiting.values())
 
 

@@ -5,9 +5,9 @@ from typing import Any, Final
 
 import numpy as np
 
-from shadowtime.services.runtime_distribution.ended_rows import Rows
 from shadowtime.shared.arrays import Floats, FloatTable, Integers
 from shadowtime.shared.kernel import kernel
+from shadowtime.shared.outcome_rows import Rows
 
 FEATURE, THRESHOLD, BELOW, ABOVE = range(4)
 """Columns of a node: what it asks for, -1 of a leaf; up to what it goes `BELOW`, or what a leaf says; nodes next."""
@@ -23,6 +23,9 @@ ALWAYS: Final[dict[str, Any]] = {
     "num_leaves": 8,
     "feature_fraction": 0.3,
 }
+
+
+NOT_INSTALLED: Final = "it takes LightGBM, which is not installed: pip install 'shadowtime[boosted]'"
 
 
 def is_installed() -> bool:

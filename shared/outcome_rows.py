@@ -1,4 +1,4 @@
-"""What was known of the last ended jobs as each was submitted, and what came of it."""
+"""What was known of the last jobs as each was submitted, and what came of it."""
 
 from typing import Any
 
@@ -11,38 +11,38 @@ from shadowtime.shared.packed_table import packed, packed_numbers, unpacked, unp
 Rows = npt.NDArray[np.float32]
 
 
-class EndedRows:
-    """A ring of the rows of ended jobs, the last `history` ones, each `width` numbers. O(1) a job.
+class OutcomeRows:
+    """A ring of the rows of jobs, the last `history` ones, each `width` numbers, with their outcomes. O(1) a job.
 
-    >>> ended = EndedRows(history=2, width=1)
+    >>> rows = OutcomeRows(history=2, width=1, outcomes=2)
     >>> for run_time in (10, 20, 30):
-    ...     ended.add(np.array([run_time / 10], np.float32), run_time, requested_time=60)
-    >>> rows, outcomes = ended.in_order()
-    >>> rows.tolist(), outcomes.tolist(), ended.count
+    ...     rows.add(np.array([run_time / 10], np.float32), run_time, 60)
+    >>> known, outcomes = rows.in_order()
+    >>> known.tolist(), outcomes.tolist(), rows.count
     ([[2.0], [3.0]], [[20, 60], [30, 60]], 3)
     """
 
-    def __init__(self, history: int, width: int) -> None:
+    def __init__(self, history: int, width: int, outcomes: int) -> None:
         self._history = history
         self._width = width
         self._rows = np.zeros((0, width), np.float32)  # from `count` mod history on once it is full
-        self._outcomes = np.zeros((0, 2), np.int64)
+        self._outcomes = np.zeros((0, outcomes), np.int64)
         self.count = 0
-        """Jobs that have ended so far, also those that are forgotten."""
+        """Jobs so far, also those that are forgotten."""
 
-    def add(self, row: Rows, run_time: int, requested_time: int) -> None:
-        """Remember a job; times in seconds."""
+    def add(self, row: Rows, *outcome: int) -> None:
+        """Remember a job, and the whole numbers that came of it."""
         at = self.count % self._history
         if at == len(self._rows):
             more = min(max(at, 1_000), self._history - at)
             self._rows = np.concatenate((self._rows, np.zeros((more, self._width), np.float32)))
-            self._outcomes = np.concatenate((self._outcomes, np.zeros((more, 2), np.int64)))
+            self._outcomes = np.concatenate((self._outcomes, np.zeros((more, self._outcomes.shape[1]), np.int64)))
         self._rows[at] = row
-        self._outcomes[at] = run_time, requested_time
+        self._outcomes[at] = outcome
         self.count += 1
 
     def in_order(self) -> tuple[Rows, IntegerTable]:
-        """Return rows, shape (jobs, width), and run time and request of each, shape (jobs, 2), oldest first."""
+        """Return rows, shape (jobs, width), and the outcome of each, shape (jobs, outcomes), oldest first."""
         order = np.arange(max(0, self.count - self._history), self.count) % self._history
         return self._rows[order], self._outcomes[order]
 
