@@ -22,7 +22,7 @@ from shadowtime.shared.events import ClusterOpened, Envelope, Refusal, Rejected
 from shadowtime.shared.stage_handler import StageHandler
 from shadowtime.shared.wording import shortened
 
-SNAPSHOT_SCHEMA = 14
+SNAPSHOT_SCHEMA = 15
 
 
 @dataclass(frozen=True)

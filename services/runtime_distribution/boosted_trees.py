@@ -25,6 +25,20 @@ ALWAYS: Final[dict[str, Any]] = {
 }
 
 
+POINT: Final[dict[str, Any]] = {
+    "objective": "regression_l1",
+    "learning_rate": 0.06,
+    "min_data_in_leaf": 100,
+    "min_sum_hessian_in_leaf": 1e-9,
+}
+DISTRIBUTION: Final[dict[str, Any]] = {
+    "objective": "multiclass",
+    "learning_rate": 0.1,
+    "min_data_in_leaf": 100,
+    "lambda_l2": 100.0,
+}
+
+
 def is_installed() -> bool:
     """Return whether LightGBM is there."""
     return find_spec("lightgbm") is not None

@@ -13,8 +13,7 @@ import typer
 
 from shadowtime.replayer.recorded import Recorded
 from shadowtime.replayer.workload import Workload
-from shadowtime.services.runtime_distribution.boosted import POINT
-from shadowtime.services.runtime_distribution.boosted_trees import grown, said
+from shadowtime.services.runtime_distribution.boosted_trees import POINT, grown, said
 from shadowtime.services.runtime_distribution.ended_rows import Rows
 from shadowtime.services.runtime_distribution.job_features import FEATURES, JobGroups
 from shadowtime.services.runtime_distribution.remembered_jobs import RememberedJob, remembered
