@@ -5,7 +5,7 @@ from typing import Any, NamedTuple
 import numpy as np
 from pydantic import Field, model_validator
 
-from shadowtime.services.runtime_distribution.boosted_trees import DISTRIBUTION, POINT, grown, is_installed, said
+from shadowtime.services.runtime_distribution.boosted_trees import DISTRIBUTION, POINT, asked, grown, is_installed, said
 from shadowtime.services.runtime_distribution.ended_rows import EndedRows, Rows, packed_rows, unpacked_rows
 from shadowtime.services.runtime_distribution.experts import limit
 from shadowtime.services.runtime_distribution.job_rows import ASKED, WIDTH, JobRows, Known
@@ -105,6 +105,7 @@ class Boosted(Predictor[JobSubmitted, int, RunTimePrediction]):
         self._grown = self._period = 0  # jobs learned as trees were last grown, and in which period
         self._point = self._histogram = (np.zeros((0, 4)), np.zeros(0, np.int64))
         self._classes = np.zeros(0, np.int64)  # outcomes that trees know
+        self._ask()
         self._masses = LastAnswer(self._masses_of)
 
     def predict_one(self, x: JobSubmitted) -> RunTimePrediction | None:
@@ -112,7 +113,7 @@ class Boosted(Predictor[JobSubmitted, int, RunTimePrediction]):
         known = self._rows.known(x)
         if known is None or not self._grown:
             return self._rows.experts.predict_one(x)
-        point = float(said(*self._point, 1, known.row.astype(np.float64))[0]) * scale(x.requested_time)
+        point = float(said(self._point_asked, 1, known.row.astype(np.float64))[0]) * scale(x.requested_time)
         fine = self._recalibration.moved(self._masses(known))
         outcomes = gathered(fine)
         return RunTimePrediction(
@@ -127,7 +128,7 @@ class Boosted(Predictor[JobSubmitted, int, RunTimePrediction]):
         """Return the fine masses, as of `within_bins`, by what trees and experts say, not recalibrated."""
         numbers = known.row.astype(np.float64)
         started = numbers[ASKED:]
-        scores = said(*self._histogram, len(self._classes), numbers) + _start(started[self._classes])
+        scores = said(self._histogram_asked, len(self._classes), numbers) + _start(started[self._classes])
         chances = np.exp(scores - scores.max())
         outcomes = UNSURE * started
         outcomes[self._classes] += (1 - UNSURE) * chances / chances.sum()
@@ -187,17 +188,21 @@ class Boosted(Predictor[JobSubmitted, int, RunTimePrediction]):
 
     def _grow(self) -> None:
         rows, outcomes = self._ended.in_order()
-        asked, started = rows[:, :ASKED], rows[:, ASKED:]
+        asked_of, started = rows[:, :ASKED], rows[:, ASKED:]
         scales = np.array([scale(each) for each in outcomes[:, 1].tolist()])
         shares = outcomes[:, 0] / scales
-        self._point = grown(asked, shares, self._settings.trees, weights=scales / scales.mean(), **POINT)
+        self._point = grown(asked_of, shares, self._settings.trees, weights=scales / scales.mean(), **POINT)
         self._classes, labels = np.unique([outcome(*each) for each in outcomes.tolist()], return_inverse=True)
         if len(self._classes) == 1:  # nothing to tell apart
             self._histogram = np.array([[-1.0, 0.0, 0.0, 0.0]]), np.zeros(1, np.int64)
         else:
             start = _start(started[:, self._classes].astype(np.float64))
             classes = {"num_class": len(self._classes), **DISTRIBUTION}
-            self._histogram = grown(asked, labels.astype(np.float64), self._settings.rounds, start=start, **classes)
+            self._histogram = grown(asked_of, labels.astype(np.float64), self._settings.rounds, start=start, **classes)
+        self._ask()
+
+    def _ask(self) -> None:
+        self._point_asked, self._histogram_asked = asked(*self._point), asked(*self._histogram)
 
     def snapshot(self) -> Any:
         """Return the trees, what they are to be grown on next, and what is known of groups and jobs in the system."""
@@ -234,6 +239,7 @@ class Boosted(Predictor[JobSubmitted, int, RunTimePrediction]):
         nodes, roots, classes_nodes, classes_roots = map(unpacked_numbers, state["trees"])
         self._point, self._histogram = (nodes.reshape(-1, 4), roots), (classes_nodes.reshape(-1, 4), classes_roots)
         self._classes = np.array(state["classes"], np.int64)
+        self._ask()
 
 
 def _start(outcomes: Floats | FloatTable) -> Any:

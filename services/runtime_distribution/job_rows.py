@@ -73,13 +73,13 @@ class JobRows:
         """What is known of a job now, or None before any has ended."""
 
     def _known(self, x: JobSubmitted) -> Known | None:
-        mixture, similar = self.experts.mixture(x), self._templates.predict_one(x)
+        mixture = self.experts.mixture(x)
         if mixture is None:
             return None
-        outcomes, size = outcomes_of(mixture, limit(x)), scale(x.requested_time)
-        point = None if similar is None else similar.point
+        job, outcomes, size = remembered(x), outcomes_of(mixture, limit(x)), scale(x.requested_time)
+        point = self._templates.point(x, job)
         row = np.empty(WIDTH, np.float32)
-        row[:FEATURES] = self.groups.features(remembered(x), x.time)
+        row[:FEATURES] = self.groups.features(job, x.time)
         row[FEATURES : FEATURES + TOLD] = told(outcomes, limit(x), size)
         row[ASKED - 2 : ASKED] = (UNKNOWN, UNKNOWN) if point is None else (math.log(point), point / size)
         row[ASKED:] = outcomes

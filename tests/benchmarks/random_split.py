@@ -13,7 +13,7 @@ import typer
 
 from shadowtime.replayer.recorded import Recorded
 from shadowtime.replayer.workload import Workload
-from shadowtime.services.runtime_distribution.boosted_trees import POINT, grown, said
+from shadowtime.services.runtime_distribution.boosted_trees import POINT, asked, grown, said
 from shadowtime.services.runtime_distribution.ended_rows import Rows
 from shadowtime.services.runtime_distribution.job_features import FEATURES, JobGroups
 from shadowtime.services.runtime_distribution.remembered_jobs import RememberedJob, remembered
@@ -64,8 +64,8 @@ def error(rows: Rows, run_times: Floats, requests: Floats, held_out: Integers) -
     weights = requests[learned] / requests[learned].mean()
     labels = run_times[learned] / requests[learned]
     settings = {**POINT, "num_leaves": LEAVES, "min_data_in_leaf": 20}
-    nodes, roots = grown(rows[learned], labels, TREES, weights=weights, **settings)
-    found = np.array([said(nodes, roots, 1, row)[0] for row in rows[held_out].astype(np.float64)])
+    trees = asked(*grown(rows[learned], labels, TREES, weights=weights, **settings))
+    found = np.array([said(trees, 1, row)[0] for row in rows[held_out].astype(np.float64)])
     return float(np.abs(found * requests[held_out] - run_times[held_out]).sum() / run_times[held_out].sum())
 
 

@@ -10,7 +10,7 @@ import pytest
 
 from shadowtime.services.runtime_distribution import boosted as module
 from shadowtime.services.runtime_distribution.boosted import Boosted, BoostedSettings
-from shadowtime.services.runtime_distribution.boosted_trees import ALWAYS, grown, said
+from shadowtime.services.runtime_distribution.boosted_trees import ALWAYS, asked, grown, said
 from shadowtime.services.runtime_distribution.handler import PREDICTORS
 from shadowtime.services.runtime_distribution.job_features import ITSELF, OF_GROUP, JobGroups
 from shadowtime.services.runtime_distribution.remembered_jobs import RememberedJob
@@ -89,7 +89,8 @@ def test_the_walk_says_what_the_library_says(classes: int) -> None:
     nodes, roots = grown(rows, labels, 20, **kind)
     library = lightgbm.train({**ALWAYS, **kind}, lightgbm.Dataset(rows, labels), 20)
     expected = np.asarray(library.predict(rows[:100], raw_score=True)).reshape(100, classes)
-    found = [said(nodes, roots, classes, row.astype(np.float64)) for row in rows[:100]]
+    trees = asked(nodes, roots)
+    found = [said(trees, classes, row.astype(np.float64)) for row in rows[:100]]
     assert np.allclose(found, expected, rtol=1e-12)
     assert len(roots) == 20 * classes
 
