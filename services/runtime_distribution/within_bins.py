@@ -15,6 +15,7 @@ import numpy as np
 
 from shadowtime.shared.arrays import Floats, FloatTable, IntegerTable
 from shadowtime.shared.kernel import kernel
+from shadowtime.shared.message import MAX_DURATION
 from shadowtime.shared.run_time_bins import EDGES, RATIO, bin_of
 from shadowtime.shared.run_time_outcomes import occupied_time
 from shadowtime.shared.run_time_pieces import LEVELS
@@ -181,11 +182,12 @@ def quantiles_of(fine: Floats, limit: float) -> Floats:
         if at == 0:
             found[level] = 1.0
         elif at == len(fine) - 1:
-            found[level] = limit if limit < math.inf else EDGES[last + 1]
+            found[level] = min(limit, float(MAX_DURATION))
         else:
             j, k = 1 + (at - 1) // PARTS, (at - 1) % PARTS
             low, high = edge(j, k, last, limit), edge(j, k + 1, last, limit)
-            found[level] = low * (high / low) ** (1.0 - (reached - LEVELS[level]) / fine[at])
+            time = low * (high / low) ** (1.0 - (reached - LEVELS[level]) / fine[at])
+            found[level] = min(time, float(MAX_DURATION))
     return found
 
 
