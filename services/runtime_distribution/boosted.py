@@ -72,7 +72,7 @@ class Boosted(Predictor[JobSubmitted, int, RunTimePrediction]):
     is that of the experts, moved by trees for each outcome, an end in a bin or at the request, spread within the bins
     as run times of the user lay, and then recalibrated.
 
-    Memory is bounded by `history` and by the jobs in the system. An event is O(1), a prediction O(trees · depth).
+    Memory is bounded by `history` and by the jobs in the system. An event is O(1), a prediction O(trees · leaves).
 
     Examples
     --------

@@ -78,14 +78,14 @@ class Followed:
         return orjson.dumps(self.predictor.snapshot(), option=orjson.OPT_SERIALIZE_NUMPY)
 
 
-@pytest.mark.parametrize("classes", [1, 3])
-def test_the_walk_says_what_the_library_says(classes: int) -> None:
+@pytest.mark.parametrize(("classes", "leaves"), [(1, 8), (3, 8), (1, 64)])
+def test_trees_say_what_the_library_says(classes: int, leaves: int) -> None:
     chance = np.random.default_rng(1)
     rows = chance.normal(size=(2000, 6)).astype(np.float32)
     labels = (rows[:, 0] * 3 + rows[:, 1] > 0).astype(np.float64) + (rows[:, 2] > 1)
-    kind: dict[str, Any] = {"objective": "regression_l1"}
+    kind: dict[str, Any] = {"objective": "regression_l1", "num_leaves": leaves}
     if classes > 1:
-        kind = {"objective": "multiclass", "num_class": classes}
+        kind |= {"objective": "multiclass", "num_class": classes}
     nodes, roots = grown(rows, labels, 20, **kind)
     library = lightgbm.train({**ALWAYS, **kind}, lightgbm.Dataset(rows, labels), 20)
     expected = np.asarray(library.predict(rows[:100], raw_score=True)).reshape(100, classes)
