@@ -59,7 +59,7 @@ def edge(j: int, k: int, last: int, limit: float) -> float:
     (3420.0, 2794)
     """
     if j == last and limit < math.inf:
-        return max(SHARES[k] * limit, EDGES[j])
+        return float(max(SHARES[k] * limit, EDGES[j]))
     return float(EDGES[j] * RATIO ** (k / PARTS))
 
 

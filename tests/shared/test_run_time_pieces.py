@@ -83,8 +83,8 @@ def test_ends_shortly_before_the_request_come_out_even_only_where_quantiles_tell
         else:
             run_time = low * (0.99 * limit / low) ** chance.random()
         prediction = RunTimePrediction(point=1, observations=1, histogram=histogram, at_request=0.0)
-        bins_alone.add(prediction, limit, run_time)  # type: ignore[arg-type]
-        told.add(prediction.model_copy(update={"quantiles": tuple(quantiles)}), limit, run_time)  # type: ignore[arg-type]
+        bins_alone.add(prediction, limit, run_time)
+        told.add(prediction.model_copy(update={"quantiles": tuple(quantiles)}), limit, run_time)
     off = [abs(np.array(each.summary()["pit"]) - 1 / PIT_BINS).max() for each in (bins_alone, told)]
     assert off[0] > 0.15
     assert off[1] < 4 * math.sqrt(0.09 / 20_000)
