@@ -22,7 +22,7 @@ from shadowtime.shared.run_time_bins import bin_of
 from shadowtime.shared.run_time_outcomes import transformed
 from shadowtime.shared.run_time_pieces import LEVELS, pieces, transformed_in
 
-LIMITS = st.just(math.inf) | st.integers(1, 400_000).map(float)
+LIMITS = st.just(math.inf) | st.integers(2, 400_000).map(float)  # with one of 1 s all ends are at it
 NEAR = np.full(PARTS, 2.0)
 NONE = np.zeros((0, 4), np.int64)
 
