@@ -1,6 +1,7 @@
 """What the stages add to a job at its submission."""
 
 import math
+from itertools import pairwise
 from typing import Annotated
 
 import numpy as np
@@ -11,6 +12,7 @@ from shadowtime.shared.bounds import MAX_DURATION, MAX_QUANTILES
 from shadowtime.shared.message import AtMost, Count, Frozen, Name, Reasons, Request, Seconds, Whole
 from shadowtime.shared.run_time_bins import BINS, Masses, mean_run_time
 from shadowtime.shared.run_time_outcomes import outcome_masses, told_outcomes
+from shadowtime.shared.run_time_pieces import LEVELS
 from shadowtime.shared.walltime_accuracy import AdjustmentClass
 
 Probability = Annotated[float, Field(ge=0, le=1, allow_inf_nan=False)]
@@ -28,6 +30,14 @@ def _adding_up(histogram: tuple[float, ...]) -> tuple[float, ...]:
     if total and abs(total - 1) > OFF:
         raise ValueError(f"probabilities that add up to {total:g}")
     return histogram
+
+
+def _all_ascending(quantiles: tuple[float, ...]) -> tuple[float, ...]:
+    if len(quantiles) != len(LEVELS):
+        raise ValueError(f"{len(quantiles)} quantiles, not {len(LEVELS)}")
+    if any(low > high for low, high in pairwise(quantiles)):
+        raise ValueError("quantiles that do not ascend")
+    return quantiles
 
 
 Histogram = Annotated[tuple[Probability, ...], AtMost(BINS), AfterValidator(_adding_up)]
@@ -64,6 +74,10 @@ class RunTimePrediction(Frozen):
         Probability that the job comes to its request, from a predictor that tells that apart from an end shortly before
         it, which bins cannot: all else in the bin of the request and above it ends before. None where the histogram
         alone tells.
+    quantiles
+        Seconds, ascending, within which the job ends with probability 0.05, 0.1, … 0.95, ended at its request; from a
+        predictor that knows how run times lie within a bin (shared/run_time_pieces.py). None where the histogram alone
+        tells.
     state
         Number of the hidden state that the predictor believes in most, where it believes in any.
     """
@@ -73,6 +87,7 @@ class RunTimePrediction(Frozen):
     histogram: Histogram = ()
     interval: tuple[Time, Time] | None = None
     at_request: Probability | None = None
+    quantiles: Annotated[tuple[Time, ...], AtMost(len(LEVELS)), AfterValidator(_all_ascending)] | None = None
     state: Count | None = None
 
     @classmethod

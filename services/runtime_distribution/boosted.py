@@ -6,12 +6,14 @@ import numpy as np
 from pydantic import Field, model_validator
 
 from shadowtime.services.runtime_distribution.experts import limit
+from shadowtime.services.runtime_distribution.growing import DISTRIBUTION, POINT
 from shadowtime.services.runtime_distribution.job_rows import ASKED, WIDTH, JobRows, Known
 from shadowtime.services.runtime_distribution.recalibration import Recalibration
 from shadowtime.services.runtime_distribution.remembered_jobs import UNKNOWN, RememberedJob, as_predicted, remembered
 from shadowtime.services.runtime_distribution.request_outcomes import bin_masses, outcome, scale
+from shadowtime.services.runtime_distribution.within_bins import gathered, quantiles_of, spread, transformed_within
 from shadowtime.shared.arrays import Floats, FloatTable
-from shadowtime.shared.boosted_trees import NOT_INSTALLED, grown, is_installed, said
+from shadowtime.shared.boosted_trees import NOT_INSTALLED, asked, grown, is_installed, said
 from shadowtime.shared.events import Event, JobEnded, JobStarted, JobSubmitted, JobWithdrawn
 from shadowtime.shared.formatting import DAY
 from shadowtime.shared.last_answer import LastAnswer
@@ -20,7 +22,7 @@ from shadowtime.shared.packed_table import packed_numbers, unpacked_numbers
 from shadowtime.shared.predictions import DIGITS, RunTimePrediction, published
 from shadowtime.shared.predictor import Predictor
 from shadowtime.shared.run_time_bins import bin_of
-from shadowtime.shared.run_time_outcomes import reachable, transformed
+from shadowtime.shared.run_time_outcomes import reachable
 from shadowtime.shared.spec import SpecSettings
 
 FEWEST = 300
@@ -37,19 +39,6 @@ UNSURE = 0.02
 
 LEAST = 1e-3
 """Probability of an outcome from which trees start at least."""
-
-POINT: dict[str, Any] = {
-    "objective": "regression_l1",
-    "learning_rate": 0.06,
-    "min_data_in_leaf": 100,
-    "min_sum_hessian_in_leaf": 1e-9,
-}
-DISTRIBUTION: dict[str, Any] = {
-    "objective": "multiclass",
-    "learning_rate": 0.1,
-    "min_data_in_leaf": 100,
-    "lambda_l2": 100.0,
-}
 
 
 class BoostedSettings(SpecSettings):
@@ -68,7 +57,7 @@ class BoostedSettings(SpecSettings):
 
 
 class Followed(NamedTuple):
-    """A job in the system, its row as it was submitted, and the outcomes said then before they were recalibrated."""
+    """A job in the system, its row as it was submitted, and the fine masses said then before they were recalibrated."""
 
     job: RememberedJob
     row: Rows | None = None
@@ -81,9 +70,10 @@ class Boosted(Predictor[JobSubmitted, int, RunTimePrediction]):
     The trees are grown on what was known of each ended job as it was submitted, what `experts` and `templates` said of
     it among that: every `days` of the log, from `FEWEST` jobs on, and more often at first; until then `experts` speak.
     The point is the mean of what templates say and of trees for the least absolute error in seconds; the distribution
-    is that of the experts, moved by trees for each outcome, an end in a bin or at the request, and then recalibrated.
+    is that of the experts, moved by trees for each outcome, an end in a bin or at the request, spread within the bins
+    as run times of the user lay, and then recalibrated.
 
-    Memory is bounded by `history` and by the jobs in the system. An event is O(1), a prediction O(trees · depth).
+    Memory is bounded by `history` and by the jobs in the system. An event is O(1), a prediction O(trees · leaves).
 
     Examples
     --------
@@ -116,31 +106,34 @@ class Boosted(Predictor[JobSubmitted, int, RunTimePrediction]):
         self._grown = self._period = 0  # jobs learned as trees were last grown, and in which period
         self._point = self._histogram = (np.zeros((0, 4)), np.zeros(0, np.int64))
         self._classes = np.zeros(0, np.int64)  # outcomes that trees know
-        self._outcomes = LastAnswer(self._outcomes_of)
+        self._ask()
+        self._masses = LastAnswer(self._masses_of)
 
     def predict_one(self, x: JobSubmitted) -> RunTimePrediction | None:
         """Return the prediction, or None before any job has ended."""
         known = self._rows.known(x)
         if known is None or not self._grown:
             return self._rows.experts.predict_one(x)
-        point = float(said(*self._point, 1, known.row.astype(np.float64))[0]) * scale(x.requested_time)
-        outcomes = self._recalibration.moved(self._outcomes(known))
+        point = float(said(self._point_asked, 1, known.row.astype(np.float64))[0]) * scale(x.requested_time)
+        fine = self._recalibration.moved(self._masses(known))
+        outcomes = gathered(fine)
         return RunTimePrediction(
             point=as_predicted(point if known.similar is None else (point + known.similar) / 2, x),
             observations=min(self._ended.count, self._settings.history),
             histogram=published(bin_masses(outcomes, known.limit)),
             at_request=None if x.requested_time is None else round(float(outcomes[-1]), DIGITS),
+            quantiles=tuple(quantiles_of(fine, known.limit).round(3).tolist()),
         )
 
-    def _outcomes_of(self, known: Known) -> Floats:
-        """Return what trees and experts say of each outcome, not recalibrated; shape (bin of the limit + 2,)."""
+    def _masses_of(self, known: Known) -> Floats:
+        """Return the fine masses, as of `within_bins`, by what trees and experts say, not recalibrated."""
         numbers = known.row.astype(np.float64)
         started = numbers[ASKED:]
-        scores = said(*self._histogram, len(self._classes), numbers) + _start(started[self._classes])
+        scores = said(self._histogram_asked, len(self._classes), numbers) + _start(started[self._classes])
         chances = np.exp(scores - scores.max())
         outcomes = UNSURE * started
         outcomes[self._classes] += (1 - UNSURE) * chances / chances.sum()
-        found: Floats = reachable(outcomes / outcomes.sum(), bin_of(known.limit))
+        found: Floats = spread(reachable(outcomes / outcomes.sum(), bin_of(known.limit)), known.parts)
         return found
 
     def observe(self, event: Event) -> None:
@@ -173,7 +166,7 @@ class Boosted(Predictor[JobSubmitted, int, RunTimePrediction]):
         job, known = remembered(x), self._rows.known(x)
         if known is None or len(self._followed) >= MAX_FOLLOWED:
             return Followed(job)
-        return Followed(job, known.row, self._outcomes(known) if self._grown else None)
+        return Followed(job, known.row, self._masses(known) if self._grown else None)
 
     def learn_one(self, x: JobSubmitted, y: int) -> None:
         """Remember the run time `y` in seconds, with what was known of the job as it was submitted."""
@@ -183,7 +176,7 @@ class Boosted(Predictor[JobSubmitted, int, RunTimePrediction]):
             return
         self._ended.add(followed.row, y, UNKNOWN if x.requested_time is None else x.requested_time)
         if followed.said is not None:
-            self._recalibration.learn(*transformed(followed.said, y, limit(x)))
+            self._recalibration.learn(*transformed_within(followed.said, y, limit(x)))
 
     def _grow_if_due(self, time: int) -> None:
         """Grow trees anew once a period of the log has passed, or while there are few jobs with half as many again."""
@@ -196,17 +189,21 @@ class Boosted(Predictor[JobSubmitted, int, RunTimePrediction]):
 
     def _grow(self) -> None:
         rows, outcomes = self._ended.in_order()
-        asked, started = rows[:, :ASKED], rows[:, ASKED:]
+        asked_of, started = rows[:, :ASKED], rows[:, ASKED:]
         scales = np.array([scale(each) for each in outcomes[:, 1].tolist()])
         shares = outcomes[:, 0] / scales
-        self._point = grown(asked, shares, self._settings.trees, weights=scales / scales.mean(), **POINT)
+        self._point = grown(asked_of, shares, self._settings.trees, weights=scales / scales.mean(), **POINT)
         self._classes, labels = np.unique([outcome(*each) for each in outcomes.tolist()], return_inverse=True)
         if len(self._classes) == 1:  # nothing to tell apart
             self._histogram = np.array([[-1.0, 0.0, 0.0, 0.0]]), np.zeros(1, np.int64)
         else:
             start = _start(started[:, self._classes].astype(np.float64))
             classes = {"num_class": len(self._classes), **DISTRIBUTION}
-            self._histogram = grown(asked, labels.astype(np.float64), self._settings.rounds, start=start, **classes)
+            self._histogram = grown(asked_of, labels.astype(np.float64), self._settings.rounds, start=start, **classes)
+        self._ask()
+
+    def _ask(self) -> None:
+        self._point_asked, self._histogram_asked = asked(*self._point), asked(*self._histogram)
 
     def snapshot(self) -> Any:
         """Return the trees, what they are to be grown on next, and what is known of groups and jobs in the system."""
@@ -215,7 +212,7 @@ class Boosted(Predictor[JobSubmitted, int, RunTimePrediction]):
             "followed": [
                 [
                     *(number, list(each.job), None if each.row is None else packed_rows(each.row)),
-                    None if each.said is None else each.said.tolist(),
+                    None if each.said is None else packed_numbers(each.said),
                 ]
                 for number, each in self._followed.items()
             ],
@@ -233,9 +230,9 @@ class Boosted(Predictor[JobSubmitted, int, RunTimePrediction]):
             number: Followed(
                 RememberedJob(*job),
                 None if row is None else unpacked_rows(row, WIDTH)[0],
-                None if outcomes is None else np.array(outcomes),
+                None if masses is None else unpacked_numbers(masses),
             )
-            for number, job, row, outcomes in state["followed"]
+            for number, job, row, masses in state["followed"]
         }
         self._ended.restore(state["ended"])
         self._recalibration.restore(state["recalibration"])
@@ -243,6 +240,7 @@ class Boosted(Predictor[JobSubmitted, int, RunTimePrediction]):
         nodes, roots, classes_nodes, classes_roots = map(unpacked_numbers, state["trees"])
         self._point, self._histogram = (nodes.reshape(-1, 4), roots), (classes_nodes.reshape(-1, 4), classes_roots)
         self._classes = np.array(state["classes"], np.int64)
+        self._ask()
 
 
 def _start(outcomes: Floats | FloatTable) -> Any:

@@ -8,7 +8,7 @@ from pydantic import Field
 from shadowtime.services.runtime_distribution.hmm import Hmm
 from shadowtime.services.runtime_distribution.hmm_settings import HmmSettings
 from shadowtime.services.runtime_distribution.renewed import renew
-from shadowtime.services.runtime_distribution.similar_jobs import BEYOND, SimilarJobs, Weighting
+from shadowtime.services.runtime_distribution.similar_jobs import BEYOND, Jobs, SimilarJobs, Weighting
 from shadowtime.shared.arrays import Floats
 from shadowtime.shared.events import Event, JobEnded, JobSubmitted, JobWithdrawn
 from shadowtime.shared.kernel import kernel
@@ -129,6 +129,10 @@ class Experts(Predictor[JobSubmitted, int, RunTimePrediction]):
                 row[: len(said.histogram)] = said.histogram
                 row /= row.sum()
         return np.concatenate((masses, others))
+
+    def last_jobs(self, x: JobSubmitted) -> Jobs:
+        """Return the last ended jobs of the same user."""
+        return self._similar.last_jobs(x)
 
     def mixture(self, x: JobSubmitted) -> Masses | None:
         """Return what all of them say together, shape (BINS,), or None before any job has ended."""

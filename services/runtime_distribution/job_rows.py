@@ -10,6 +10,8 @@ from shadowtime.services.runtime_distribution.job_features import FEATURES, JobG
 from shadowtime.services.runtime_distribution.remembered_jobs import UNKNOWN, remembered
 from shadowtime.services.runtime_distribution.request_outcomes import TOLD, outcomes_of, scale, told
 from shadowtime.services.runtime_distribution.templates import Templates, TemplatesSettings
+from shadowtime.services.runtime_distribution.within_bins import NearRequest, parts_of
+from shadowtime.shared.arrays import FloatTable
 from shadowtime.shared.events import Event, JobSubmitted
 from shadowtime.shared.last_answer import LastAnswer
 from shadowtime.shared.outcome_rows import Rows
@@ -23,14 +25,22 @@ WIDTH: Final = ASKED + BINS + 1
 
 
 class Known(NamedTuple):
-    """What is known of a job as it is submitted: its row, shape (WIDTH,), request, and what templates say, in seconds.
+    """What is known of a job as it is submitted.
 
-    The request is infinity where there is none.
+    Parameters
+    ----------
+    row
+        Shape (WIDTH,).
+    limit, similar
+        Its request, infinity where there is none, and what templates say, in seconds.
+    parts
+        Where in bins run times like its own lie, as of `within_bins`.
     """
 
     row: Rows
     limit: float
     similar: float | None
+    parts: FloatTable
 
 
 class JobRows:
@@ -58,21 +68,22 @@ class JobRows:
         self.groups = JobGroups(history)
         self.experts = Experts(ExpertsSettings())
         self._templates = Templates(TemplatesSettings(history=history))
+        self._near = NearRequest()
         self.known = LastAnswer(self._known)
         """What is known of a job now, or None before any has ended."""
 
     def _known(self, x: JobSubmitted) -> Known | None:
-        mixture, similar = self.experts.mixture(x), self._templates.predict_one(x)
+        mixture = self.experts.mixture(x)
         if mixture is None:
             return None
-        outcomes, size = outcomes_of(mixture, limit(x)), scale(x.requested_time)
-        point = None if similar is None else similar.point
+        job, outcomes, size = remembered(x), outcomes_of(mixture, limit(x)), scale(x.requested_time)
+        point = self._templates.point(x, job)
         row = np.empty(WIDTH, np.float32)
-        row[:FEATURES] = self.groups.features(remembered(x), x.time)
+        row[:FEATURES] = self.groups.features(job, x.time)
         row[FEATURES : FEATURES + TOLD] = told(outcomes, limit(x), size)
         row[ASKED - 2 : ASKED] = (UNKNOWN, UNKNOWN) if point is None else (math.log(point), point / size)
         row[ASKED:] = outcomes
-        return Known(row, limit(x), point)
+        return Known(row, limit(x), point, parts_of(self.experts.last_jobs(x), self._near.counts, limit(x)))
 
     def observe(self, event: Event) -> None:
         """Take notice of what happened, after the groups have."""
@@ -84,14 +95,16 @@ class JobRows:
         for learner in (self.experts, self._templates):
             learner.learn_one(x, run_time)
         self.groups.learn(remembered(x), run_time)
+        self._near.learn(run_time, limit(x))
         self.known.forget()
 
     def snapshot(self) -> dict[str, Any]:
-        """Return what the groups, experts and templates know."""
+        """Return what the groups, experts and templates know, and where near requests jobs have ended."""
         return {
             "groups": self.groups.snapshot(),
             "experts": self.experts.snapshot(),
             "templates": self._templates.snapshot(),
+            "near": self._near.snapshot(),
         }
 
     def restore(self, state: dict[str, Any]) -> None:
@@ -99,4 +112,5 @@ class JobRows:
         self.groups.restore(state["groups"])
         self.experts.restore(state["experts"])
         self._templates.restore(state["templates"])
+        self._near.restore(state["near"])
         self.known.forget()

@@ -188,6 +188,10 @@ class SimilarJobs(Predictor[JobSubmitted, int, RunTimePrediction]):
         prior = self._classes.masses(x, self._depth)
         return weighted_masses(self._histories.of(x), described(x), self._weightings, prior, self._beyond)
 
+    def last_jobs(self, x: JobSubmitted) -> Jobs:
+        """Return the last ended jobs of the same user."""
+        return self._histories.of(x)
+
     def observations(self, x: JobSubmitted) -> int:
         """Return how many ended jobs are behind a prediction: the user's own, or for a new user everybody's."""
         return len(self._histories.of(x)) or self._ended

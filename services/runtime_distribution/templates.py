@@ -30,7 +30,7 @@ from shadowtime.services.runtime_distribution.remembered_jobs import (
 from shadowtime.services.runtime_distribution.similar_jobs import BEYOND, Weighting, weighted_masses
 from shadowtime.services.runtime_distribution.template import CHARACTERISTICS, DEFAULT, Template, spelled, templates_of
 from shadowtime.services.runtime_distribution.template_file import spelled_out
-from shadowtime.shared.arrays import IntegerTable
+from shadowtime.shared.arrays import Integers, IntegerTable
 from shadowtime.shared.bounds import MAX_DURATION
 from shadowtime.shared.events import JobSubmitted
 from shadowtime.shared.predictions import RunTimePrediction, published
@@ -140,14 +140,7 @@ class Templates(Remembering):
 
         The stage asks at submission. The histogram is not conditioned on what has elapsed: its readers do that.
         """
-        if len(self._quantiles) <= len(self.jobs):
-            self._quantiles = t_quantiles(self._confidence, min(2 * len(self.jobs), len(self._jobs)))
-        job = remembered(x)
-        found = np.array([each.get(key(job), NONE) for each, key in zip(self._categories, self._settings, strict=True)])
-        like = np.array(DESCRIBED(job))
-        best, behind, value, reach = surest(
-            found, like, elapsed, self._rules, self._jobs, self._chains, self._sums, self._quantiles
-        )
+        found, like, (best, behind, value, reach) = self._surest(remembered(x), elapsed)
         if best == NONE:
             return None
         last = last_jobs(found[best], SHOWN, self._jobs, self._chains[best], self._sums)
@@ -159,6 +152,20 @@ class Templates(Remembering):
             histogram=published(masses),
             interval=(_span(value - reach), _span(max(value + reach, elapsed + 1.0))),
         )
+
+    def point(self, x: JobSubmitted, job: RememberedJob) -> float | None:
+        """Return the point of `predict_one`, of a job and what is remembered of it, without the rest."""
+        _, _, (best, _, value, _) = self._surest(job, 0)
+        return None if best == NONE else as_predicted(value, x)
+
+    def _surest(self, job: RememberedJob, elapsed: int) -> tuple[Integers, Integers, tuple[int, int, float, float]]:
+        """Return the job's categories, the job as a row, and the surest estimate."""
+        if len(self._quantiles) <= len(self.jobs):
+            self._quantiles = t_quantiles(self._confidence, min(2 * len(self.jobs), len(self._jobs)))
+        found = np.array([each.get(key(job), NONE) for each, key in zip(self._categories, self._settings, strict=True)])
+        like = np.array(DESCRIBED(job))
+        best = surest(found, like, elapsed, self._rules, self._jobs, self._chains, self._sums, self._quantiles)
+        return found, like, best
 
     def add(self, job: RememberedJob) -> None:
         """Take in the newest job."""

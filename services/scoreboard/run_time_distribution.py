@@ -2,7 +2,8 @@
 
 All are about the time for which a job takes up the machine, and take the probabilities of its outcomes as
 `shared.run_time_outcomes` has them, adding up to 1: the last is an atom at the limit, that of bin 0 one at one second,
-and within the others the logarithm of the time is uniform, up to the limit in the last bin that it is in.
+and within the others the logarithm of the time is uniform, up to the limit in the last bin that it is in, but between
+quantiles where they are told (shared/run_time_pieces.py). The log score is of the outcome alone, told of all alike.
 
 References
 ----------
@@ -14,11 +15,11 @@ from typing import Any, Final
 
 import numpy as np
 
-from shadowtime.shared.arrays import Floats
+from shadowtime.shared.arrays import Floats, FloatTable
 from shadowtime.shared.kernel import kernel
 from shadowtime.shared.predictions import DIGITS, RunTimePrediction
-from shadowtime.shared.run_time_bins import EDGES
-from shadowtime.shared.run_time_outcomes import count_transform, occupied_time, outcome_of, transformed
+from shadowtime.shared.run_time_outcomes import count_transform, occupied_time, outcome_of
+from shadowtime.shared.run_time_pieces import NO_QUANTILES, pieces, transformed_in
 
 MIN_MASS: Final = 10.0**-DIGITS
 """What a mass of zero counts as in the log score: the last digit of a published probability (13.8 nats)."""
@@ -50,48 +51,53 @@ def _squared(height: float, slope: float, low: float, begin: float, end: float) 
 
 
 @kernel
-def crps(outcomes: Floats, run_time: float, limit: float) -> float:
+def crps(pieces: FloatTable, outcomes: Floats, run_time: float, limit: float) -> float:
     """Return the continuous ranked probability score in seconds: ∫ (F(t) - [t >= run time])² dt, F censored at `limit`.
 
-    It is the absolute error of a distribution; in closed form over the log-uniform bins, O(bins).
+    It is the absolute error of a distribution; in closed form over pieces in which ln t is uniform, O(pieces).
 
-    >>> round(crps(np.array([1.0, 0.0, 0.0]), 1.8, 1.8), 4), round(crps(np.array([0.0, 0.0, 1.0, 0.0]), 1.8, 3.24), 4)
-    (0.8, 0.4112)
+    >>> whole = np.array([[1.0, 1.8, 0.0], [1.8, 3.24, 1.0]])
+    >>> round(crps(whole[:1], np.array([1.0, 0.0, 0.0]), 1.8, 1.8), 4)
+    0.8
+    >>> round(crps(whole, np.array([0.0, 0.0, 1.0, 0.0]), 1.8, 3.24), 4)
+    0.4112
     """
     time = occupied_time(run_time, limit)
     reached, score = outcomes[0], 0.0
-    for j in range(1, len(outcomes) - 1):
-        low, high = EDGES[j], min(EDGES[j + 1], limit)
+    for k in range(len(pieces)):
+        low, high, mass = pieces[k]
         if reached >= 1.0 and low >= time:
             break
-        slope = outcomes[j] / math.log(high / low)
-        turn = min(max(time, low), high)
-        score += _squared(reached, slope, low, low, turn) + _squared(reached - 1.0, slope, low, turn, high)
-        reached += outcomes[j]
+        if low < high:
+            slope = mass / math.log(high / low)
+            turn = min(max(time, low), high)
+            score += _squared(reached, slope, low, low, turn) + _squared(reached - 1.0, slope, low, turn, high)
+        reached += mass
     return score
 
 
 @kernel
-def pit_shares(outcomes: Floats, run_time: float, limit: float) -> Floats:
+def pit_shares(pieces: FloatTable, outcomes: Floats, run_time: float, limit: float) -> Floats:
     """Return what a job adds to the histogram of its probability integral transform F(run time); shape (PIT_BINS,).
 
     The shares add up to 1: all in one bin, but for an atom, which spreads evenly over the jump that F takes there. Over
     many jobs of a calibrated predictor all bins come out equal.
 
-    >>> pit_shares(np.array([0.2, 0.0, 0.0, 0.8, 0.0]), 1.0, 4.0).tolist()[:3]
+    >>> pit_shares(np.array([[2.0, 4.0, 0.8]]), np.array([0.2, 0.0, 0.0, 0.8, 0.0]), 1.0, 4.0).tolist()[:3]
     [0.5, 0.5, 0.0]
     """
-    begin, end = transformed(outcomes, run_time, limit)
+    begin, end = transformed_in(pieces, outcomes, run_time, limit)
     shares = np.zeros(PIT_BINS)
     count_transform(shares, begin, end)
     return shares
 
 
 @kernel
-def score(outcomes: Floats, run_time: float, limit: float) -> tuple[float, float, Floats]:
-    """Return `log_score`, `crps` and `pit_shares` of a job."""
-    shares = pit_shares(outcomes, run_time, limit)
-    return log_score(outcomes, run_time, limit), crps(outcomes, run_time, limit), shares
+def score(outcomes: Floats, quantiles: Floats, run_time: float, limit: float) -> tuple[float, float, Floats]:
+    """Return `log_score`, `crps` and `pit_shares` of a job; `quantiles` as `pieces` takes them."""
+    within = pieces(outcomes, quantiles, limit)
+    shares = pit_shares(within, outcomes, run_time, limit)
+    return log_score(outcomes, run_time, limit), crps(within, outcomes, run_time, limit), shares
 
 
 class RunTimeDistributionScores:
@@ -124,8 +130,9 @@ class RunTimeDistributionScores:
         limit = math.inf if requested_time is None else float(requested_time)
         if outcomes is None:
             outcomes = told.outcomes(limit)
+        quantiles = NO_QUANTILES if told.quantiles is None else np.array(told.quantiles)
         self.jobs += 1
-        in_nats, in_seconds, of_transform = score(outcomes, run_time, limit)
+        in_nats, in_seconds, of_transform = score(outcomes, quantiles, run_time, limit)
         self.log_score += in_nats
         self.crps += in_seconds
         shares: list[float] = of_transform.tolist()

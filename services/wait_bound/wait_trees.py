@@ -5,8 +5,8 @@ from typing import Any
 import numpy as np
 
 from shadowtime.services.wait_bound.tracked_quantiles import NEAR
-from shadowtime.shared.arrays import Floats
-from shadowtime.shared.boosted_trees import grown, said
+from shadowtime.shared.arrays import Floats, FloatTable, Integers
+from shadowtime.shared.boosted_trees import Trees, asked, grown, said
 from shadowtime.shared.formatting import DAY
 from shadowtime.shared.outcome_rows import OutcomeRows, Rows, packed_rows, unpacked_rows
 from shadowtime.shared.packed_table import packed_numbers, unpacked_numbers
@@ -42,7 +42,7 @@ class WaitTrees:
     They are grown on the waits that are known, the last `history` ones, in each period of `days` of the log anew, from
     `FEWEST` on, and more often at first. Nothing else is learned in between.
 
-    An event is O(1), a question O(levels · trees · depth), growing O(levels · trees · history); memory is bounded by
+    An event is O(1), a question O(levels · trees · leaves), growing O(levels · trees · history); memory is bounded by
     `history` and by the jobs that wait.
 
     Parameters
@@ -72,14 +72,15 @@ class WaitTrees:
         self._followed: dict[int, Rows] = {}
         self._known = OutcomeRows(history, width, outcomes=1)
         self._grown = self._period = 0  # waits known as trees were last grown, and in which period
-        self._trees = [(np.zeros((0, 4)), np.zeros(0, np.int64)) for _ in levels]
+        self._trees: list[tuple[FloatTable, Integers]] = []
+        self._asked: list[Trees] = []
 
     def quantiles(self, row: Rows) -> Floats | None:
         """Return logarithms of waits and `NEAR`, shape (levels,), that need not rise; None before trees are grown."""
         if not self._grown:
             return None
         numbers = row.astype(np.float64)
-        return np.array([said(*each, 1, numbers)[0] for each in self._trees])
+        return np.array([said(each, 1, numbers)[0] for each in self._asked])
 
     def submit(self, job_number: int, row: Rows) -> None:
         """Remember what is known of a job until it starts."""
@@ -105,6 +106,7 @@ class WaitTrees:
             rows, waits = self._known.in_order()
             logs = np.log(waits[:, 0] + NEAR)
             self._trees = [grown(rows, logs, ROUNDS, alpha=level, **QUANTILE) for level in self._levels]
+            self._asked = [asked(*each) for each in self._trees]
             self._period, self._grown = period, count
 
     def snapshot(self) -> Any:
@@ -124,3 +126,4 @@ class WaitTrees:
         self._trees = [
             (unpacked_numbers(nodes).reshape(-1, 4), unpacked_numbers(roots)) for nodes, roots in state["trees"]
         ]
+        self._asked = [asked(*each) for each in self._trees]

@@ -13,12 +13,12 @@ import typer
 
 from shadowtime.replayer.recorded import Recorded
 from shadowtime.replayer.workload import Workload
-from shadowtime.services.runtime_distribution.boosted import POINT
+from shadowtime.services.runtime_distribution.growing import POINT
 from shadowtime.services.runtime_distribution.job_features import FEATURES, JobGroups
 from shadowtime.services.runtime_distribution.remembered_jobs import RememberedJob, remembered
 from shadowtime.services.runtime_distribution.request_outcomes import scale
 from shadowtime.shared.arrays import Floats, Integers
-from shadowtime.shared.boosted_trees import grown, said
+from shadowtime.shared.boosted_trees import asked, grown, said
 from shadowtime.shared.command_line import application, run_app
 from shadowtime.shared.events import JobEnded, JobStarted, JobSubmitted
 from shadowtime.shared.outcome_rows import Rows
@@ -65,8 +65,8 @@ def error(rows: Rows, run_times: Floats, requests: Floats, held_out: Integers) -
     weights = requests[learned] / requests[learned].mean()
     labels = run_times[learned] / requests[learned]
     settings = {**POINT, "num_leaves": LEAVES, "min_data_in_leaf": 20}
-    nodes, roots = grown(rows[learned], labels, TREES, weights=weights, **settings)
-    found = np.array([said(nodes, roots, 1, row)[0] for row in rows[held_out].astype(np.float64)])
+    trees = asked(*grown(rows[learned], labels, TREES, weights=weights, **settings))
+    found = np.array([said(trees, 1, row)[0] for row in rows[held_out].astype(np.float64)])
     return float(np.abs(found * requests[held_out] - run_times[held_out]).sum() / run_times[held_out].sum())
 
 

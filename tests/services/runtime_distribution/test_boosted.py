@@ -13,7 +13,7 @@ from shadowtime.services.runtime_distribution.boosted import Boosted, BoostedSet
 from shadowtime.services.runtime_distribution.handler import PREDICTORS
 from shadowtime.services.runtime_distribution.job_features import ITSELF, OF_GROUP, JobGroups
 from shadowtime.services.runtime_distribution.remembered_jobs import RememberedJob
-from shadowtime.shared.boosted_trees import ALWAYS, grown, said
+from shadowtime.shared.boosted_trees import ALWAYS, asked, grown, said
 from shadowtime.shared.errors import SettingsError
 from shadowtime.shared.events import Event, JobEnded, JobStarted, JobSubmitted, JobWithdrawn
 from shadowtime.shared.predictions import RunTimePrediction
@@ -78,18 +78,19 @@ class Followed:
         return orjson.dumps(self.predictor.snapshot(), option=orjson.OPT_SERIALIZE_NUMPY)
 
 
-@pytest.mark.parametrize("classes", [1, 3])
-def test_the_walk_says_what_the_library_says(classes: int) -> None:
+@pytest.mark.parametrize(("classes", "leaves"), [(1, 8), (3, 8), (1, 64)])
+def test_trees_say_what_the_library_says(classes: int, leaves: int) -> None:
     chance = np.random.default_rng(1)
     rows = chance.normal(size=(2000, 6)).astype(np.float32)
     labels = (rows[:, 0] * 3 + rows[:, 1] > 0).astype(np.float64) + (rows[:, 2] > 1)
-    kind: dict[str, Any] = {"objective": "regression_l1"}
+    kind: dict[str, Any] = {"objective": "regression_l1", "num_leaves": leaves}
     if classes > 1:
-        kind = {"objective": "multiclass", "num_class": classes}
+        kind |= {"objective": "multiclass", "num_class": classes}
     nodes, roots = grown(rows, labels, 20, **kind)
     library = lightgbm.train({**ALWAYS, **kind}, lightgbm.Dataset(rows, labels), 20)
     expected = np.asarray(library.predict(rows[:100], raw_score=True)).reshape(100, classes)
-    found = [said(nodes, roots, classes, row.astype(np.float64)) for row in rows[:100]]
+    trees = asked(nodes, roots)
+    found = [said(trees, classes, row.astype(np.float64)) for row in rows[:100]]
     assert np.allclose(found, expected, rtol=1e-12)
     assert len(roots) == 20 * classes
 

@@ -25,6 +25,7 @@ from shadowtime.shared.events import (
 from shadowtime.shared.predictions import RunTimePrediction
 from shadowtime.shared.run_time_bins import EDGES, Masses, bin_of, mass_before
 from shadowtime.shared.run_time_outcomes import outcome_masses
+from shadowtime.shared.run_time_pieces import NO_QUANTILES, pieces
 from shadowtime.shared.scores import Scores
 
 HISTOGRAMS = (
@@ -39,11 +40,13 @@ def log_score(masses: Masses, run_time: float, limit: float) -> float:
 
 
 def crps(masses: Masses, run_time: float, limit: float) -> float:
-    return scores_of.crps(outcome_masses(masses / masses.sum(), limit), run_time, limit)
+    outcomes = outcome_masses(masses / masses.sum(), limit)
+    return scores_of.crps(pieces(outcomes, NO_QUANTILES, limit), outcomes, run_time, limit)
 
 
 def pit_shares(masses: Masses, run_time: float, limit: float) -> Floats:
-    return scores_of.pit_shares(outcome_masses(masses / masses.sum(), limit), run_time, limit)
+    outcomes = outcome_masses(masses / masses.sum(), limit)
+    return scores_of.pit_shares(pieces(outcomes, NO_QUANTILES, limit), outcomes, run_time, limit)
 
 
 def told(histogram: tuple[float, ...], at_request: float | None = None) -> RunTimePrediction:
@@ -67,9 +70,12 @@ def cdf(masses: Masses, limit: float, time: float) -> float:
 def test_kernels_equal_their_plain_twins(masses: Masses, run_time: int, limit: float) -> None:
     assert mass_before(masses, run_time) == mass_before.py_func(masses, run_time)  # type: ignore[attr-defined]
     outcomes = outcome_masses(masses / masses.sum(), limit)
-    for score in (scores_of.log_score, scores_of.crps, scores_of.pit_shares):
-        plain = score.py_func(outcomes, run_time, limit)  # type: ignore[union-attr]
-        assert score(outcomes, run_time, limit) == pytest.approx(plain, rel=1e-9, abs=1e-9)
+    within = pieces(outcomes, NO_QUANTILES, limit)
+    plain = scores_of.log_score.py_func(outcomes, run_time, limit)  # type: ignore[attr-defined]
+    assert scores_of.log_score(outcomes, run_time, limit) == pytest.approx(plain, rel=1e-9, abs=1e-9)
+    for score in (scores_of.crps, scores_of.pit_shares):
+        plain = score.py_func(within, outcomes, run_time, limit)  # type: ignore[union-attr]
+        assert score(within, outcomes, run_time, limit) == pytest.approx(plain, rel=1e-9, abs=1e-9)
 
 
 @given(masses=HISTOGRAMS, run_time=TIMES, limit=LIMITS)
