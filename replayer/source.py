@@ -133,6 +133,9 @@ def submission(
     )
 
 
+REQUIRED = ("job_number", "submit_time", "run_time", "requested_time", "processors")
+"""Fields of a job that it cannot be without."""
+
 unchecked = partial(trusted, JobSubmitted)
 
 
@@ -142,7 +145,7 @@ def in_bounds(workload: Workload, traits: JobTraits) -> bool:
     What each field may be is all between two numbers: so it is where the least and the largest of each are.
     """
     columns, more = workload.columns, tuple(workload.columns)[OF_ANY_LOG:]
-    known = [column[column != UNKNOWN] for column in columns.values()]
+    known = [each if name in REQUIRED else each[each != UNKNOWN] for name, each in columns.items()]
     try:
         for extreme in (np.min, np.max):
             submission(job_of([int(extreme(each)) if len(each) else UNKNOWN for each in known], more), traits)

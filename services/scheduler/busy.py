@@ -25,10 +25,12 @@ class Busy:
         self.slots = running.slot
         self.expected_ends = expected_ends(now, running.jobs(on_requests=False))
         self.limit_times = self._ends_at(running.limit_time) - self.start_times
+        self._requested_ends: Integers | None = None
 
     def add(self, rows: Integers) -> None:
         """Take in waiting jobs, by their rows, as started now."""
         queue, count = self.queue, len(rows)
+        self._requested_ends = None
         self.started += count
         self.numbers = np.concatenate((self.numbers, queue.job_number[rows]))
         self.sizes = np.concatenate((self.sizes, queue.sizes[rows]))
@@ -55,7 +57,9 @@ class Busy:
 
     def requested_ends(self) -> Integers:
         """Return when each job ends at the latest; one that has outlived its request, in a second."""
-        return self._ends_at(self.requested_times)
+        if self._requested_ends is None:
+            self._requested_ends = self._ends_at(self.requested_times)
+        return self._requested_ends
 
     def _ends_at(self, times: Integers) -> Integers:
         """Return when each job ends if it runs for these times, in seconds."""

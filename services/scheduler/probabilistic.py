@@ -18,13 +18,14 @@ from shadowtime.services.scheduler.ordering import InOrder, Ordering
 from shadowtime.services.scheduler.policy import FITS_NOW, Output, Policy, backfilled, backfills, start
 from shadowtime.services.scheduler.probabilistic_settings import CALLED, ProbabilisticSettings
 from shadowtime.services.scheduler.recalibration import NOTHING_LEARNED, Recalibration
-from shadowtime.services.scheduler.resources import fits_each, fitting_together
+from shadowtime.services.scheduler.resources import fits_each, fitting_together, front
 from shadowtime.services.scheduler.run_passes import easy_ahead
 from shadowtime.services.scheduler.sampled_futures import SampledFutures, easy_futures, forecaster_of
 from shadowtime.services.scheduler.terminations import Distributions, refined_edges
 from shadowtime.shared.arrays import Flags, FloatTable, Integers
 from shadowtime.shared.decisions import CutShort, Evaluated
 from shadowtime.shared.events import ClusterOpened, Event
+from shadowtime.shared.message import trusted
 from shadowtime.shared.predictions import DIGITS
 from shadowtime.shared.reasons import ProbablyHarmless
 
@@ -86,9 +87,15 @@ class Probabilistic(InOrder, Policy):
             self.dependence.take_in(queue, running)
         if free <= 0 or not len(queue):
             return []
+        in_turn = self.ordering.as_submitted and queue.by_processors
+        if in_turn:
+            heads, rows = front(free, queue.packed(on_requests=True).table, len(queue))
+            if not heads and not len(rows):  # as mostly
+                return []
         idle, sizes, requested = running.free(free), queue.sizes, queue.requested_time
         served = self.ordering.rows(now, queue)
-        heads = fitting_together(idle, sizes.take(served, axis=0))
+        if not in_turn:
+            heads = fitting_together(idle, sizes.take(served, axis=0))
         decisions: list[Output] = [start(queue, row, FITS_NOW) for row in served[: min(heads, MAX_STARTS)].tolist()]
         if heads > MAX_STARTS:
             return [*decisions, CutShort(by="starts", left=len(queue) - MAX_STARTS)]
@@ -100,18 +107,19 @@ class Probabilistic(InOrder, Policy):
             self.heads.follow(head, overtaken=heads > 0)
         if heads:
             idle = idle - sizes[served[:heads]].sum(axis=0)
-        behind = served[heads + 1 :]
-        rows = np.sort(behind[fits_each(idle, sizes, behind)])
+        if not in_turn:
+            behind = served[heads + 1 :]
+            rows = np.sort(behind[fits_each(idle, sizes, behind)])
         if not len(rows):
             return decisions
         busy = Busy(now, queue, running)
         if heads:
             busy.add(served[:heads])
-        deadline, aged = math.inf, np.zeros(len(rows), dtype=np.bool_)
+        deadline, aged, shadow = math.inf, np.zeros(len(rows), dtype=np.bool_), None
         if self.settings.patience < math.inf:
             limit = self.settings.patience * self.heads.longest_wait
-            promise, _ = shadow_of(size, idle, busy.sizes, busy.requested_ends())
-            deadline = max(self.heads.promise(head, now, promise), int(queue.submit_time[at]) + limit)
+            shadow = shadow_of(size, idle, busy.sizes, busy.requested_ends())
+            deadline = max(self.heads.promise(head, now, shadow[0]), int(queue.submit_time[at]) + limit)
             aged = now - queue.submit_time[rows] > limit / 2
         rows = np.concatenate((rows[aged], self.ordering.among(now, queue, rows[~aged])))
         allowed, weighable, limited = WALKED, WEIGHED, len(idle) > 1
@@ -125,7 +133,7 @@ class Probabilistic(InOrder, Policy):
             plain, shadow_time, extra = spent >= self.settings.budget, -BEYOND, -idle  # nothing is safe by that
             if plain or self.settings.accept_easy_safe or deadline < math.inf or limited:
                 ends = busy.requested_ends()
-                shadow_time, extra = shadow_of(size, idle, busy.sizes, ends)
+                shadow_time, extra = shadow or shadow_of(size, idle, busy.sizes, ends)
                 plain |= shadow_time > deadline or size[0] <= idle[0]  # a head that lacks no processors
             in_time = now + requested[rows] <= shadow_time
             safe = in_time | fits_each(extra, sizes, rows)
@@ -150,7 +158,8 @@ class Probabilistic(InOrder, Policy):
                 if accepted == TOO_MUCH:
                     return decisions + self._as_easy(busy, rows, head, size, idle)
                 weighed = tried.measures[: len(tried.measures) - bool(accepted >= 0 and safe[accepted])]
-                evaluated = Evaluated(
+                evaluated = trusted(
+                    Evaluated,
                     head=head,
                     needed=needed,
                     after=busy.started,
@@ -168,10 +177,12 @@ class Probabilistic(InOrder, Policy):
             due = now + int(requested[row])
             promised = backfilled(head, shadow_time, int(extra[0]), now, due) if safe[accepted] else None
             decisions.append(start(queue, row, promised or self._risk(head, spent, tried, busy)))
-            idle = idle - sizes[row]
-            busy.add(rows[accepted : accepted + 1])
-            rows = rows[accepted + 1 :]
-            rows = rows[fits_each(idle, sizes, rows)]
+            idle, shadow = idle - sizes[row], None
+            behind = rows[accepted + 1 :]
+            behind = behind[fits_each(idle, sizes, behind)]
+            if len(behind):
+                busy.add(rows[accepted : accepted + 1])
+            rows = behind
         return decisions
 
     def _as_easy(self, busy: Busy, rows: Integers, head: int, size: Integers, idle: Integers) -> list[Output]:
@@ -236,7 +247,8 @@ class Probabilistic(InOrder, Policy):
         """Put the head to the risk of the accepted candidate, and return it as a reason."""
         probability, bound, gain, stated = tried.measures[-1].tolist()
         self.heads.spent[head] = add_risk(spent, stated if self.settings.recalibrate == "yes" else probability)
-        return ProbablyHarmless(
+        return trusted(
+            ProbablyHarmless,
             head=head,
             criterion=self.settings.criterion,
             probability=probability,

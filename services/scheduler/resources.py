@@ -5,6 +5,7 @@ A job that takes nothing of a resource is not limited by it, also where less tha
 
 import numpy as np
 
+from shadowtime.services.scheduler.columns import SIZE
 from shadowtime.shared.arrays import Flags, Integers, IntegerTable
 from shadowtime.shared.kernel import inlined, kernel
 
@@ -38,6 +39,30 @@ def fitting_together(free: Integers, sizes: IntegerTable) -> int:
             return job
         left -= sizes[job]
     return len(sizes)
+
+
+@kernel
+def front(free: int, table: IntegerTable, waiting: int) -> tuple[int, Integers]:
+    """Return how many jobs fit beside each other from the head on, and the rows of those behind the next that fit too.
+
+    By processors alone, of the table of waiting jobs, in order of submission; behind the last that fits are none.
+    O(waiting).
+    """
+    sizes = table[SIZE, :waiting]
+    heads, left = 0, free
+    while heads < waiting and sizes[heads] <= max(left, 0):
+        left -= sizes[heads]
+        heads += 1
+    fitting = 0
+    for row in range(heads + 1, waiting):
+        fitting += sizes[row] <= max(left, 0)
+    rows = np.empty(fitting, dtype=np.int64)
+    found = 0
+    for row in range(heads + 1, waiting):
+        if sizes[row] <= max(left, 0):
+            rows[found] = row
+            found += 1
+    return heads, rows
 
 
 @kernel

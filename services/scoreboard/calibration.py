@@ -14,9 +14,33 @@ import numpy as np
 import numpy.typing as npt
 
 from shadowtime.services.scoreboard.reliability_table import ReliabilityTable
+from shadowtime.shared.arrays import IntegerTable
 from shadowtime.shared.decisions import Evaluated
 from shadowtime.shared.events import Decided, JobSubmitted
+from shadowtime.shared.kernel import kernel
 from shadowtime.shared.scores import CalibrationScores
+
+ID, TIME, NEEDED, RELEASED, READY_AFTER = range(5)
+"""Columns of attempts."""
+
+
+@kernel
+def settle(attempts: IntegerTable, last_end: int) -> None:
+    """Note, in place, which heads could have started at the last instant at which jobs ended. O(attempts)."""
+    for each in attempts:
+        if each[READY_AFTER] < 0 and each[RELEASED] >= each[NEEDED]:
+            each[READY_AFTER] = last_end - each[TIME]
+
+
+@kernel
+def release(attempts: IntegerTable, seen_by: int, processors: int) -> None:
+    """Add, in place, what a job released to the attempts that saw it running and whose heads are not ready."""
+    for at in range(len(attempts) - 1, -1, -1):  # in order of their ids
+        if attempts[at, ID] < seen_by:
+            break
+        if attempts[at, READY_AFTER] < 0:
+            attempts[at, RELEASED] += processors
+
 
 MAX_FOLLOWED = 2_500_000
 """Candidates without outcome that are followed at once, 56 bytes each; those that come while there are so many count as
@@ -130,9 +154,7 @@ class Calibration:
         self._merge_attempts()
         if not len(self.attempts):
             return
-        first = int(np.searchsorted(self.attempts["id"], seen_by))
-        seen = self.attempts[first:]
-        seen["released"][seen["ready_after"] < 0] += processors
+        release(self._table, seen_by, processors)
 
     def scores(self) -> CalibrationScores | None:
         """Return what is known by now; None if no candidate was ever evaluated."""
@@ -176,11 +198,13 @@ class Calibration:
 
     def _settle(self) -> None:
         """Note which heads could have started at the last instant at which jobs ended: all of it is known now."""
-        attempts = self.attempts
-        if not len(attempts):
-            return
-        ready = (attempts["ready_after"] < 0) & (attempts["released"] >= attempts["needed"])
-        attempts["ready_after"][ready] = self.last_end - attempts["time"][ready]
+        if len(self.attempts):
+            settle(self._table, self.last_end)
+
+    @property
+    def _table(self) -> IntegerTable:
+        """The attempts as numbers, shape (attempts, columns); a view."""
+        return self.attempts.view(np.int64).reshape(-1, READY_AFTER + 1)
 
     def _find_outcomes(self) -> None:
         """Score the candidates whose outcome is known by now, and forget whatever none of the others needs."""
