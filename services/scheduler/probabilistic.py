@@ -18,9 +18,10 @@ from shadowtime.services.scheduler.ordering import InOrder, Ordering
 from shadowtime.services.scheduler.policy import FITS_NOW, Output, Policy, backfilled, backfills, start
 from shadowtime.services.scheduler.probabilistic_settings import CALLED, ProbabilisticSettings
 from shadowtime.services.scheduler.recalibration import NOTHING_LEARNED, Recalibration
-from shadowtime.services.scheduler.resources import fits_each, fitting_together, front
+from shadowtime.services.scheduler.resources import fits_each, front
 from shadowtime.services.scheduler.run_passes import easy_ahead
 from shadowtime.services.scheduler.sampled_futures import SampledFutures, easy_futures, forecaster_of
+from shadowtime.services.scheduler.sift import room_by, sift, sift_by_deadline
 from shadowtime.services.scheduler.terminations import Distributions, refined_edges
 from shadowtime.shared.arrays import Flags, FloatTable, Integers
 from shadowtime.shared.decisions import CutShort, Evaluated
@@ -87,15 +88,11 @@ class Probabilistic(InOrder, Policy):
             self.dependence.take_in(queue, running)
         if free <= 0 or not len(queue):
             return []
-        in_turn = self.ordering.as_submitted and queue.by_processors
-        if in_turn:
-            heads, rows = front(free, queue.packed(on_requests=True).table, len(queue))
-            if not heads and not len(rows):  # as mostly
-                return []
         idle, sizes, requested = running.free(free), queue.sizes, queue.requested_time
         served = self.ordering.rows(now, queue)
-        if not in_turn:
-            heads = fitting_together(idle, sizes.take(served, axis=0))
+        heads, rows = front(idle, sizes, served)
+        if not heads and not len(rows) and self.ordering.as_submitted:  # as mostly
+            return []
         decisions: list[Output] = [start(queue, row, FITS_NOW) for row in served[: min(heads, MAX_STARTS)].tolist()]
         if heads > MAX_STARTS:
             return [*decisions, CutShort(by="starts", left=len(queue) - MAX_STARTS)]
@@ -107,9 +104,6 @@ class Probabilistic(InOrder, Policy):
             self.heads.follow(head, overtaken=heads > 0)
         if heads:
             idle = idle - sizes[served[:heads]].sum(axis=0)
-        if not in_turn:
-            behind = served[heads + 1 :]
-            rows = np.sort(behind[fits_each(idle, sizes, behind)])
         if not len(rows):
             return decisions
         busy = Busy(now, queue, running)
@@ -135,16 +129,12 @@ class Probabilistic(InOrder, Policy):
                 ends = busy.requested_ends()
                 shadow_time, extra = shadow or shadow_of(size, idle, busy.sizes, ends)
                 plain |= shadow_time > deadline or size[0] <= idle[0]  # a head that lacks no processors
-            in_time = now + requested[rows] <= shadow_time
-            safe = in_time | fits_each(extra, sizes, rows)
-            if plain:
-                rows, safe = rows[safe], safe[safe]
-            elif limited or deadline < math.inf:  # then the head must find room, should all jobs run to their requests
-                room = idle + (ends <= deadline) @ busy.sizes - size
-                kept = safe | (now + requested[rows] <= deadline) | fits_each(room, sizes, rows)
-                if limited:  # memory and GPUs go by requests
-                    kept &= in_time | fits_each(np.append(BEYOND, extra[1:]), sizes, rows)
-                rows, safe = rows[kept], safe[kept] & self.settings.accept_easy_safe
+            asked = now, rows, sizes, requested, shadow_time, extra
+            if plain or not (limited or deadline < math.inf):
+                rows, safe = sift(*asked, bool(plain))
+            else:  # then the head must find room, should all jobs run to their requests
+                rows, safe = sift_by_deadline(*asked, deadline, room_by(deadline, idle, size, busy.sizes, ends))
+                safe &= self.settings.accept_easy_safe
             if not len(rows):
                 break
             accepted = 0

@@ -5,7 +5,6 @@ A job that takes nothing of a resource is not limited by it, also where less tha
 
 import numpy as np
 
-from shadowtime.services.scheduler.columns import SIZE
 from shadowtime.shared.arrays import Flags, Integers, IntegerTable
 from shadowtime.shared.kernel import inlined, kernel
 
@@ -42,27 +41,29 @@ def fitting_together(free: Integers, sizes: IntegerTable) -> int:
 
 
 @kernel
-def front(free: int, table: IntegerTable, waiting: int) -> tuple[int, Integers]:
-    """Return how many jobs fit beside each other from the head on, and the rows of those behind the next that fit too.
+def front(free: Integers, sizes: IntegerTable, served: Integers) -> tuple[int, Integers]:
+    """Return how many jobs fit beside each other from the head on, and the rows of those that fit behind the next.
 
-    By processors alone, of the table of waiting jobs, in order of submission; behind the last that fits are none.
-    O(waiting).
+    Jobs are rows of `sizes`, in the order in which they are `served`; the rows found are in order of submission.
+    O(jobs log jobs).
+
+    >>> import numpy as np
+    >>> heads, rows = front(np.array([5]), np.array([[2], [9], [3], [4], [1]]), np.arange(5))
+    >>> heads, rows.tolist()
+    (1, [2, 4])
     """
-    sizes = table[SIZE, :waiting]
-    heads, left = 0, free
-    while heads < waiting and sizes[heads] <= max(left, 0):
-        left -= sizes[heads]
+    left = free.copy()
+    heads = 0
+    while heads < len(served) and has_room(left, sizes[served[heads]]):
+        left -= sizes[served[heads]]
         heads += 1
-    fitting = 0
-    for row in range(heads + 1, waiting):
-        fitting += sizes[row] <= max(left, 0)
-    rows = np.empty(fitting, dtype=np.int64)
+    rows = np.empty_like(served)
     found = 0
-    for row in range(heads + 1, waiting):
-        if sizes[row] <= max(left, 0):
-            rows[found] = row
+    for at in range(heads + 1, len(served)):
+        if has_room(left, sizes[served[at]]):
+            rows[found] = served[at]
             found += 1
-    return heads, rows
+    return heads, np.sort(rows[:found])
 
 
 @kernel
