@@ -5,17 +5,18 @@ from typing import Any
 
 import numpy as np
 
+from shadowtime.services.scheduler.as_easy import as_easy
 from shadowtime.services.scheduler.busy import Busy
 from shadowtime.services.scheduler.candidates import MEASURES, STATED, TOO_MUCH, Evaluation, Rule, evaluate_candidates
 from shadowtime.services.scheduler.dependence import Dependence
 from shadowtime.services.scheduler.dependent_ends import dependent_ends, over_states
-from shadowtime.services.scheduler.easy_pass import BEYOND, backfilled_rows, shadow_of
+from shadowtime.services.scheduler.easy_pass import BEYOND, shadow_of
 from shadowtime.services.scheduler.forecast import Forecaster
 from shadowtime.services.scheduler.head_record import ALWAYS, HeadRecord, add_risk
 from shadowtime.services.scheduler.job_table import Queue, Running
 from shadowtime.services.scheduler.limits import EACH_RUNNING, MAX_STARTS, WALKED, WEIGHED
 from shadowtime.services.scheduler.ordering import InOrder, Ordering
-from shadowtime.services.scheduler.policy import FITS_NOW, Output, Policy, backfilled, backfills, start
+from shadowtime.services.scheduler.policy import FITS_NOW, Output, Policy, backfilled, start
 from shadowtime.services.scheduler.probabilistic_settings import CALLED, ProbabilisticSettings
 from shadowtime.services.scheduler.recalibration import NOTHING_LEARNED, Recalibration
 from shadowtime.services.scheduler.resources import fits_each, front
@@ -109,20 +110,19 @@ class Probabilistic(InOrder, Policy):
         busy = Busy(now, queue, running)
         if heads:
             busy.add(served[:heads])
-        deadline, aged, shadow = math.inf, np.zeros(len(rows), dtype=np.bool_), None
+        deadline, limit, shadow, ordered = math.inf, math.inf, None, False
         if self.settings.patience < math.inf:
             limit = self.settings.patience * self.heads.longest_wait
             shadow = shadow_of(size, idle, busy.sizes, busy.requested_ends())
             deadline = max(self.heads.promise(head, now, shadow[0]), int(queue.submit_time[at]) + limit)
-            aged = now - queue.submit_time[rows] > limit / 2
-        rows = np.concatenate((rows[aged], self.ordering.among(now, queue, rows[~aged])))
         allowed, weighable, limited = WALKED, WEIGHED, len(idle) > 1
         while len(rows):
             allowed -= EACH_RUNNING * len(busy.numbers) + len(rows)
             if busy.started == MAX_STARTS:
                 return [*decisions, CutShort(by="starts", left=len(rows))]
             if allowed < 0:
-                return decisions + self._as_easy(busy, rows, head, size, idle)
+                rows = rows if ordered else self._in_order(now, queue, rows, limit)
+                return decisions + as_easy(busy, rows, head, size, idle)
             spent = self.heads.spent.get(head, 0.0)
             plain, shadow_time, extra = spent >= self.settings.budget, -BEYOND, -idle  # nothing is safe by that
             if plain or self.settings.accept_easy_safe or deadline < math.inf or limited:
@@ -137,16 +137,19 @@ class Probabilistic(InOrder, Policy):
                 safe &= self.settings.accept_easy_safe
             if not len(rows):
                 break
+            if not ordered:  # only what is left of all that fit
+                sifted, rows, ordered = rows, self._in_order(now, queue, rows, limit), True
+                safe = safe[np.searchsorted(sifted, rows)]
             accepted = 0
             if not safe[0]:
                 weighable -= len(rows)
                 if weighable < 0:
-                    return decisions + self._as_easy(busy, rows, head, size, idle)
+                    return decisions + as_easy(busy, rows, head, size, idle)
                 run_time, needed = float(queue.predicted_time[at]), int(size[0] - idle[0])
                 tried = self._try(busy, rows, needed, run_time, safe, spent, allowed)
                 allowed, accepted = allowed - tried.work, tried.accepted
                 if accepted == TOO_MUCH:
-                    return decisions + self._as_easy(busy, rows, head, size, idle)
+                    return decisions + as_easy(busy, rows, head, size, idle)
                 weighed = tried.measures[: len(tried.measures) - bool(accepted >= 0 and safe[accepted])]
                 evaluated = trusted(
                     Evaluated,
@@ -175,19 +178,12 @@ class Probabilistic(InOrder, Policy):
             rows = behind
         return decisions
 
-    def _as_easy(self, busy: Busy, rows: Integers, head: int, size: Integers, idle: Integers) -> list[Output]:
-        """Return how a pass goes on that may weigh no more: with the starts of plain EASY on the requests. O(n log n).
-
-        What has been weighed and left stays where it is.
-        """
-        now, queue, requested = busy.now, busy.queue, busy.queue.requested_time
-        shadow_time, extra = shadow_of(size, idle, busy.sizes, busy.requested_ends())
-        accepted = backfilled_rows(now, idle, shadow_time, extra, queue.sizes, requested, rows).tolist()
-        allowed, of_head = MAX_STARTS - busy.started, (head, shadow_time, int(extra[0]))
-        decisions: list[Output] = [*backfills(now, queue, accepted[:allowed], requested, *of_head)]
-        if len(accepted) > allowed:
-            decisions.append(CutShort(by="starts", left=len(rows) - rows.tolist().index(accepted[allowed])))
-        return [*decisions, CutShort(by="walks", left=len(rows))]
+    def _in_order(self, now: int, queue: Queue, rows: Integers, limit: float) -> Integers:
+        """Return rows, in order of submission, in that in which they are tried: first who waits for half the limit."""
+        if len(rows) == 1:
+            return rows
+        aged = now - queue.submit_time[rows] > limit / 2
+        return np.concatenate((rows[aged], self.ordering.among(now, queue, rows[~aged])))
 
     def observe(self, event: Event) -> None:
         """Notice waits, and which heads have started."""
