@@ -1,7 +1,6 @@
 """Where the events of a run come from: the seam between a cluster, or a log of one, and the pipeline."""
 
 from collections.abc import Callable, Sequence
-from functools import partial
 from types import TracebackType
 from typing import Any, ClassVar, NamedTuple, Protocol
 
@@ -136,7 +135,10 @@ def submission(
 REQUIRED = ("job_number", "submit_time", "run_time", "requested_time", "processors")
 """Fields of a job that it cannot be without."""
 
-unchecked = partial(trusted, JobSubmitted)
+
+def unchecked(**fields: Any) -> JobSubmitted:
+    """Return a submission whose fields were checked together with those of all others."""
+    return trusted(JobSubmitted, **fields)
 
 
 def in_bounds(workload: Workload, traits: JobTraits) -> bool:

@@ -13,34 +13,12 @@ from typing import Any
 import numpy as np
 import numpy.typing as npt
 
+from shadowtime.services.scoreboard.attempts import READY_AFTER, release, settle
 from shadowtime.services.scoreboard.reliability_table import ReliabilityTable
 from shadowtime.shared.arrays import IntegerTable
 from shadowtime.shared.decisions import Evaluated
 from shadowtime.shared.events import Decided, JobSubmitted
-from shadowtime.shared.kernel import kernel
 from shadowtime.shared.scores import CalibrationScores
-
-ID, TIME, NEEDED, RELEASED, READY_AFTER = range(5)
-"""Columns of attempts."""
-
-
-@kernel
-def settle(attempts: IntegerTable, last_end: int) -> None:
-    """Note, in place, which heads could have started at the last instant at which jobs ended. O(attempts)."""
-    for each in attempts:
-        if each[READY_AFTER] < 0 and each[RELEASED] >= each[NEEDED]:
-            each[READY_AFTER] = last_end - each[TIME]
-
-
-@kernel
-def release(attempts: IntegerTable, seen_by: int, processors: int) -> None:
-    """Add, in place, what a job released to the attempts that saw it running and whose heads are not ready."""
-    for at in range(len(attempts) - 1, -1, -1):  # in order of their ids
-        if attempts[at, ID] < seen_by:
-            break
-        if attempts[at, READY_AFTER] < 0:
-            attempts[at, RELEASED] += processors
-
 
 MAX_FOLLOWED = 2_500_000
 """Candidates without outcome that are followed at once, 56 bytes each; those that come while there are so many count as
