@@ -16,6 +16,10 @@ from shadowtime.shared.events import Decided, Envelope, JobSubmitted, Scheduling
 from shadowtime.shared.message import MAX_INTEGER, Frozen, trusted
 
 JOBS = 120
+POLICIES = (
+    *("easy", "easy-sjbf:runtime=last-two", "best", "best:forecast=yes"),
+    *("conservative", "lwf", "tuned", "guarded"),
+)
 WORKLOAD = prepare(read_swf(BUNDLED), limit=JOBS)
 
 
@@ -42,10 +46,7 @@ def require_checked(envelope: Envelope) -> None:
 
 
 @pytest.mark.parametrize("mode", ["closed", "recorded"])
-@pytest.mark.parametrize(
-    "policy",
-    ["easy", "easy-sjbf:runtime=last-two", "best", "best:forecast=yes", "conservative", "lwf", "tuned", "guarded"],
-)
+@pytest.mark.parametrize("policy", POLICIES)
 def test_every_envelope_of_a_replay_is_as_a_checked_one(policy: str, mode: str) -> None:
     seen: list[Envelope] = []
     carry_out(Plan(policy, "bundled", WORKLOAD, configure(policy), mode, sample_every=86_400), [seen.append])

@@ -61,9 +61,8 @@ def test_sifting_is_its_plain_twin(data: st.DataObject, jobs: int, resources: in
 def test_a_pass_over_tables_is_one_over_arrays(data: st.DataObject, waiting: int, jobs: int, free: int) -> None:
     queue, running = Queue(), Running((60, 300))
     for number in range(waiting):
-        queue.add(
-            (number, number, data.draw(st.integers(1, 8)), *[data.draw(st.integers(1, 900)) for _ in range(4)], -1)
-        )
+        times = [data.draw(st.integers(1, 900)) for _ in range(4)]
+        queue.add((number, number, data.draw(st.integers(1, 8)), *times, -1))
     for number in range(waiting, waiting + jobs):
         times = [data.draw(st.integers(1, 900)) for _ in range(4)]
         running.add((number, 0, data.draw(st.integers(1, 8)), *times, -1, data.draw(st.integers(0, 99))))
