@@ -1,7 +1,7 @@
 """Speed of the whole pipeline, embedded, under EASY, and the share of it that is not the policy."""
 
 import time
-from collections import Counter
+from collections import defaultdict
 from collections.abc import Sequence
 from dataclasses import replace
 from typing import Any, Self
@@ -92,7 +92,7 @@ class TimedStage:
     """A stop watch around each stage of embedded replays while it is entered, in cpu seconds by the stage's name."""
 
     def __init__(self) -> None:
-        self.seconds: Counter[str] = Counter()
+        self.seconds: defaultdict[str, float] = defaultdict(float)
 
     def __enter__(self) -> Self:
         push, seconds = StageRun.push, self.seconds

@@ -28,12 +28,12 @@ def fed(rows: list[Any], batch: int, *, restored: bool = False) -> list[Any]:
         for at, (submit, wait, run_time, processors, requested) in enumerate(rows):
             if restored and at == len(rows) // 2:
                 for part in parts:
-                    part.restore(part.snapshot())  # type: ignore[attr-defined]
+                    part.restore(part.snapshot())
             start = submit + wait
             waits.add(submit, start, start + run_time, processors, requested, run_time)
             accuracies.add(run_time, requested, min(requested, processors))
             errors.add(None if processors % 2 else requested + 0.1, requested if processors % 3 else None, run_time)
-    return [part.snapshot() for part in parts]  # type: ignore[attr-defined]
+    return [part.snapshot() for part in parts]
 
 
 @given(rows=jobs, batch=st.integers(1, 50))
