@@ -54,7 +54,8 @@ class EmbeddedReplay:
         self._sequence = 0
         self._pending: deque[Event] = deque()
         self._faults_named = faults_named(source)
-        self._blank = Envelope(run=run, cluster=opened.cluster, sequence=0, event=opened)
+        self._checked: Envelope | None = None
+        """One whose run and cluster were checked, of which others are made."""
 
     def step(self) -> bool:
         """Tell the next event, and carry out what is decided at it; return False once the run is closed.
@@ -104,10 +105,11 @@ class EmbeddedReplay:
         return self.last
 
     def _push(self, event: Event) -> Event:
-        if type(event) in KINDS:  # it was checked when it was made
-            told = self._blank.replaced(sequence=self._sequence, event=event)
+        if self._checked is not None and type(event) in KINDS:  # it was checked when it was made
+            told = self._checked.replaced(sequence=self._sequence, event=event)
         else:
             told = Envelope(run=self.run, cluster=self._opened.cluster, sequence=self._sequence, event=event)
+            self._checked = told
         envelope: Envelope | None = told
         for stage in self._stages:
             envelope = stage.push(envelope or told)

@@ -1,7 +1,6 @@
 """Where the events of a run come from: the seam between a cluster, or a log of one, and the pipeline."""
 
 from collections.abc import Callable, Mapping, Sequence
-from functools import partial
 from types import TracebackType
 from typing import Any, ClassVar, NamedTuple, Protocol
 
@@ -134,7 +133,13 @@ def submission(
     )
 
 
-unchecked = partial(trusted, JobSubmitted)
+REQUIRED = ("job_number", "submit_time", "run_time", "requested_time", "processors")
+"""Fields of a job that it cannot be without."""
+
+
+def unchecked(**fields: Any) -> JobSubmitted:
+    """Return a submission whose fields were checked together with those of all others."""
+    return trusted(JobSubmitted, **fields)
 
 
 def in_bounds(workload: Workload, traits: JobTraits) -> bool:
@@ -146,7 +151,7 @@ def in_bounds(workload: Workload, traits: JobTraits) -> bool:
 
 
 def _in_bounds(columns: Mapping[str, Integers], traits: JobTraits) -> bool:
-    known = [column[column != UNKNOWN] for column in columns.values()]
+    known = [each if name in REQUIRED else each[each != UNKNOWN] for name, each in columns.items()]
     try:
         for extreme in (np.min, np.max):
             values = [int(extreme(each)) if len(each) else UNKNOWN for each in known]

@@ -7,8 +7,22 @@ from shadowtime.services.scheduler.expected_end import RunningJobs, expected_end
 from shadowtime.services.scheduler.job_table import Queue, Running
 from shadowtime.services.scheduler.terminations import RunningEnds
 from shadowtime.shared.arrays import Flags, Integers
+from shadowtime.shared.kernel import kernel
 
 NO_CORRECTIONS: Integers = np.empty(0, dtype=np.int64)
+
+
+@kernel
+def all_ends(now: int, running: RunningJobs, limits: Integers) -> tuple[Integers, Integers, Integers]:
+    """Return of each running job when it is expected to end, its limit in seconds, and when it ends at its request.
+
+    The limit is at least as long as it has run already, and a second more. O(jobs).
+    """
+    starts, requested = running.start_times, running.requested_times
+    none = running.corrections[:0]
+    at_limits = expected_ends(now, RunningJobs(running.sizes, starts, limits, limits, requested, none))
+    at_requests = expected_ends(now, RunningJobs(running.sizes, starts, requested, requested, requested, none))
+    return expected_ends(now, running), at_limits - starts, at_requests
 
 
 class Busy:
@@ -23,12 +37,14 @@ class Busy:
         self.start_times = running.start_time
         self.requested_times = running.requested_time
         self.slots = running.slot
-        self.expected_ends = expected_ends(now, running.jobs(on_requests=False))
-        self.limit_times = self._ends_at(running.limit_time) - self.start_times
+        planned = running.jobs(on_requests=False)
+        self.expected_ends, self.limit_times, self._requested_ends = all_ends(now, planned, running.limit_time)
+        self._known = True  # whether those at the requests are of all
 
     def add(self, rows: Integers) -> None:
         """Take in waiting jobs, by their rows, as started now."""
         queue, count = self.queue, len(rows)
+        self._known = False
         self.started += count
         self.numbers = np.concatenate((self.numbers, queue.job_number[rows]))
         self.sizes = np.concatenate((self.sizes, queue.sizes[rows]))
@@ -55,9 +71,8 @@ class Busy:
 
     def requested_ends(self) -> Integers:
         """Return when each job ends at the latest; one that has outlived its request, in a second."""
-        return self._ends_at(self.requested_times)
-
-    def _ends_at(self, times: Integers) -> Integers:
-        """Return when each job ends if it runs for these times, in seconds."""
-        jobs = RunningJobs(self.sizes, self.start_times, times, times, self.requested_times, NO_CORRECTIONS)
-        return expected_ends(self.now, jobs)
+        if not self._known:
+            times = self.requested_times
+            jobs = RunningJobs(self.sizes, self.start_times, times, times, times, NO_CORRECTIONS)
+            self._requested_ends, self._known = expected_ends(self.now, jobs), True
+        return self._requested_ends

@@ -10,6 +10,7 @@ from shadowtime.services.scheduler.release_walk import walk
 from shadowtime.services.scheduler.terminations import Distributions, RunningEnds, ends_of, slot_in, terminations
 from shadowtime.shared.arrays import Flags, Floats, FloatTable, Integers
 from shadowtime.shared.kernel import kernel
+from shadowtime.shared.message import trusted
 from shadowtime.shared.predictions import DIGITS
 from shadowtime.shared.reasons import Risk
 from shadowtime.shared.slowdown import RUN_TIME_FLOOR
@@ -79,7 +80,8 @@ class Evaluation(NamedTuple):
         """Return the terminations at which the accepted candidate delays the head likeliest; `numbers` of the jobs."""
         first = np.argsort(-self.risks, kind="stable")[:RISKIEST].tolist()
         return tuple(
-            Risk(
+            trusted(
+                Risk,
                 job_number=int(numbers[self.jobs[k]]),
                 time=int(self.times[k]),
                 probability=round(float(self.risks[k]), DIGITS),

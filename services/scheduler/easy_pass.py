@@ -1,33 +1,12 @@
 """One pass of EASY backfilling over arrays: heads that fit, the shadow of the first that does not, candidates."""
 
-from typing import NamedTuple
-
 import numpy as np
 
-from shadowtime.services.scheduler.columns import REQUESTED, SIZE, START
-from shadowtime.services.scheduler.expected_end import RunningJobs, expected_ends
+from shadowtime.services.scheduler.expected_end import RunningJobs, RunningTable, WaitingTable, expected_ends
+from shadowtime.services.scheduler.job_table import REQUESTED, SIZE, START
 from shadowtime.services.scheduler.resources import has_room
 from shadowtime.shared.arrays import Integers, IntegerTable
 from shadowtime.shared.kernel import kernel
-
-
-class Waiting(NamedTuple):
-    """The table of waiting jobs, shape (columns, at least as many as wait), how many wait, and by what they plan."""
-
-    table: IntegerTable
-    count: int
-    planned: int
-
-
-class RunningTable(NamedTuple):
-    """The same of the running jobs, with the column of their adjusted requests, and corrections of predictions."""
-
-    table: IntegerTable
-    count: int
-    planned: int
-    adjusted: int
-    corrections: Integers
-
 
 BEYOND = 1 << 60
 """A time beyond any other: the shadow time of a head that cannot start."""
@@ -149,12 +128,14 @@ def easy_pass(
 
 
 @kernel
-def pass_as_submitted(now: int, free: int, waiting: Waiting, running: RunningTable) -> tuple[int, int, int, Integers]:
+def pass_as_submitted(
+    now: int, free: int, waiting: WaitingTable, running: RunningTable
+) -> tuple[int, int, int, Integers]:
     """Return what `easy_pass` does, of the tables of jobs as they are, in order of submission, by processors alone.
 
     One call takes two arrays in the place of ten, each of which costs as much as a short pass.
     """
-    count, jobs = waiting.count, running.count
+    count, jobs = waiting.jobs, running.jobs
     processors = waiting.table[SIZE, :count]
     fits = False
     for job in range(count):

@@ -37,6 +37,24 @@ class RunningJobs(NamedTuple):
     corrections: Integers
 
 
+class WaitingTable(NamedTuple):
+    """The table of waiting jobs, shape (columns, at least as many as wait), how many wait, and by what they plan."""
+
+    table: IntegerTable
+    jobs: int
+    planned: int
+
+
+class RunningTable(NamedTuple):
+    """The same of the running jobs, with the column of their adjusted requests, and corrections of predictions."""
+
+    table: IntegerTable
+    jobs: int
+    planned: int
+    adjusted: int
+    corrections: Integers
+
+
 @kernel
 def expected_ends(now: int, running: RunningJobs) -> Integers:
     """Return the time at which each running job is expected to end, in seconds.

@@ -5,40 +5,19 @@ from typing import Any, Literal
 import numpy as np
 
 from shadowtime.services.scheduler.adjusted_times import PlannedTimes
-from shadowtime.services.scheduler.columns import (
-    ADJUSTED,
-    NUMBER,
-    PREDICTED,
-    REQUESTED,
-    SHORTENED,
-    SIZE,
-    SLOT,
-    START,
-    SUBMIT,
-)
-from shadowtime.services.scheduler.easy_pass import RunningTable, Waiting
-from shadowtime.services.scheduler.expected_end import RunningJobs
+from shadowtime.services.scheduler.expected_end import RunningJobs, RunningTable, WaitingTable
 from shadowtime.services.scheduler.histograms import Histograms
 from shadowtime.services.scheduler.policy_settings import PolicySettings
+from shadowtime.services.scheduler.remove_row import remove_row
 from shadowtime.shared.arrays import Floats, Integers, IntegerTable
-from shadowtime.shared.kernel import kernel
 
 NEVER = 1 << 40
 """Seconds that no job waits or runs (`bounds.MAX_DURATION` is shorter): stands for a request that was not made."""
 
+NUMBER, SUBMIT, SIZE, REQUESTED, ADJUSTED, PREDICTED, SHORTENED, SLOT, START = range(9)
+"""Columns: job number, time of submission, processors, the job's `PlannedTimes`, slot of its histogram, start."""
+
 SIDES: tuple[Literal["left"], Literal["right"]] = ("left", "right")
-
-
-@kernel
-def remove_row(table: IntegerTable, size: int, job_number: int) -> None:
-    """Close the gap that a job leaves in the first `size` rows of a table of shape (columns, rows)."""
-    at = 0
-    while table[NUMBER, at] != job_number:
-        at += 1
-    for column in range(len(table)):
-        gap, after = table[column, at : size - 1], table[column, at + 1 : size]
-        for row in range(len(gap)):  # over slices from 0 on, which compiles to a memory move
-            gap[row] = after[row]
 
 
 class JobTable:
@@ -182,9 +161,9 @@ class Queue(JobTable):
         self.priorities: dict[int, int] = {}
         """And the site's priorities, of those that have one."""
 
-    def packed(self, *, on_requests: bool) -> Waiting:
+    def packed(self, *, on_requests: bool) -> WaitingTable:
         """Return the table as it is, for passes by processors alone; planned with by predictions, or by requests."""
-        return Waiting(self._table, self._size, REQUESTED if on_requests else self._predicted)
+        return WaitingTable(self._table, self._size, REQUESTED if on_requests else self._predicted)
 
     @property
     def order_point(self) -> Floats:

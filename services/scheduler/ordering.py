@@ -81,7 +81,7 @@ class Ordering:
 
     def among(self, now: int, queue: Queue, rows: Integers) -> Integers:
         """Return some rows, given in order of submission, in the order in which candidates are tried."""
-        if self.as_submitted and self.alike:
+        if len(rows) < 2 or (self.as_submitted and self.alike):
             return rows
         wanted = np.zeros(len(queue), dtype=np.bool_)
         wanted[rows] = True

@@ -5,26 +5,29 @@ from typing import Any
 
 import numpy as np
 
+from shadowtime.services.scheduler.as_easy import as_easy
 from shadowtime.services.scheduler.busy import Busy
 from shadowtime.services.scheduler.candidates import MEASURES, STATED, TOO_MUCH, Evaluation, Rule, evaluate_candidates
 from shadowtime.services.scheduler.dependence import Dependence
 from shadowtime.services.scheduler.dependent_ends import dependent_ends, over_states
-from shadowtime.services.scheduler.easy_pass import BEYOND, backfilled_rows, shadow_of
+from shadowtime.services.scheduler.easy_pass import BEYOND, shadow_of
 from shadowtime.services.scheduler.forecast import Forecaster
 from shadowtime.services.scheduler.head_record import ALWAYS, HeadRecord, add_risk
 from shadowtime.services.scheduler.job_table import Queue, Running
 from shadowtime.services.scheduler.limits import EACH_RUNNING, MAX_STARTS, WALKED, WEIGHED
 from shadowtime.services.scheduler.ordering import InOrder, Ordering
-from shadowtime.services.scheduler.policy import FITS_NOW, Output, Policy, backfilled, backfills, start
+from shadowtime.services.scheduler.policy import FITS_NOW, Output, Policy, backfilled, start
 from shadowtime.services.scheduler.probabilistic_settings import CALLED, ProbabilisticSettings
 from shadowtime.services.scheduler.recalibration import NOTHING_LEARNED, Recalibration
-from shadowtime.services.scheduler.resources import fits_each, fitting_together
+from shadowtime.services.scheduler.resources import fits_each, front
 from shadowtime.services.scheduler.run_passes import easy_ahead
 from shadowtime.services.scheduler.sampled_futures import SampledFutures, easy_futures, forecaster_of
+from shadowtime.services.scheduler.sift import room_by, sift, sift_by_deadline
 from shadowtime.services.scheduler.terminations import Distributions, refined_edges
 from shadowtime.shared.arrays import Flags, FloatTable, Integers
 from shadowtime.shared.decisions import CutShort, Evaluated
 from shadowtime.shared.events import ClusterOpened, Event
+from shadowtime.shared.message import trusted
 from shadowtime.shared.predictions import DIGITS
 from shadowtime.shared.reasons import ProbablyHarmless
 
@@ -88,7 +91,9 @@ class Probabilistic(InOrder, Policy):
             return []
         idle, sizes, requested = running.free(free), queue.sizes, queue.requested_time
         served = self.ordering.rows(now, queue)
-        heads = fitting_together(idle, sizes.take(served, axis=0))
+        heads, rows = front(idle, sizes, served)
+        if not heads and not len(rows) and self.ordering.as_submitted:  # as mostly
+            return []
         decisions: list[Output] = [start(queue, row, FITS_NOW) for row in served[: min(heads, MAX_STARTS)].tolist()]
         if heads > MAX_STARTS:
             return [*decisions, CutShort(by="starts", left=len(queue) - MAX_STARTS)]
@@ -100,57 +105,54 @@ class Probabilistic(InOrder, Policy):
             self.heads.follow(head, overtaken=heads > 0)
         if heads:
             idle = idle - sizes[served[:heads]].sum(axis=0)
-        behind = served[heads + 1 :]
-        rows = np.sort(behind[fits_each(idle, sizes, behind)])
         if not len(rows):
             return decisions
         busy = Busy(now, queue, running)
         if heads:
             busy.add(served[:heads])
-        deadline, aged = math.inf, np.zeros(len(rows), dtype=np.bool_)
+        deadline, limit, shadow, ordered = math.inf, math.inf, None, False
         if self.settings.patience < math.inf:
             limit = self.settings.patience * self.heads.longest_wait
-            promise, _ = shadow_of(size, idle, busy.sizes, busy.requested_ends())
-            deadline = max(self.heads.promise(head, now, promise), int(queue.submit_time[at]) + limit)
-            aged = now - queue.submit_time[rows] > limit / 2
-        rows = np.concatenate((rows[aged], self.ordering.among(now, queue, rows[~aged])))
+            shadow = shadow_of(size, idle, busy.sizes, busy.requested_ends())
+            deadline = max(self.heads.promise(head, now, shadow[0]), int(queue.submit_time[at]) + limit)
         allowed, weighable, limited = WALKED, WEIGHED, len(idle) > 1
         while len(rows):
             allowed -= EACH_RUNNING * len(busy.numbers) + len(rows)
             if busy.started == MAX_STARTS:
                 return [*decisions, CutShort(by="starts", left=len(rows))]
             if allowed < 0:
-                return decisions + self._as_easy(busy, rows, head, size, idle)
+                rows = rows if ordered else self._in_order(now, queue, rows, limit)
+                return decisions + as_easy(busy, rows, head, size, idle)
             spent = self.heads.spent.get(head, 0.0)
             plain, shadow_time, extra = spent >= self.settings.budget, -BEYOND, -idle  # nothing is safe by that
             if plain or self.settings.accept_easy_safe or deadline < math.inf or limited:
                 ends = busy.requested_ends()
-                shadow_time, extra = shadow_of(size, idle, busy.sizes, ends)
+                shadow_time, extra = shadow or shadow_of(size, idle, busy.sizes, ends)
                 plain |= shadow_time > deadline or size[0] <= idle[0]  # a head that lacks no processors
-            in_time = now + requested[rows] <= shadow_time
-            safe = in_time | fits_each(extra, sizes, rows)
-            if plain:
-                rows, safe = rows[safe], safe[safe]
-            elif limited or deadline < math.inf:  # then the head must find room, should all jobs run to their requests
-                room = idle + (ends <= deadline) @ busy.sizes - size
-                kept = safe | (now + requested[rows] <= deadline) | fits_each(room, sizes, rows)
-                if limited:  # memory and GPUs go by requests
-                    kept &= in_time | fits_each(np.append(BEYOND, extra[1:]), sizes, rows)
-                rows, safe = rows[kept], safe[kept] & self.settings.accept_easy_safe
+            asked = now, rows, sizes, requested, shadow_time, extra
+            if plain or not (limited or deadline < math.inf):
+                rows, safe = sift(*asked, bool(plain))
+            else:  # then the head must find room, should all jobs run to their requests
+                rows, safe = sift_by_deadline(*asked, deadline, room_by(deadline, idle, size, busy.sizes, ends))
+                safe &= self.settings.accept_easy_safe
             if not len(rows):
                 break
+            if not ordered:  # only what is left of all that fit
+                sifted, rows, ordered = rows, self._in_order(now, queue, rows, limit), True
+                safe = safe[np.searchsorted(sifted, rows)]
             accepted = 0
             if not safe[0]:
                 weighable -= len(rows)
                 if weighable < 0:
-                    return decisions + self._as_easy(busy, rows, head, size, idle)
+                    return decisions + as_easy(busy, rows, head, size, idle)
                 run_time, needed = float(queue.predicted_time[at]), int(size[0] - idle[0])
                 tried = self._try(busy, rows, needed, run_time, safe, spent, allowed)
                 allowed, accepted = allowed - tried.work, tried.accepted
                 if accepted == TOO_MUCH:
-                    return decisions + self._as_easy(busy, rows, head, size, idle)
+                    return decisions + as_easy(busy, rows, head, size, idle)
                 weighed = tried.measures[: len(tried.measures) - bool(accepted >= 0 and safe[accepted])]
-                evaluated = Evaluated(
+                evaluated = trusted(
+                    Evaluated,
                     head=head,
                     needed=needed,
                     after=busy.started,
@@ -168,25 +170,20 @@ class Probabilistic(InOrder, Policy):
             due = now + int(requested[row])
             promised = backfilled(head, shadow_time, int(extra[0]), now, due) if safe[accepted] else None
             decisions.append(start(queue, row, promised or self._risk(head, spent, tried, busy)))
-            idle = idle - sizes[row]
-            busy.add(rows[accepted : accepted + 1])
-            rows = rows[accepted + 1 :]
-            rows = rows[fits_each(idle, sizes, rows)]
+            idle, shadow = idle - sizes[row], None
+            behind = rows[accepted + 1 :]
+            behind = behind[fits_each(idle, sizes, behind)]
+            if len(behind):
+                busy.add(rows[accepted : accepted + 1])
+            rows = behind
         return decisions
 
-    def _as_easy(self, busy: Busy, rows: Integers, head: int, size: Integers, idle: Integers) -> list[Output]:
-        """Return how a pass goes on that may weigh no more: with the starts of plain EASY on the requests. O(n log n).
-
-        What has been weighed and left stays where it is.
-        """
-        now, queue, requested = busy.now, busy.queue, busy.queue.requested_time
-        shadow_time, extra = shadow_of(size, idle, busy.sizes, busy.requested_ends())
-        accepted = backfilled_rows(now, idle, shadow_time, extra, queue.sizes, requested, rows).tolist()
-        allowed, of_head = MAX_STARTS - busy.started, (head, shadow_time, int(extra[0]))
-        decisions: list[Output] = [*backfills(now, queue, accepted[:allowed], requested, *of_head)]
-        if len(accepted) > allowed:
-            decisions.append(CutShort(by="starts", left=len(rows) - rows.tolist().index(accepted[allowed])))
-        return [*decisions, CutShort(by="walks", left=len(rows))]
+    def _in_order(self, now: int, queue: Queue, rows: Integers, limit: float) -> Integers:
+        """Return rows, in order of submission, in that in which they are tried: first who waits for half the limit."""
+        if len(rows) == 1:
+            return rows
+        aged = now - queue.submit_time[rows] > limit / 2
+        return np.concatenate((rows[aged], self.ordering.among(now, queue, rows[~aged])))
 
     def observe(self, event: Event) -> None:
         """Notice waits, and which heads have started."""
@@ -236,7 +233,8 @@ class Probabilistic(InOrder, Policy):
         """Put the head to the risk of the accepted candidate, and return it as a reason."""
         probability, bound, gain, stated = tried.measures[-1].tolist()
         self.heads.spent[head] = add_risk(spent, stated if self.settings.recalibrate == "yes" else probability)
-        return ProbablyHarmless(
+        return trusted(
+            ProbablyHarmless,
             head=head,
             criterion=self.settings.criterion,
             probability=probability,

@@ -126,5 +126,5 @@ def changed(queue: Queue, number: int, requested_time: int | None, processors: i
         column[REQUESTED] = requested_time
     if processors is not None:
         column[SIZE] = processors
-    other._rows[int(column[NUMBER])] = tuple(column.tolist())
+    other.rows[int(column[NUMBER])] = tuple(column.tolist())
     return other

@@ -13,7 +13,9 @@ from typing import Any
 import numpy as np
 import numpy.typing as npt
 
+from shadowtime.services.scoreboard.attempts import READY_AFTER, release, settle
 from shadowtime.services.scoreboard.reliability_table import ReliabilityTable
+from shadowtime.shared.arrays import IntegerTable
 from shadowtime.shared.decisions import Evaluated
 from shadowtime.shared.events import Decided, JobSubmitted
 from shadowtime.shared.scores import CalibrationScores
@@ -130,9 +132,7 @@ class Calibration:
         self._merge_attempts()
         if not len(self.attempts):
             return
-        first = int(np.searchsorted(self.attempts["id"], seen_by))
-        seen = self.attempts[first:]
-        seen["released"][seen["ready_after"] < 0] += processors
+        release(self._table, seen_by, processors)
 
     def scores(self) -> CalibrationScores | None:
         """Return what is known by now; None if no candidate was ever evaluated."""
@@ -176,11 +176,13 @@ class Calibration:
 
     def _settle(self) -> None:
         """Note which heads could have started at the last instant at which jobs ended: all of it is known now."""
-        attempts = self.attempts
-        if not len(attempts):
-            return
-        ready = (attempts["ready_after"] < 0) & (attempts["released"] >= attempts["needed"])
-        attempts["ready_after"][ready] = self.last_end - attempts["time"][ready]
+        if len(self.attempts):
+            settle(self._table, self.last_end)
+
+    @property
+    def _table(self) -> IntegerTable:
+        """The attempts as numbers, shape (attempts, columns); a view."""
+        return self.attempts.view(np.int64).reshape(-1, READY_AFTER + 1)
 
     def _find_outcomes(self) -> None:
         """Score the candidates whose outcome is known by now, and forget whatever none of the others needs."""

@@ -15,7 +15,7 @@ from tests.benchmarks.live_page import live_page
 from tests.benchmarks.logs import SIZES
 from tests.benchmarks.memory import memory
 from tests.benchmarks.probabilistic_pass import probabilistic_pass
-from tests.benchmarks.replay import replay
+from tests.benchmarks.replay import replay, stages
 from tests.benchmarks.scheduling_pass import PLANNED_QUEUES, PLANS, queue_changes, scheduling_pass
 from tests.benchmarks.similar_jobs import BENCHMARKS as SIMILAR_JOBS
 from tests.benchmarks.store_away import store_away
@@ -28,6 +28,8 @@ from tests.watcher import watch
 
 BENCHMARKS: dict[str, Callable[[], dict[str, Any] | list[dict[str, Any]]]] = {
     **{f"replay-{trace.lower()}": partial(replay, trace) for trace in SIZES},
+    **{f"stages-kth-{policy}": partial(stages, "KTH", policy) for policy in ("easy", "best")},
+    "stages-ctc-best": partial(stages, "CTC", "best"),
     "memory-hpc2n": partial(memory, "HPC2N"),
     **{f"scheduling-pass-{policy}": partial(scheduling_pass, policy) for policy in ("fcfs", "easy", "easy-sjbf")},
     **{f"scheduling-pass-{name}": partial(scheduling_pass, spec, PLANNED_QUEUES) for name, spec in PLANS.items()},

@@ -8,7 +8,6 @@ cut, with 95 % intervals by a bootstrap of blocks of time.
 
 import json
 from collections.abc import Mapping
-from dataclasses import replace
 from functools import partial
 from typing import Annotated, Any
 
@@ -71,7 +70,7 @@ class Asking(Machine):
         """Let a job that has just come ask for the time that it is submitted with now."""
         row, logged = self._waiting[job.job_number]
         requested_time = logged.requested_time if job.requested_time is None else job.requested_time
-        self._waiting[job.job_number] = row, replace(logged, requested_time=requested_time)
+        self._waiting[job.job_number] = row, logged._replace(requested_time=requested_time)
 
 
 class Advised(RuntimeDistribution):

@@ -1,9 +1,11 @@
 """Speed of the whole pipeline, embedded, under EASY, and the share of it that is not the policy."""
 
 import time
+from collections import defaultdict
 from collections.abc import Sequence
 from dataclasses import replace
-from typing import Any
+from typing import Any, Self
+from unittest.mock import patch
 
 from shadowtime.replayer.comparison import Plan, carry_out
 from shadowtime.replayer.embedded import EmbeddedReplay
@@ -13,7 +15,8 @@ from shadowtime.services.scheduler.handler import Scheduler
 from shadowtime.services.scheduler.job_table import Queue, Running
 from shadowtime.services.scheduler.policy import Output, Policy
 from shadowtime.services.scheduler.policy_settings import PolicySettings
-from shadowtime.shared.events import ClusterOpened, Event
+from shadowtime.shared.events import ClusterOpened, Envelope, Event
+from shadowtime.shared.stage import StageRun
 from tests.benchmarks.logs import log
 
 
@@ -82,4 +85,49 @@ def replay(trace: str) -> dict[str, Any]:
         "passes": watches[0].passes,
         "microseconds_per_pass": round(1e6 * watches[0].seconds / watches[0].passes, 1),
         "share_outside_policy": round(1 - watches[0].seconds / elapsed, 3),
+    }
+
+
+class TimedStage:
+    """A stop watch around each stage of embedded replays while it is entered, in cpu seconds by the stage's name."""
+
+    def __init__(self) -> None:
+        self.seconds: defaultdict[str, float] = defaultdict(float)
+
+    def __enter__(self) -> Self:
+        push, seconds = StageRun.push, self.seconds
+
+        def timed(run: StageRun, envelope: Envelope) -> Envelope | None:
+            began = time.process_time()
+            output = push(run, envelope)
+            seconds[run.stage.name] += time.process_time() - began
+            return output
+
+        self.patched = patch.object(StageRun, "push", timed)
+        self.patched.start()
+        return self
+
+    def __exit__(self, *_: object) -> None:
+        self.patched.stop()
+
+
+def stages(trace: str, policy: str, jobs: int | None = None) -> dict[str, Any]:
+    """Replay a log twice: as it is, and with a stop watch around each stage, whose reading is counted for the stages.
+
+    To pair two checkouts, let each print its line in turn, as `farm-bench` does.
+    """
+    name, workload = log(trace, jobs)
+    plan = Plan(policy, name, workload, configure(policy))
+    result = carry_out(plan)
+    with TimedStage() as watch:
+        watched = carry_out(plan)
+    if watched.scores != result.scores:
+        raise AssertionError("the stop watch changed a decision")
+    spent = watched.cpu_seconds
+    return {
+        "trace": name,
+        "policy": policy,
+        "jobs": len(workload),
+        "cpu_seconds": round(result.cpu_seconds, 3),
+        "shares": {stage: round(seconds / spent, 3) for stage, seconds in watch.seconds.items()},
     }

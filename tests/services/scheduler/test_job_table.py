@@ -7,7 +7,8 @@ from hypothesis import strategies as st
 from hypothesis.stateful import RuleBasedStateMachine, invariant, precondition, rule
 
 from shadowtime.services.scheduler.histograms import UNKNOWN, Histograms
-from shadowtime.services.scheduler.job_table import JobTable, Queue, Running, remove_row
+from shadowtime.services.scheduler.job_table import JobTable, Queue, Running
+from shadowtime.services.scheduler.remove_row import remove_row
 
 
 @given(columns=st.integers(1, 6), rows=st.integers(1, 8), spare=st.integers(0, 3), data=st.data())
