@@ -49,13 +49,14 @@ class WorkerLoop:
         self._stage = stage
         self._settings = settings
         self._metrics = metrics
-        self._turns: Turns[tuple[Received, Any]] = Turns(WAITING, WAITING_BYTES)
+        self._turns: Turns[Received] = Turns(WAITING, WAITING_BYTES)
         self._worker: StageWorker | None = None
         self._ready = asyncio.Event()
         self._new_partitions: set[int] = set()
         self._arrived = asyncio.Event()
         self._room = asyncio.Event()
         self._last: Any = None
+        self._read: dict[Any, int] = {}
         self._progress = time.monotonic()
         self._busy = False
 
@@ -64,19 +65,23 @@ class WorkerLoop:
         self._new_partitions |= {each.partition for each in partitions if each.topic == self._stage.reads}
         self._arrived.set()
 
-    async def receive(self, event: Any) -> None:
-        """Let a record wait for its turn; while too many wait, so does whoever brings it."""
+    async def ready(self) -> None:
+        """Return when there is room for a record: while too many wait for their turns, so does whoever brings one."""
         await self._ready.wait()
         while self._turns.full:
             self._room.clear()
             await self._room.wait()
-        message = event.message
+
+    def receive(self, message: Any) -> None:
+        """Let a record wait for its turn."""
         worker = self._worker
-        if worker is not None:
-            item, size = (worker.receive(message), event), len(message.key or b"") + len(message.value or b"")
-            key = None if len(message.key or b"") > MAX_KEY_LENGTH else message.key  # whose cost would be remembered
-            self._turns.put(key, item, size, known=worker.holds(key))
-        self._last = event
+        if worker is None:
+            return
+        size = len(message.key or b"") + len(message.value or b"")
+        key = None if len(message.key or b"") > MAX_KEY_LENGTH else message.key  # whose cost would be remembered
+        self._turns.put(key, worker.receive(message), size, known=worker.holds(key))
+        self._last = message
+        self._read[message.tp] = message.offset
         self._arrived.set()
 
     async def process(self) -> None:
@@ -116,16 +121,17 @@ class WorkerLoop:
         self._room.set()
         began = time.perf_counter()
         try:
-            await worker.handle([received for received, _ in items])
+            await worker.handle(items)
         except (Exception, Overrun):  # its records lie in the log, and are looked for when its next one comes
             log.exception("%s cannot handle records", self._stage.name)
             worker.drop()
             await asyncio.sleep(1.0)
         self._turns.charge(key, time.perf_counter() - began)
         now = time.time()
-        for _, event in items:
-            self._metrics.latency.observe(now - event.message.timestamp)
-            event.ack()
+        for received in items:
+            message: Any = received.record
+            self._metrics.latency.observe(now - message.timestamp)
+            self._app.consumer.ack(message)
 
     async def _gather(self) -> None:
         """Wait for an event, and for those behind it that are known to lie in Kafka.
@@ -146,8 +152,8 @@ class WorkerLoop:
         """Return whether more is known to lie behind the record that came last."""
         if self._last is None:
             return False
-        high: int | None = self._app.consumer.highwater(self._last.message.tp)
-        return high is not None and self._last.message.offset + 1 < high
+        high: int | None = self._app.consumer.highwater(self._last.tp)
+        return high is not None and self._last.offset + 1 < high
 
     async def watch_progress(self) -> None:
         """End the process when there is work and nothing moves: the supervisor starts it again.
@@ -185,7 +191,7 @@ class WorkerLoop:
     def _lag(self) -> int:
         waiting = len(self._turns)
         for place in self._owned():
-            high, read = self._app.consumer.highwater(place), self._app.monitor.tp_read_offsets.get(place)
+            high, read = self._app.consumer.highwater(place), self._read.get(place)
             if high and read is not None:
                 waiting += max(0, high - 1 - read)
         return waiting
