@@ -25,7 +25,7 @@ class Receiver(Protocol):
         ...
 
 
-class BatchConsumer(driver.Consumer):  # type: ignore[misc]
+class BatchConsumer(driver.Consumer):
     """Hands over all records of a fetch, and none one at a time."""
 
     receiver: Receiver
@@ -43,8 +43,9 @@ class BatchConsumer(driver.Consumer):  # type: ignore[misc]
             if active is None or place in active or place in self._buffered_partitions:
                 # whoever is told that partitions move must not wait until there is room
                 await self.wait_first(self._hand_over(place, batch, generation), self.suspend_flow.wait())
-        return
-        yield  # it is an iterator to faust
+        nothing: list[Any] = []
+        for each in nothing:  # faust iterates over what is left
+            yield each
 
     async def _hand_over(self, place: Any, batch: Sequence[Any], generation: int) -> None:
         """Hand over the records of one partition that were not handed over before."""

@@ -1,9 +1,11 @@
 """The loop of a worker: records come in, wait for their run's turn, are handled and acknowledged; its watchdog."""
 
 import asyncio
+import gc
 import logging
 import os
 import time
+from collections.abc import Mapping, Sequence
 from contextlib import suppress
 from itertools import islice
 from typing import Any
@@ -13,7 +15,7 @@ import faust
 from shadowtime.shared.stage import Stage
 from shadowtime.shared.streaming import bus
 from shadowtime.shared.streaming.kafka_stream import KafkaStream
-from shadowtime.shared.streaming.partition_log import MAX_KEY_LENGTH
+from shadowtime.shared.streaming.partition_log import MAX_KEY_LENGTH, name_of
 from shadowtime.shared.streaming.redis_store import RedisStore, connect
 from shadowtime.shared.streaming.run_slice import SLICE_BYTES
 from shadowtime.shared.streaming.settings import Settings
@@ -33,6 +35,12 @@ UNASSIGNED_SECONDS = 20
 
 GATHER_SECONDS = 0.02
 """How long a batch waits for events that Kafka has and faust has not handed over yet."""
+
+TURNS_AT_ONCE = 100
+"""Runs of which records are handled together: what a transaction and a delivery take, they take once."""
+
+UNEVEN_SECONDS = 0.05
+"""So much more than another may a run have cost to be handled with it."""
 
 WAITING, WAITING_BYTES = 20_000, 64_000_000
 """Records, and their bytes, that may wait for the turn of their run; with more, faust hands over no others."""
@@ -94,6 +102,7 @@ class WorkerLoop:
         context = WorkerContext(self._stage, store, stream, self._settings, self._metrics, partitions, time.monotonic)
         worker = StageWorker(context)
         self._worker = worker
+        gc.freeze()  # what was imported stays: no collection is to look through it
         self._ready.set()
         try:
             while True:
@@ -116,22 +125,40 @@ class WorkerLoop:
             worker.thread.close()
 
     async def _turn(self, worker: StageWorker) -> None:
-        """Handle the next records of the run whose turn it is, and acknowledge them."""
-        key, items = self._turns.take(self._settings.batch_size, SLICE_BYTES)
+        """Handle the next records of the runs whose turns come together, and acknowledge them."""
+        turns = self._next_turns()
+        items = [received for _, its in turns for received in its]
         self._room.set()
         began = time.perf_counter()
+        spent: Mapping[str, float] = {}
         try:
-            await worker.handle(items)
+            spent = await worker.handle(items)
         except (Exception, Overrun):  # its records lie in the log, and are looked for when its next one comes
             log.exception("%s cannot handle records", self._stage.name)
             worker.drop()
             await asyncio.sleep(1.0)
-        self._turns.charge(key, time.perf_counter() - began)
+        shared = max(0.0, time.perf_counter() - began - sum(spent.values())) / len(turns)
+        for key, its in turns:
+            names = {name_of(received.record.key) for received in its}
+            self._turns.charge(key, shared + sum(spent.get(name, 0.0) for name in names))
         now = time.time()
         for received in items:
             message: Any = received.record
             self._metrics.latency.observe(now - message.timestamp)
             self._app.consumer.ack(message)
+
+    def _next_turns(self) -> list[tuple[bytes | None, Sequence[Received]]]:
+        """Return the keys whose turns are next, with their records: those that have cost about the same."""
+        turns: list[tuple[bytes | None, Sequence[Received]]] = []
+        room, size = self._settings.batch_size, 0
+        while not turns or (
+            room > 0 and size < SLICE_BYTES and len(turns) < TURNS_AT_ONCE and self._turns.next_within(UNEVEN_SECONDS)
+        ):
+            key, items = self._turns.take(room, SLICE_BYTES)
+            turns.append((key, items))
+            room -= len(items)
+            size += sum(len(received.record.value or b"") for received in items)
+        return turns
 
     async def _gather(self) -> None:
         """Wait for an event, and for those behind it that are known to lie in Kafka.
