@@ -1,23 +1,29 @@
 """The messages of one run in Kafka: what was published of it, what is published now, and what is answered."""
 
 import logging
-from asyncio import Future, get_running_loop
-from collections.abc import AsyncIterator
+from asyncio import get_running_loop
+from collections.abc import AsyncIterator, Awaitable
 
-from aiokafka import AIOKafkaConsumer, AIOKafkaProducer, TopicPartition
 from aiokafka.errors import KafkaError
 
 from shadowtime.shared.errors import ReplayError, reason_of
 from shadowtime.shared.events import ClusterOpened, Envelope
 from shadowtime.shared.streaming import bus
-from shadowtime.shared.streaming.log_reader import read_log
+from shadowtime.shared.streaming.run_clients import PartitionFeed, RunClients, released, shared
+from shadowtime.shared.streaming.sending import send
 from shadowtime.shared.streaming.settings import Settings
-from shadowtime.shared.topics import DECISIONS, JOBS, SCORES
+from shadowtime.shared.topics import JOBS, SCORES
 
 log = logging.getLogger("shadowtime.replay")
 
-UNCONFIRMED = 500
-"""Messages that may be under way to Kafka."""
+BATCH = 200
+"""Messages that go out together at most."""
+
+UNCONFIRMED = 20
+"""Batches, or messages of small ones, that may be under way to Kafka."""
+
+CLOSED = b"ClusterClosed"
+"""What lies in the last envelope of a run."""
 
 
 class KafkaRun:
@@ -32,7 +38,11 @@ class KafkaRun:
         self._key = run.encode()
         self.opened = opened
         self._settings = settings
-        self._under_way: list[Future[object]] = []
+        self._clients: RunClients | None = None
+        self._feed: PartitionFeed | None = None
+        self._own: PartitionFeed | None = None  # of a run that is resumed, which hears what lies there first
+        self._buffer: list[bytes] = []
+        self._under_way: list[Awaitable[object]] = []
 
     async def connect(self) -> None:
         """Go to where this run's answers begin; a Kafka that goes meanwhile is waited for.
@@ -47,17 +57,15 @@ class KafkaRun:
         loop = get_running_loop()
         until = loop.time() + self._settings.connect_seconds
         while True:
-            self._partition = bus.partition_of(self._run, await bus.prepare_topics(self._settings))
-            self._producer: AIOKafkaProducer = bus.producer(self._settings)
-            self._consumer: AIOKafkaConsumer = bus.reader(self._settings)
+            self._clients = shared(self._settings)
             begun = False
             try:
-                await self._producer.start()
-                await self._consumer.start()
-                await self._begin()
+                await self._clients.start()
+                await self._begin(self._clients)
                 begun = True
                 return
             except (KafkaError, OSError) as error:
+                self._clients.broken = True
                 if loop.time() > until:
                     raise bus.unusable(self._settings, error) from error
                 log.warning("Kafka went while the replay began (%s); trying again", reason_of(error))
@@ -65,16 +73,14 @@ class KafkaRun:
                 if not begun:
                     await self.stop()
 
-    async def _begin(self) -> None:
+    async def _begin(self, clients: RunClients) -> None:
         """Read what has been published of the run, and go to where its answers begin."""
-        places = [TopicPartition(topic, self._partition) for topic in (DECISIONS, SCORES)]
-        self._consumer.assign(places)
+        self._partition = bus.partition_of(self._run, clients.partitions)
         self.published.clear()
-        async for record in read_log(self._settings, JOBS, self._partition):
-            if record.key == self._key:
-                envelope = Envelope.read(record.value)
-                if envelope is not None and envelope.sequence == len(self.published):
-                    self.published.append(envelope)
+        for record in await clients.published(self._key, self._partition):
+            envelope = Envelope.read(record.value)
+            if envelope is not None and envelope.sequence == len(self.published):
+                self.published.append(envelope)
         if self.published:
             log.info("resuming run", extra={"run": self._run, "sequence": len(self.published)})
             first = self.published[0].event
@@ -86,33 +92,61 @@ class KafkaRun:
                     f"{name} {then.get(name)}, not {now[name]}" for name in now if then.get(name) != now[name]
                 )
                 raise ReplayError(f"run {self._run!r} was opened with other settings ({other}); choose another --run")
-            await self._consumer.seek_to_beginning(*places)
+            self._own = self._feed = PartitionFeed(self._settings, self._partition)
+            self._feed.expect(self._key)
+            await self._own.start(beginning=True)
         else:
-            await self._consumer.seek_to_end(*places)
-            for place in places:
-                await self._consumer.position(place)
+            self._feed = await clients.feed(self._partition)
+            self._feed.expect(self._key)
 
     async def publish(self, envelope: Envelope) -> None:
-        """Publish an event of the run, behind those before it."""
-        self._under_way.append(await self._producer.send(JOBS, envelope.to_bytes(), self._key, self._partition))
+        """Publish an event of the run behind those before it, with those that follow it until `flush`."""
+        self._buffer.append(envelope.to_bytes())
+        if len(self._buffer) >= BATCH:
+            await self.flush()
+
+    async def flush(self) -> None:
+        """Let go out what is to be published."""
+        values, self._buffer = self._buffer, []
+        if values and self._clients is not None:
+            self._under_way += await send(
+                self._clients.producer, JOBS, self._partition, self._key, [(value, None) for value in values]
+            )
         if len(self._under_way) >= UNCONFIRMED:
-            await self.confirm()
+            await self._arrivals()
 
     async def confirm(self) -> None:
         """Wait until Kafka has all that was published."""
-        for delivery in self._under_way:
-            await delivery
-        self._under_way.clear()
+        await self.flush()
+        await self._arrivals()
 
-    async def answers(self) -> AsyncIterator[tuple[str, Envelope]]:
-        """Yield topic and envelope of whatever is answered, for ever; also again what was answered before."""
-        async for record in self._consumer:
-            if record.key == self._key:
+    async def _arrivals(self) -> None:
+        under_way, self._under_way = self._under_way, []
+        for delivery in under_way:
+            await delivery
+
+    async def answers(self) -> AsyncIterator[tuple[str, Envelope | None]]:
+        """Yield topic and envelope of whatever is answered, for ever; also again what was answered before.
+
+        Of the scores only those of the end are read: there is none with any other.
+        """
+        if self._feed is None:
+            raise ReplayError(f"run {self._run!r} is not connected")
+        async for record in self._feed.records(self._key):
+            if record.topic == SCORES and CLOSED not in (record.value or b""):
+                yield SCORES, None
+            else:
                 envelope = Envelope.read(record.value)
                 if envelope is not None:
                     yield record.topic, envelope
 
     async def stop(self) -> None:
         """Let go of all connections."""
-        await self._consumer.stop()
-        await self._producer.stop()
+        if self._feed is not None:
+            self._feed.forget(self._key)
+        if self._own is not None:
+            own, self._own = self._own, None
+            await own.stop()
+        if self._clients is not None:
+            clients, self._clients = self._clients, None
+            await released(clients)

@@ -97,6 +97,7 @@ class StreamedReplay:
         while (due := self._source.next_time()) is not None:
             resumed = self._sequence < len(self._kafka.published)  # what was told is not told again
             if self._pace is not None and not resumed:
+                await self._kafka.flush()
                 await asyncio.sleep(max(0.0, self._pace.ahead(due)))
             time = due
             with faults_named(self._source):
@@ -123,6 +124,7 @@ class StreamedReplay:
     async def _answer(self, point: int) -> Decided:
         if point in self._decided:
             return self._decided.pop(point)
+        await self._kafka.flush()
         awaited = self._awaited[point] = asyncio.get_running_loop().create_future()
         return await self._wait_for(awaited, f"the decision at sequence {point}")
 
@@ -155,6 +157,8 @@ class StreamedReplay:
         """Take in decisions and the scores, each sequence once."""
         async for topic, envelope in self._kafka.answers():
             self._heard += 1
+            if envelope is None:
+                continue
             if topic == SCORES:
                 if isinstance(envelope.event, ClusterClosed) and not self._closed.done():
                     self._closed.set_result(envelope)

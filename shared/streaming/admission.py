@@ -1,5 +1,7 @@
 """The border of a stage: which records it takes, and why not the others: no JSON, unknown schema, too large, …."""
 
+from collections.abc import Sequence
+
 from pydantic import ValidationError
 
 from shadowtime.shared.errors import first_of
@@ -9,6 +11,9 @@ from shadowtime.shared.streaming.bus import partition_of
 from shadowtime.shared.streaming.stream import Record
 from shadowtime.shared.streaming.unpacking import NotUnpacked
 from shadowtime.shared.wording import quoted
+
+READ_AT_ONCE = 50_000
+"""Bytes of records that are read in the event loop: it takes some milliseconds, whatever they are."""
 
 
 class Refuse(Exception):
@@ -51,3 +56,15 @@ def admitted(record: Record, stage: Stage, partitions: int, max_bytes: int) -> E
     if (intrusion := stage.intrusion(envelope)) is not None:
         raise Refuse(f"{intrusion!r} is not for anybody before stage {stage.name} to say")
     return envelope
+
+
+def all_admitted(records: Sequence[Record], stage: Stage, partitions: int, max_bytes: int) -> list[Envelope | str]:
+    """Return the envelope in each record, or why it is not taken; see `admitted`."""
+
+    def read(record: Record) -> Envelope | str:
+        try:
+            return admitted(record, stage, partitions, max_bytes)
+        except Refuse as refused:
+            return str(refused)
+
+    return [read(record) for record in records]

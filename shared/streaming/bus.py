@@ -89,7 +89,7 @@ def producer(settings: Settings) -> AIOKafkaProducer:
         **connection(settings),
         enable_idempotence=True,
         acks="all",
-        linger_ms=0,
+        max_batch_size=200_000,  # of a partition one is under way at a time; a slice of a run is smaller
         max_request_size=settings.max_output_bytes + SLACK,
         request_timeout_ms=60_000,  # an outage of half a minute is waited for
     )

@@ -19,6 +19,7 @@ import uvloop
 from shadowtime.shared.errors import SettingsError
 from shadowtime.shared.stage import Stage
 from shadowtime.shared.streaming import bus
+from shadowtime.shared.streaming.batch_consumer import deliver_batches
 from shadowtime.shared.streaming.settings import Settings
 from shadowtime.shared.streaming.web import listening
 from shadowtime.shared.streaming.web_names import split_names
@@ -76,10 +77,12 @@ def build_app(stage: Stage, settings: Settings, folder: Path) -> faust.App:
     topic = app.topic(stage.reads, value_serializer="raw", key_serializer="raw", allow_empty=True)
     runner = WorkerLoop(app, stage, settings, metrics)
 
+    deliver_batches(app, runner)
+
     @app.agent(topic, concurrency=1, name=stage.name)
-    async def consume(stream: Any) -> None:
-        async for event in stream.noack().events():
-            await runner.receive(event)
+    async def consume(stream: Any) -> None:  # for faust, which reads the topics of agents; the runner is handed all
+        async for _ in stream.noack().events():
+            log.error("a record came one at a time")
 
     @app.task
     async def process() -> None:

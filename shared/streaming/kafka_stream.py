@@ -1,5 +1,6 @@
 """What a stage sends to Kafka, and what it reads there again."""
 
+import asyncio
 import logging
 import time
 from collections.abc import AsyncIterator, Awaitable, Sequence
@@ -7,6 +8,7 @@ from contextlib import suppress
 from dataclasses import replace
 from typing import Any
 
+from aiokafka import AIOKafkaProducer
 from aiokafka.errors import (
     InvalidProducerIdMapping,
     InvalidTimestampError,
@@ -22,6 +24,7 @@ from shadowtime.shared.errors import BusError, Refused, reason_of
 from shadowtime.shared.stage import Stage
 from shadowtime.shared.streaming import bus
 from shadowtime.shared.streaming.log_reader import LogReader
+from shadowtime.shared.streaming.sending import Dated, send, send_alone
 from shadowtime.shared.streaming.settings import Settings
 from shadowtime.shared.streaming.stream import Record
 from shadowtime.shared.topics import DEAD_LETTERS
@@ -45,44 +48,67 @@ class KafkaStream:
         self._producer = bus.producer(settings)
         self._settings = settings
         self._reader = LogReader(settings)
+        self._renewing, self._alone = asyncio.Lock(), asyncio.Lock()
+        self._refused: set[bytes] = set()
 
     async def start(self) -> None:
         """Connect the producer."""
         await self._producer.start()
 
     async def publish(self, partition: int, run: str, values: Sequence[bytes], times: Sequence[float | None]) -> None:
-        """Deliver outputs in order, each with the time of its input, or of now."""
-        key, topic, now = run.encode(), self._stage.writes, time.time()
+        """Deliver outputs in order, each with the time of its input, or of now.
+
+        Those of several runs lie in one batch, which Kafka takes or refuses as a whole, and after it what else is under
+        way: then each goes alone. Those of a run of which one was refused always do.
+        """
+        key, now = run.encode(), time.time()
+        messages = [(value, _milliseconds(when, now)) for value, when in zip(values, times, strict=True)]
         try:
-            sent = [
-                await self._producer.send(topic, value, key, partition, _milliseconds(when, now))
-                for value, when in zip(values, times, strict=True)
-            ]
-            for delivery in sent:
-                await delivery
-        except RENEWED as error:
-            await self._renew()
-            if not isinstance(error, FINAL):
-                raise BusError(f"Kafka has lost count of our outputs: {reason_of(error)}") from error
+            if key not in self._refused:
+                producer = self._producer
+                try:
+                    for delivery in await send(producer, self._stage.writes, partition, key, messages):
+                        await delivery
+                    return
+                except RENEWED:
+                    await self._renew(producer)
+            await self._deliver_alone(partition, key, messages)
+        except FINAL as error:
             raise Refused(f"Kafka never takes one of its outputs: {reason_of(error)}") from error
         except TROUBLE as error:
             raise BusError(f"Kafka does not take outputs: {reason_of(error)}") from error
+
+    async def _deliver_alone(self, partition: int, key: bytes, messages: Sequence[Dated]) -> None:
+        """Deliver each message in a batch of its own, by a producer that no other run loses when it is refused."""
+        async with self._alone:
+            self._refused.add(key)
+            producer = bus.producer(self._settings)
+            try:
+                await producer.start()
+                for message in messages:
+                    await (await send_alone(producer, self._stage.writes, partition, key, message))
+                self._refused.discard(key)
+            finally:
+                with suppress(*TROUBLE):
+                    await producer.stop()
 
     async def dead_letter(self, letters: Sequence[tuple[Record, str]]) -> None:
         """Deliver records to the dead letters, with where each came from and why in the headers.
 
         One that Kafka does not take whole is delivered without its body; the headers say how large that was.
         """
+        producer = self._producer
         try:
             sent = [await self._send_letter(record, reason, record.value or b"") for record, reason in letters]
             for (record, reason), delivery in zip(letters, sent, strict=True):
                 try:
                     await delivery
                 except FINAL:
-                    await self._renew()
+                    await self._renew(producer)
+                    producer = self._producer
                     await (await self._send_letter(record, reason, b""))
         except RENEWED as error:
-            await self._renew()
+            await self._renew(producer)
             raise BusError(f"Kafka does not take dead letters: {reason_of(error)}") from error
         except TROUBLE as error:
             raise BusError(f"Kafka does not take dead letters: {reason_of(error)}") from error
@@ -101,12 +127,19 @@ class KafkaStream:
         await self._reader.stop()
         await self._producer.stop()
 
-    async def _renew(self) -> None:
-        """Go on with a new producer; what the old one had under way counts as not delivered."""
-        old, self._producer = self._producer, bus.producer(self._settings)
-        with suppress(*TROUBLE):
-            await old.stop()
-        await self._producer.start()
+    async def _renew(self, old: AIOKafkaProducer) -> None:
+        """Go on with a new producer, unless that was done; what the old one had under way counts as not delivered."""
+        async with self._renewing:
+            if self._producer is not old:
+                return
+            new = bus.producer(self._settings)
+            try:
+                await new.start()
+            except TROUBLE as error:
+                raise BusError(f"Kafka does not take outputs: {reason_of(error)}") from error
+            self._producer = new
+            with suppress(*TROUBLE):
+                await old.stop()
 
     async def _send_letter(self, record: Record, reason: str, raw: bytes) -> Awaitable[Any]:
         headers = {

@@ -13,6 +13,11 @@ MAX_KEY_LENGTH = 4 * MAX_NAME_LENGTH
 """Bytes of the name of a run; under a longer key none begins."""
 
 
+def name_of(key: bytes | None) -> str:
+    """Return the name of the run that a key stands for."""
+    return "" if key is None else key.decode(errors="replace")
+
+
 class Span(NamedTuple):
     """Offsets from `start` up to, not including, `stop`."""
 

@@ -7,7 +7,7 @@ from typing import Any, cast
 from redis.asyncio import Redis
 from redis.asyncio.retry import Retry
 from redis.backoff import NoBackoff
-from redis.exceptions import AuthenticationError, RedisError
+from redis.exceptions import AuthenticationError, NoScriptError, RedisError
 from redis.exceptions import ConnectionError as Disconnected
 
 from shadowtime.shared.errors import Fenced, StoreError, reason_of
@@ -21,7 +21,8 @@ local stored = redis.call('HGET', state, 'sequence') or '-1'
 -- The fence: whoever began from another position was replaced, and changes nothing.
 if stored ~= ARGV[1] then return stored end
 redis.call('HSET', state, 'sequence', ARGV[2], 'offset', ARGV[3], 'partition', ARGV[4])
-redis.call('DEL', attempts)
+-- Whoever commits goes on with the next event, and counts as one who tries.
+redis.call('HSET', attempts, 'count', 1)
 redis.call('SADD', runs, ARGV[5])
 local delivered = tonumber(ARGV[6])
 if delivered > 0 then redis.call('LTRIM', outbox, delivered, -1) end
@@ -45,6 +46,7 @@ block('HDEL', read_model)
 for mark, value in pairs({quarantined = ARGV[at + 1], behind = ARGV[at + 2]}) do
   if value == '' then redis.call('HDEL', state, mark) else redis.call('HSET', state, mark, value) end
 end
+redis.call('EXPIRE', attempts, ARGV[at + 3])
 local expire = tonumber(ARGV[at])
 if expire > 0 then
   for key = 1, 4 do redis.call('EXPIRE', KEYS[key], expire) end
@@ -83,7 +85,9 @@ class RedisStore:
         self._client = client
         self._stage = stage
         self._retention_seconds = retention_seconds
-        self._commit = client.register_script(COMMIT)
+        self._script = client.register_script(COMMIT).sha
+        self._waiting: list[tuple[Sequence[Any], asyncio.Future[Any]]] = []
+        self._sending: asyncio.Task[None] | None = None
 
     def _key(self, run: str, part: str) -> str:
         return f"shadowtime:{self._stage}:{part}:{run}"
@@ -124,7 +128,7 @@ class RedisStore:
         return int(attempts)
 
     async def commit(self, transaction: Transaction) -> None:
-        """Apply a transaction as a whole, in O(its size)."""
+        """Apply a transaction as a whole, in O(its size); those that wait at the same time go to Redis together."""
         run = transaction.run
         keys = [self._key(run, part) for part in PARTS]
         keys.append(self._key(str(transaction.partition), "partition"))
@@ -142,13 +146,52 @@ class RedisStore:
         for block in (inputs, transaction.outputs, read_model, transaction.forgotten):
             arguments += [len(block), *block]
         arguments.append(CLOSED_RUN_SECONDS if transaction.closed else self._retention_seconds)
-        arguments += [transaction.quarantined or "", "yes" if transaction.behind else ""]
-        stored = int(await self._ask(self._commit(keys=keys, args=arguments)))
+        arguments += [transaction.quarantined or "", "yes" if transaction.behind else "", CLOSED_RUN_SECONDS]
+        stored = int(await self._evaluated([len(keys), *keys, *arguments]))
         if stored != transaction.expected:
             raise Fenced(
                 f"{self._stage}: run {run!r} is at sequence {stored} in Redis, not at {transaction.expected}: "
                 "another worker owns it, or Redis lost its last second"
             )
+
+    async def _evaluated(self, call: Sequence[Any]) -> Any:
+        """Return what the script says to a call, which goes out with all others that wait by then."""
+        answer: asyncio.Future[Any] = asyncio.get_running_loop().create_future()
+        self._waiting.append((call, answer))
+        if self._sending is None:
+            self._sending = asyncio.create_task(self._send())
+        return await answer
+
+    async def _send(self) -> None:
+        while self._waiting:
+            sent, self._waiting = self._waiting, []
+            try:
+                answers = await self._ask(self._evaluate([call for call, _ in sent]))
+            except Exception as error:  # of the connection: nobody knows which of them were applied
+                answers = [error] * len(sent)
+            for (_, future), answer in zip(sent, answers, strict=True):
+                if future.done():
+                    continue
+                if isinstance(answer, RedisError):
+                    future.set_exception(_unusable(answer))
+                elif isinstance(answer, Exception):
+                    future.set_exception(answer)
+                else:
+                    future.set_result(answer)
+        self._sending = None
+
+    async def _evaluate(self, calls: Sequence[Sequence[Any]]) -> list[Any]:
+        """Return what the script says to each call, or the error that it ends with."""
+        pipeline = self._client.pipeline(transaction=False)
+        for call in calls:
+            pipeline.evalsha(self._script, *call)
+        answers: list[Any] = await pipeline.execute(raise_on_error=False)
+        unknown = [at for at, answer in enumerate(answers) if isinstance(answer, NoScriptError)]
+        if unknown:  # Redis began anew, and has not applied these
+            await self._client.script_load(COMMIT)
+            for at, answer in zip(unknown, await self._evaluate([calls[at] for at in unknown]), strict=True):
+                answers[at] = answer
+        return answers
 
     async def forget(self, run: str) -> None:
         """Delete everything that is known of a run."""
@@ -179,4 +222,8 @@ class RedisStore:
         try:
             return await cast("Awaitable[Any]", pending)
         except (RedisError, OSError, TimeoutError) as error:
-            raise StoreError(f"Redis cannot be used: {reason_of(error)}") from error
+            raise _unusable(error) from error
+
+
+def _unusable(error: Exception) -> StoreError:
+    return StoreError(f"Redis cannot be used: {reason_of(error)}")

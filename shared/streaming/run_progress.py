@@ -4,13 +4,15 @@ A slice of events is one transaction. What the stage fails at is undone: the sta
 of the events of the slice before it.
 """
 
+import asyncio
 import logging
+from collections import defaultdict
 from collections.abc import Sequence
 
 from shadowtime.shared.errors import Fenced, Refused, SnapshotMismatch
 from shadowtime.shared.events import Envelope
 from shadowtime.shared.stage import StageRun, described, rejected
-from shadowtime.shared.streaming.run_slice import PutAway, Run, Slice, Work, push_slice
+from shadowtime.shared.streaming.run_slice import LARGE_BYTES, PutAway, Run, Slice, Work, push_slice, snapshot_due
 from shadowtime.shared.streaming.state_store import Transaction
 from shadowtime.shared.streaming.stream import DeadLetters, Record
 from shadowtime.shared.streaming.work_thread import Overrun, WorkThread
@@ -24,9 +26,6 @@ MAX_ATTEMPTS = 5
 
 MAX_FAILURES = 10
 """Events of a run that the stage may fail at; each costs its undoing."""
-
-JOURNAL_BYTES, JOURNAL_SECONDS = 4_000_000, 5.0
-"""Inputs, and time to work them out, after which a snapshot takes the place of the journal."""
 
 MAX_STATE_BYTES = 64_000_000
 """The largest snapshot that is stored."""
@@ -54,7 +53,10 @@ class RunProgress:
         self._clock = context.clock
         self._thread = thread
         self._letters = letters
+        self.spent: defaultdict[str, float] = defaultdict(float)
+        """Seconds that runs were worked on, by name, until somebody clears it."""
         self._attempted: set[str] = set()
+        self._working = asyncio.Lock()
 
     async def load(self, name: str, partition: int, put_away: PutAway | None = None) -> Run:
         """Return a run as it is stored; one that cannot be restored is in trouble.
@@ -99,25 +101,33 @@ class RunProgress:
         if work[0][1].sequence > last + 1:
             return 0
         done = Slice(last, offset=run.offset)
-        if run.trouble is None and run.name not in self._attempted:
+        if run.trouble is None and not run.begun and run.name not in self._attempted:
             if await self._store.attempt(run.name) > MAX_ATTEMPTS:
                 run.trouble = f"{MAX_ATTEMPTS} processes ended while they worked on its next event"
             self._attempted.add(run.name)
         if run.trouble is not None:
             return await self._quarantine(run, done, work[0], run.trouble)
-        began = self._clock()
-        try:
-            await self._thread.run(push_slice, run.state, work, done, self._settings.max_output_bytes, self._clock)
-        except Overrun:
-            limit = self._settings.handler_seconds
-            return await self._quarantine(run, done, work[done.done], f"an event took more than {limit:g} s")
+        async with self._working:
+            try:
+                await self._thread.run(push_slice, run.state, work, done, self._settings.max_output_bytes, self._clock)
+            except Overrun:
+                limit = self._settings.handler_seconds
+                self.spent[run.name] += limit
+                return await self._quarantine(run, done, work[done.done], f"an event took more than {limit:g} s")
+            self.spent[run.name] += done.seconds
+            if done.size > LARGE_BYTES or run.state.spoiled:
+                return await self._conclude(run, work, done)
+        return await self._conclude(run, work, done)
+
+    async def _conclude(self, run: Run, work: Sequence[Work], done: Slice) -> int:
+        """Settle a slice that was worked out; return how many events it was."""
         self._metrics.duplicates.inc(done.duplicates)
         trouble = await self._undo(run, done) if run.state.spoiled else None
-        run.seconds += self._clock() - began
+        run.seconds += done.seconds
         run.events += len(done.inputs)
         run.size += sum(map(len, done.inputs))
         snapshot = None
-        if trouble is None and self._snapshot_due(run, done):
+        if trouble is None and snapshot_due(run, done, self._settings.snapshot_every):
             snapshot, trouble = await self._snapshot(run)
         if trouble is not None:
             return await self._quarantine(run, done, work[done.done - 1], trouble)
@@ -140,15 +150,6 @@ class RunProgress:
         if run.state.failures > MAX_FAILURES:
             return f"more than {MAX_FAILURES} of its events failed; the last: {done.refused[-1][1]}"
         return None
-
-    def _snapshot_due(self, run: Run, done: Slice) -> bool:
-        """Return whether the journal is not to grow: it is long, or its last event could not be worked out again."""
-        return (
-            done.undone
-            or run.events >= self._settings.snapshot_every
-            or run.size >= JOURNAL_BYTES
-            or run.seconds >= JOURNAL_SECONDS
-        )
 
     async def _snapshot(self, run: Run) -> tuple[bytes | None, str | None]:
         """Return the state to store, or why the run cannot be carried on."""
@@ -184,6 +185,7 @@ class RunProgress:
             )
         )
         self._attempted.discard(run.name)
+        run.begun = True
         run.offset, run.delivered = done.offset, 0
         run.closed |= done.closed
         if snapshot is not None:

@@ -14,6 +14,12 @@ Work = tuple[Record, Envelope]
 SLICE_SECONDS = 0.1
 """After so long a slice ends, with the event that it is at: others have their turn, and what is done is kept."""
 
+LARGE_BYTES = 400_000
+"""Inputs and outputs of a slice that is settled before the next is worked out: few of them are in memory."""
+
+JOURNAL_BYTES, JOURNAL_SECONDS = 4_000_000, 5.0
+"""Inputs, and time to work them out, after which a snapshot takes the place of the journal."""
+
 SLICE_BYTES = 4_000_000
 """Inputs and outputs of a slice; with more it ends, too."""
 
@@ -40,6 +46,8 @@ class Run:
         Whether the topic holds more of it than a worker will be handed.
     trouble
         Why it cannot be carried on, which its next event will hear.
+    begun
+        Whether the store counts this process as one that works on its next event.
     """
 
     name: str
@@ -58,6 +66,7 @@ class Run:
     closed: bool = False
     trouble: str | None = None
     quarantined: str | None = None
+    begun: bool = False
 
 
 class PutAway(NamedTuple):
@@ -92,6 +101,8 @@ class Slice:
     forgotten: dict[str, None] = field(default_factory=dict)
     closed: bool = False
     undone: bool = False
+    seconds: float = 0.0
+    """What working it out took."""
 
     def add(self, record: Record, envelope: Envelope, forwarded: Envelope, output: bytes) -> None:
         """Take in an event and its output; a new refusal is noted for the dead letters."""
@@ -130,6 +141,14 @@ class Slice:
         self.add(record, envelope, forwarded, forwarded.to_bytes())
 
 
+def snapshot_due(run: Run, done: Slice, every: int) -> bool:
+    """Return whether the journal is not to grow: it is long, or its last event could not be worked out again.
+
+    `every` is the most events of a journal.
+    """
+    return done.undone or run.events >= every or run.size >= JOURNAL_BYTES or run.seconds >= JOURNAL_SECONDS
+
+
 def push_slice(
     state: StageRun,
     work: Sequence[Work],
@@ -165,7 +184,8 @@ def push_slice(
             raise SnapshotMismatch(f"{state.stage.name}: sequence {envelope.sequence} is not handled")
         forwarded, output = _encoded(state, envelope, forwarded, max_output_bytes)
         done.add(record, envelope, forwarded, output)
-        if state.spoiled or clock() - began > seconds or done.size > SLICE_BYTES:
+        done.seconds = clock() - began
+        if state.spoiled or done.seconds > seconds or done.size > SLICE_BYTES:
             return
 
 

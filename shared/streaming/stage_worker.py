@@ -14,6 +14,7 @@ The rules it keeps, for each run:
 What a record that cannot be used was, and why, goes to the dead letters; the stream goes on.
 """
 
+import asyncio
 import logging
 from collections.abc import Awaitable, Callable, Mapping, Sequence
 from dataclasses import dataclass
@@ -22,9 +23,9 @@ from shadowtime.shared.backoff import Backoff
 from shadowtime.shared.errors import BusError, Fenced, StoreError
 from shadowtime.shared.events import Envelope
 from shadowtime.shared.stage import described
-from shadowtime.shared.streaming.admission import Refuse, admitted
+from shadowtime.shared.streaming.admission import READ_AT_ONCE, all_admitted
 from shadowtime.shared.streaming.held_runs import HeldRuns
-from shadowtime.shared.streaming.partition_log import PartitionLog
+from shadowtime.shared.streaming.partition_log import PartitionLog, name_of
 from shadowtime.shared.streaming.run_progress import RunProgress
 from shadowtime.shared.streaming.run_slice import Run, Slice, Work
 from shadowtime.shared.streaming.stream import DeadLetters, Record
@@ -47,7 +48,7 @@ class Received:
 
 
 class StageWorker:
-    """Handles records in order of each run; not concurrent: one call at a time.
+    """Handles records in order of each run, several runs beside each other; one call at a time.
 
     Parameters
     ----------
@@ -65,6 +66,7 @@ class StageWorker:
         self._behind = behind
         self._runs = HeldRuns()
         self._logs: dict[int, PartitionLog] = {}
+        self._searching = asyncio.Lock()  # one stretch of the log is read at a time
 
     @property
     def quarantined(self) -> Mapping[str, str]:
@@ -77,7 +79,7 @@ class StageWorker:
 
     def holds(self, key: bytes | None) -> bool:
         """Return whether the run of a key is at work."""
-        return key is not None and key.decode(errors="replace") in self._runs
+        return key is not None and name_of(key) in self._runs
 
     async def take(self, partition: int) -> None:
         """Begin with a partition that was just assigned: deliver what its last owner may have left undelivered."""
@@ -87,9 +89,11 @@ class StageWorker:
         """Forget all runs: they are loaded again when their next record comes."""
         self._runs.clear()
 
-    async def handle(self, received: Sequence[Received]) -> None:
-        """Handle records, those of a run in order; returns when all of them are done with for good."""
+    async def handle(self, received: Sequence[Received]) -> Mapping[str, float]:
+        """Handle records, those of a run in order; return, when all are done with for good, each run's seconds."""
+        self._progress.spent.clear()
         await self._retry(lambda: self._handle(received))
+        return self._progress.spent
 
     async def _retry(self, work: Callable[[], Awaitable[None]]) -> None:
         """Do `work`, again and again while Kafka or Redis fail: all of it may be repeated."""
@@ -131,21 +135,18 @@ class StageWorker:
                 works.setdefault(envelope.run, []).append((each.epoch, (each.record, envelope)))
             else:
                 self._letters.add(each.record, envelope)
-        for name, epochs in works.items():
-            await self._handle_run(name, epochs)
+        handling = [self._handle_run(name, epochs) for name, epochs in works.items()]
+        for end in await asyncio.gather(*handling, return_exceptions=True):  # no run is left at work
+            if end is not None:
+                raise end
 
     async def _read(self, records: Sequence[Record]) -> list[Envelope | str]:
         """Return what is in each record, or why it is not taken."""
-
-        def admit(record: Record) -> Envelope | str:
-            try:
-                return admitted(record, self.stage, self._context.partitions, most)
-            except Refuse as refused:
-                return str(refused)
-
-        settings = self._context.settings
+        settings, partitions = self._context.settings, self._context.partitions
         most = settings.max_message_bytes if self.stage.reads == JOBS else settings.max_output_bytes
-        return await self.thread.run(lambda: [admit(record) for record in records])
+        if sum(len(record.value or b"") for record in records) <= READ_AT_ONCE:
+            return all_admitted(records, self.stage, partitions, most)
+        return await self.thread.run(all_admitted, records, self.stage, partitions, most)
 
     async def _handle_run(self, name: str, works: Sequence[tuple[int, Work]]) -> None:
         run = self._runs.take_out(name)
@@ -159,9 +160,11 @@ class StageWorker:
             if run.epoch != epoch:
                 run.epoch, run.sure_from = epoch, record.offset
             if run.quarantined is None and envelope.sequence > run.state.sequence + 1:
-                await self._find_missing(run, record)
+                async with self._searching:
+                    await self._find_missing(run, record)
             elif run.state.sequence < 0:
-                await self._begin_at_first(run, record)
+                async with self._searching:
+                    await self._begin_at_first(run, record)
             if run.quarantined is not None:
                 self._metrics.left_aside.inc(len(works) - at)
                 break

@@ -82,7 +82,7 @@ class StateStore(Protocol):
         ...
 
     async def commit(self, transaction: Transaction) -> None:
-        """Apply a transaction as a whole.
+        """Apply a transaction as a whole; who commits may be counted as one that works on the next event.
 
         Raises
         ------

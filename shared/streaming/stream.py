@@ -1,5 +1,6 @@
 """The seam between a worker and its stream: records, outputs, dead letters."""
 
+import asyncio
 import logging
 from collections.abc import AsyncIterator, Sequence
 from typing import Protocol
@@ -54,6 +55,7 @@ class DeadLetters:
         self._stream = stream
         self._metrics = metrics
         self._letters: dict[tuple[int, int], tuple[Record, str]] = {}
+        self._delivering = asyncio.Lock()
 
     def add(self, record: Record, reason: str) -> None:
         """Note a dead letter."""
@@ -61,11 +63,14 @@ class DeadLetters:
 
     async def deliver(self) -> None:
         """Send what was noted; raise `BusError` if that is not certain."""
-        letters = list(self._letters.values())
-        if not letters:
+        if not self._letters:
             return
-        await self._stream.dead_letter(letters)
-        for record, reason in letters:
-            log.error("dead letter: %s", reason, extra={"partition": record.partition, "offset": record.offset})
-        self._metrics.dead_letters.inc(len(letters))
-        self._letters.clear()
+        async with self._delivering:  # whoever comes second waits: his may be among those under way
+            letters = dict(self._letters)
+            if not letters:
+                return
+            await self._stream.dead_letter(list(letters.values()))
+            for place, (record, reason) in letters.items():
+                del self._letters[place]
+                log.error("dead letter: %s", reason, extra={"partition": record.partition, "offset": record.offset})
+            self._metrics.dead_letters.inc(len(letters))

@@ -58,6 +58,10 @@ class Turns(Generic[Item]):
         """Whether nothing more is to be put in."""
         return self._items >= self._max_items or self._bytes >= self._max_bytes
 
+    def next_within(self, cost: float) -> bool:
+        """Return whether some key's turn comes within so much cost after that of the turn that was last."""
+        return bool(self._turns) and self._turns[0][0] <= self._now + cost
+
     def put(self, key: bytes | None, item: Item, size: int, *, known: bool = True) -> None:
         """Add an item of so many bytes behind those of its key; `known` tells whether the key is at work."""
         whose = key

@@ -34,6 +34,7 @@ class WorkThread:
         self._name = name
         self._seconds = seconds
         self._lock = threading.Lock()
+        self._turn = asyncio.Lock()
         self._worker: int | None = None
         self._processor_time = 0.0
         self._began: float | None = None
@@ -50,16 +51,20 @@ class WorkThread:
     async def run(
         self, work: Callable[Arguments, Result], *arguments: Arguments.args, **named: Arguments.kwargs
     ) -> Result:
-        """Return what `work` returns, or raise what it raises.
+        """Return what `work` returns, or raise what it raises; it waits for work that came before it.
 
         Raises
         ------
         Overrun
             If it took too long; what it worked on is in no state to be used then.
         """
+        async with self._turn:
+            return await self._run(lambda: work(*arguments, **named))
+
+    async def _run(self, work: Callable[[], Result]) -> Result:
         loop = asyncio.get_running_loop()
         self._began = loop.time()
-        future = loop.run_in_executor(self._executor, lambda: self._watched(lambda: work(*arguments, **named)))
+        future = loop.run_in_executor(self._executor, self._watched, work)
         try:
             left = self._seconds
             while left > 0 and not (await asyncio.wait({future}, timeout=left))[0]:

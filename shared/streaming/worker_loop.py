@@ -1,9 +1,11 @@
 """The loop of a worker: records come in, wait for their run's turn, are handled and acknowledged; its watchdog."""
 
 import asyncio
+import gc
 import logging
 import os
 import time
+from collections.abc import Mapping, Sequence
 from contextlib import suppress
 from itertools import islice
 from typing import Any
@@ -13,7 +15,7 @@ import faust
 from shadowtime.shared.stage import Stage
 from shadowtime.shared.streaming import bus
 from shadowtime.shared.streaming.kafka_stream import KafkaStream
-from shadowtime.shared.streaming.partition_log import MAX_KEY_LENGTH
+from shadowtime.shared.streaming.partition_log import MAX_KEY_LENGTH, name_of
 from shadowtime.shared.streaming.redis_store import RedisStore, connect
 from shadowtime.shared.streaming.run_slice import SLICE_BYTES
 from shadowtime.shared.streaming.settings import Settings
@@ -34,6 +36,12 @@ UNASSIGNED_SECONDS = 20
 GATHER_SECONDS = 0.02
 """How long a batch waits for events that Kafka has and faust has not handed over yet."""
 
+TURNS_AT_ONCE = 100
+"""Runs of which records are handled together: what a transaction and a delivery take, they take once."""
+
+UNEVEN_SECONDS = 0.05
+"""So much more than another may a run have cost to be handled with it."""
+
 WAITING, WAITING_BYTES = 20_000, 64_000_000
 """Records, and their bytes, that may wait for the turn of their run; with more, faust hands over no others."""
 
@@ -49,13 +57,14 @@ class WorkerLoop:
         self._stage = stage
         self._settings = settings
         self._metrics = metrics
-        self._turns: Turns[tuple[Received, Any]] = Turns(WAITING, WAITING_BYTES)
+        self._turns: Turns[Received] = Turns(WAITING, WAITING_BYTES)
         self._worker: StageWorker | None = None
         self._ready = asyncio.Event()
         self._new_partitions: set[int] = set()
         self._arrived = asyncio.Event()
         self._room = asyncio.Event()
         self._last: Any = None
+        self._read: dict[Any, int] = {}
         self._progress = time.monotonic()
         self._busy = False
 
@@ -64,19 +73,23 @@ class WorkerLoop:
         self._new_partitions |= {each.partition for each in partitions if each.topic == self._stage.reads}
         self._arrived.set()
 
-    async def receive(self, event: Any) -> None:
-        """Let a record wait for its turn; while too many wait, so does whoever brings it."""
+    async def ready(self) -> None:
+        """Return when there is room for a record: while too many wait for their turns, so does whoever brings one."""
         await self._ready.wait()
         while self._turns.full:
             self._room.clear()
             await self._room.wait()
-        message = event.message
+
+    def receive(self, message: Any) -> None:
+        """Let a record wait for its turn."""
         worker = self._worker
-        if worker is not None:
-            item, size = (worker.receive(message), event), len(message.key or b"") + len(message.value or b"")
-            key = None if len(message.key or b"") > MAX_KEY_LENGTH else message.key  # whose cost would be remembered
-            self._turns.put(key, item, size, known=worker.holds(key))
-        self._last = event
+        if worker is None:
+            return
+        size = len(message.key or b"") + len(message.value or b"")
+        key = None if len(message.key or b"") > MAX_KEY_LENGTH else message.key  # whose cost would be remembered
+        self._turns.put(key, worker.receive(message), size, known=worker.holds(key))
+        self._last = message
+        self._read[message.tp] = message.offset
         self._arrived.set()
 
     async def process(self) -> None:
@@ -89,6 +102,7 @@ class WorkerLoop:
         context = WorkerContext(self._stage, store, stream, self._settings, self._metrics, partitions, time.monotonic)
         worker = StageWorker(context)
         self._worker = worker
+        gc.freeze()  # what was imported stays: no collection is to look through it
         self._ready.set()
         try:
             while True:
@@ -111,21 +125,40 @@ class WorkerLoop:
             worker.thread.close()
 
     async def _turn(self, worker: StageWorker) -> None:
-        """Handle the next records of the run whose turn it is, and acknowledge them."""
-        key, items = self._turns.take(self._settings.batch_size, SLICE_BYTES)
+        """Handle the next records of the runs whose turns come together, and acknowledge them."""
+        turns = self._next_turns()
+        items = [received for _, its in turns for received in its]
         self._room.set()
         began = time.perf_counter()
+        spent: Mapping[str, float] = {}
         try:
-            await worker.handle([received for received, _ in items])
+            spent = await worker.handle(items)
         except (Exception, Overrun):  # its records lie in the log, and are looked for when its next one comes
             log.exception("%s cannot handle records", self._stage.name)
             worker.drop()
             await asyncio.sleep(1.0)
-        self._turns.charge(key, time.perf_counter() - began)
+        shared = max(0.0, time.perf_counter() - began - sum(spent.values())) / len(turns)
+        for key, its in turns:
+            names = {name_of(received.record.key) for received in its}
+            self._turns.charge(key, shared + sum(spent.get(name, 0.0) for name in names))
         now = time.time()
-        for _, event in items:
-            self._metrics.latency.observe(now - event.message.timestamp)
-            event.ack()
+        for received in items:
+            message: Any = received.record
+            self._metrics.latency.observe(now - message.timestamp)
+            self._app.consumer.ack(message)
+
+    def _next_turns(self) -> list[tuple[bytes | None, Sequence[Received]]]:
+        """Return the keys whose turns are next, with their records: those that have cost about the same."""
+        turns: list[tuple[bytes | None, Sequence[Received]]] = []
+        room, size = self._settings.batch_size, 0
+        while not turns or (
+            room > 0 and size < SLICE_BYTES and len(turns) < TURNS_AT_ONCE and self._turns.next_within(UNEVEN_SECONDS)
+        ):
+            key, items = self._turns.take(room, SLICE_BYTES)
+            turns.append((key, items))
+            room -= len(items)
+            size += sum(len(received.record.value or b"") for received in items)
+        return turns
 
     async def _gather(self) -> None:
         """Wait for an event, and for those behind it that are known to lie in Kafka.
@@ -146,8 +179,8 @@ class WorkerLoop:
         """Return whether more is known to lie behind the record that came last."""
         if self._last is None:
             return False
-        high: int | None = self._app.consumer.highwater(self._last.message.tp)
-        return high is not None and self._last.message.offset + 1 < high
+        high: int | None = self._app.consumer.highwater(self._last.tp)
+        return high is not None and self._last.offset + 1 < high
 
     async def watch_progress(self) -> None:
         """End the process when there is work and nothing moves: the supervisor starts it again.
@@ -185,7 +218,7 @@ class WorkerLoop:
     def _lag(self) -> int:
         waiting = len(self._turns)
         for place in self._owned():
-            high, read = self._app.consumer.highwater(place), self._app.monitor.tp_read_offsets.get(place)
+            high, read = self._app.consumer.highwater(place), self._read.get(place)
             if high and read is not None:
                 waiting += max(0, high - 1 - read)
         return waiting

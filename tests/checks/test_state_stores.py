@@ -183,3 +183,46 @@ def test_a_redis_that_is_away_is_named() -> None:
             await client.aclose()
 
     asyncio.run(work())
+
+
+def test_transactions_of_several_runs_at_once_and_one_of_them_fenced(check: Callable[[Check], None]) -> None:
+    """They go to Redis together; each succeeds or fails for itself."""
+
+    async def work(store: StateStore) -> None:
+        runs = [f"run {number}" for number in range(5)]
+        await store.commit(transaction(-1, 3, run="run 2"))
+        found = await asyncio.gather(
+            *(store.commit(transaction(-1, 2, run=run)) for run in runs), return_exceptions=True
+        )
+        assert [type(each) for each in found] == [type(None), type(None), Fenced, type(None), type(None)]
+        states = [await store.load(run) for run in runs]
+        assert [state and state.sequence for state in states] == [1, 1, 2, 1, 1]
+
+    check(work)
+
+
+def test_redis_that_forgot_the_script_is_told_it_again(empty_redis: Redis) -> None:
+    async def work() -> None:
+        async with redis_store(empty_redis) as store:
+            await store.commit(transaction(-1, 1))
+            client = connect(Settings(redis_url=empty_redis.url))
+            await client.script_flush()
+            await client.aclose()
+            await asyncio.gather(*(store.commit(transaction(-1, 1, run=run)) for run in ("a", "b")))
+            state = await store.load("b")
+            assert state is not None
+            assert state.sequence == 0
+
+    asyncio.run(work())
+
+
+def test_who_commits_counts_as_one_who_tries(empty_redis: Redis) -> None:
+    """No attempt of his has to be counted before each event: the next process is the second."""
+
+    async def work() -> None:
+        async with redis_store(empty_redis) as store:
+            assert [await store.attempt("run"), await store.attempt("run")] == [1, 2]
+            await store.commit(transaction(-1, 1))
+            assert await store.attempt("run") == 2
+
+    asyncio.run(work())

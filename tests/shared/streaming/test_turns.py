@@ -98,3 +98,18 @@ def test_a_stranger_who_is_known_by_now_waits_behind_what_he_brought_before() ->
     turns.put(b"a", 2, 1, known=True)
     turns.put(b"a", 3, 1, known=False)  # no longer held, while something of it waits
     assert turns.take(10, 100) == (b"a", [2, 3])
+
+
+def test_only_who_has_cost_about_the_same_has_a_turn_together() -> None:
+    turns = Turns[int](100, 10_000)
+    for key in (b"dear", b"cheap", b"other"):
+        turns.put(key, 0, 1)
+        turns.put(key, 1, 1)
+    for cost in (1.0, 0.01, 0.02):
+        whose, _ = turns.take(1, 10)
+        turns.charge(whose, cost)
+    together = []
+    while turns.next_within(0.05):
+        together.append(turns.take(1, 10)[0])
+    assert together == [b"cheap", b"other"]
+    assert not Turns[int](1, 1).next_within(9.0)
