@@ -91,7 +91,7 @@ class Boosted(Predictor[JobSubmitted, int, RunTimePrediction]):
 
     References
     ----------
-    docs/algorithms.md#boosted-trees (Friedman 2001; Ke 2017).
+    docs/algorithms.md#boosted-trees (Friedman 2001; Ke 2017; Lucchese 2015).
     """
 
     name = "boosted"

@@ -23,6 +23,7 @@ from shadowtime.services.catalogue import configure
 from shadowtime.shared.command_line import application, run_app
 from shadowtime.shared.events import JobEnded
 from tests.benchmarks.memory import peak, resident
+from tests.benchmarks.start_forecasts import fixed_loop
 
 PROCESSORS = 1024
 WINDOW = 10_000
@@ -47,17 +48,6 @@ def write_log(path: Path, jobs: int) -> None:
     write_swf(path, header, table)
 
 
-def fixed_loop() -> float:
-    """Return the cpu seconds of a million multiplications in Python, the least of some: what a machine is worth now."""
-    spent = []
-    for _ in range(5):
-        began, x = time.process_time(), 1.0
-        for _ in range(1_000_000):
-            x *= 1.0000001
-        spent.append(time.process_time() - began)
-    return min(spent)
-
-
 def long_log(path: Path, mode: str) -> Iterator[dict[str, Any]]:
     """Yield, at each look, what an event has cost since some jobs before, and what memory is held."""
     workload, _ = read_in_pieces(path, recorded=mode == "recorded")
@@ -72,14 +62,14 @@ def long_log(path: Path, mode: str) -> Iterator[dict[str, Any]]:
         if began is None or replay.last is None:
             continue
         spent, events = time.process_time() - began[0], replay.last.sequence - began[1]
-        loop = fixed_loop()
+        loop = min(fixed_loop() for _ in range(9))
         gc.collect()
         yield {
             "mode": mode,
             "jobs": look,
             "events": replay.last.sequence + 1,
             "microseconds_per_event": round(1e6 * spent / events, 1),
-            "multiplications_per_event": round(spent / events / loop * 1e6, 1),
+            "fixed_loops_per_event": round(spent / events / loop, 3),
             "resident_mib": resident(),
             "peak_mib": peak(),
             "snapshot_kb": round(len(replay.snapshot()) / 1000, 1),
