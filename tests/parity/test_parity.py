@@ -58,6 +58,12 @@ def test_templates_of_a_file_are_the_same_over_kafka(workers: Workers, tmp_path:
     assert_as_embedded(workers, "templates", tmp_path, "--jobs", "80", "--policy", policy)
 
 
+def test_a_log_that_is_read_in_pieces_is_the_same_over_kafka(workers: Workers, tmp_path: Path) -> None:
+    arguments = ["--jobs", "80", "--in-pieces"]
+    assert embedded(*arguments) == embedded(*arguments[:-1])
+    assert_as_embedded(workers, "pieces", tmp_path, *arguments)
+
+
 def test_trees_that_grow_in_a_worker_are_the_same_over_kafka(workers: Workers, tmp_path: Path) -> None:
     policy, jobs = "easy-sjbf:runtime=boosted(history=500,days=1,trees=15,rounds=4)", ["--jobs", "450"]
     assert embedded(*jobs, "--policy", policy) != embedded(*jobs, "--policy", "easy-sjbf:runtime=requested")
