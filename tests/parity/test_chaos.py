@@ -77,6 +77,14 @@ def test_choices_for_the_first_3000_jobs_of_kth_while_everything_is_being_killed
     chaos(tmp_path, arguments, speed=12_000, kills=3, pause=4.0, seconds=1200, share=1.0)
 
 
+@pytest.mark.archive
+@pytest.mark.skipif(not KTH.exists(), reason=f"there is no {KTH}")
+def test_trees_for_the_first_3000_jobs_of_kth_while_everything_is_being_killed(tmp_path: Path) -> None:
+    """Trees grow in a worker nine times or more, and each of the ten workers dies once: none is grown otherwise."""
+    arguments = [str(KTH), "--jobs", "3000", "--policy", "best:runtime=boosted"]
+    chaos(tmp_path, arguments, speed=12_000, kills=1, pause=20.0, seconds=1500, share=1.0)
+
+
 @contextmanager
 def two_workers_per_stage(folder: Path, *, secure: bool, typed: bool = False) -> Iterator[Workers]:
     """Yield workers over servers of their own; `secure` ones under SASL, ACLs and TLS, each worker in its role."""
