@@ -149,7 +149,8 @@ def _pieces(
     oversized: Oversized,
     requests: Requests,
     limit: int | None,
-    **recorded: bool,
+    *,
+    recorded: bool,
 ) -> Iterator[tuple[Piece, Workload]]:
     """Yield what is read of a log, and the jobs in it that are replayed, until there are enough."""
     header: dict[str, str] = {}
@@ -159,7 +160,7 @@ def _pieces(
         _require_order(path, piece, last)
         last = piece.table[-1:]
         trace = Trace(trace_name(path), header, piece.table)
-        block = selected(trace, machine_of(trace, processors), oversized, requests, limit, **recorded)
+        block = selected(trace, machine_of(trace, processors), oversized, requests, limit, recorded=recorded)
         yield piece, block
         if limit is not None:
             limit -= len(block)

@@ -54,10 +54,14 @@ class Machine(Archived):
         capacity: Sequence[CapacityChanged] = (),
         traits: JobTraits = DEFAULT_TRAITS,
     ) -> None:
-        if any((each.columns["run_time"] <= 0).any() for each in workload.blocks()):
-            raise TraceError(
-                f"{workload.name}: jobs in it never started, or ran for no second; it was read for a recorded replay"
-            )
+        checked = True
+        for block in workload.blocks():
+            if (block.columns["run_time"] <= 0).any():
+                raise TraceError(
+                    f"{workload.name}: jobs in it never started, or ran for no second; "
+                    "it was read for a recorded replay"
+                )
+            checked &= in_bounds(block.columns, traits)
         self._workload = workload
         self._capacity = capacity
         self._traits = traits
@@ -71,7 +75,7 @@ class Machine(Archived):
         self._coming = workload.jobs_from(0)
         self._next = next(self._coming, None)
         self._left = RoomLeft(workload.processors, workload.pools or ())
-        self._make: Callable[..., JobSubmitted] = unchecked if in_bounds(workload, traits) else JobSubmitted
+        self._make: Callable[..., JobSubmitted] = unchecked if checked else JobSubmitted
 
     def next_time(self) -> int | None:
         """Return the time of the next end, arrival or change of capacity, or at which the policy is to be asked again.

@@ -142,15 +142,11 @@ def unchecked(**fields: Any) -> JobSubmitted:
     return trusted(JobSubmitted, **fields)
 
 
-def in_bounds(workload: Workload, traits: JobTraits) -> bool:
-    """Return whether all submissions of a workload are messages that can be sent. O(jobs), of arrays.
+def in_bounds(columns: Mapping[str, Integers], traits: JobTraits) -> bool:
+    """Return whether all submissions of the jobs in columns are messages that can be sent. O(jobs), of arrays.
 
     What each field may be is all between two numbers: so it is where the least and the largest of each are.
     """
-    return all(_in_bounds(block.columns, traits) for block in workload.blocks())
-
-
-def _in_bounds(columns: Mapping[str, Integers], traits: JobTraits) -> bool:
     known = [each if name in REQUIRED else each[each != UNKNOWN] for name, each in columns.items()]
     try:
         for extreme in (np.min, np.max):

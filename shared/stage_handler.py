@@ -198,9 +198,7 @@ class StageHandler:
             self.rooms.require(f"job {event.job_number} starts on", job.pool, (event.processors, None, None))
         output = self.on_started(envelope, event, job)
         if not event.trial:
-            happened = event.time if event.happened is None else event.happened
-            since = job.time if job.eligible_time is None else job.eligible_time
-            output = self.on_wait(output, job, happened - since)
+            output = self.on_wait(output, job, moment(event) - job.since)
         self.jobs.start(event)
         return output
 

@@ -1,12 +1,13 @@
 """Rows that are kept until they are many, and then taken in at once, in their order."""
 
+from abc import ABC, abstractmethod
 from typing import Any
 
 BATCH = 512
 """Rows that are taken in at once at the latest."""
 
 
-class Batched:
+class Batched(ABC):
     """Running sums that take in rows by the batch; whoever reads them calls `fold` first.
 
     Sums are made one row after another, by a kernel, so that it does not matter to them where a batch ends.
@@ -27,8 +28,9 @@ class Batched:
         if len(rows) >= BATCH:
             self.fold()
 
+    @abstractmethod
     def _take_in(self, rows: list[tuple[Any, ...]]) -> None:
-        raise NotImplementedError
+        """Add rows, in their order, to the sums."""
 
     def _sums(self) -> dict[str, Any]:
         """Return all that was summed, by name."""

@@ -47,7 +47,7 @@ class Scoreboard(StageHandler):
         """Answer the event; add the samples that were due before it, and those of the end."""
         sampling, time = self.sampling, envelope.event.time
         if sampling is None or self.closed or isinstance(envelope.event, Rejected):
-            return StageHandler.handle(self, envelope)
+            return super().handle(envelope)
         samples = [self._sample(sampling, moment) for moment in sampling.due(self.time, time)]
         output = super().handle(envelope)
         if isinstance(envelope.event, ClusterClosed):

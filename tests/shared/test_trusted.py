@@ -94,14 +94,14 @@ def with_column(name: str, value: int) -> Workload:
     ],
 )
 def test_a_log_with_one_value_out_of_bounds_is_checked_job_by_job(name: str, value: int) -> None:
-    assert in_bounds(WORKLOAD, DEFAULT_TRAITS)
+    assert in_bounds(WORKLOAD.columns, DEFAULT_TRAITS)
     odd = with_column(name, value)
-    assert not in_bounds(odd, DEFAULT_TRAITS)
+    assert not in_bounds(odd.columns, DEFAULT_TRAITS)
     with pytest.raises(ValidationError):
         submission(odd[7])
 
 
 def test_what_a_log_does_not_say_is_in_bounds() -> None:
-    assert in_bounds(with_column("user_id", UNKNOWN), DEFAULT_TRAITS)
+    assert in_bounds(with_column("user_id", UNKNOWN).columns, DEFAULT_TRAITS)
     assert [submission(job, make=unchecked) for job in WORKLOAD] == [submission(job) for job in WORKLOAD]
     assert type(submission(WORKLOAD[0], make=unchecked)) is JobSubmitted
