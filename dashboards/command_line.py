@@ -6,6 +6,7 @@ import typer
 
 from shadowtime.shared.command_line import run_app, say
 from shadowtime.shared.errors import SettingsError
+from shadowtime.shared.start_up import lasting_imports
 
 app = typer.Typer(add_completion=False, pretty_exceptions_enable=False, no_args_is_help=True, help=__doc__)
 
@@ -14,7 +15,8 @@ app = typer.Typer(add_completion=False, pretty_exceptions_enable=False, no_args_
 def generate() -> None:
     """Write the files below dashboards/provisioning, which Grafana reads, from the code."""
     try:
-        from shadowtime.dashboards.generate import write
+        with lasting_imports():
+            from shadowtime.dashboards.generate import write
     except ModuleNotFoundError as error:
         raise SettingsError(f"generating takes {error.name}: pip install -r requirements-dev.lock") from None
     changed = write()
@@ -36,7 +38,8 @@ def push(
 ) -> None:
     """Bring folder, data source, dashboards and alert rules into a Grafana; what is there already is left alone."""
     try:
-        from shadowtime.dashboards.push import Push
+        with lasting_imports():
+            from shadowtime.dashboards.push import Push
     except ModuleNotFoundError as error:
         raise SettingsError(f"pushing takes {error.name}: pip install 'shadowtime[grafana]'") from None
     Push(url, token, victoria_metrics).run(lambda each: say(f"{each.what}: {each.outcome}"))

@@ -4,6 +4,7 @@ import gc
 import os
 import signal
 import sys
+import threading
 from collections.abc import Callable, Iterator
 from contextlib import contextmanager
 from importlib import import_module
@@ -33,6 +34,7 @@ def run(module: str) -> None:
     After it nobody is there to catch `KeyboardInterrupt`, and all is done: Ctrl-C just ends the process.
     """
     interruptible = signal.getsignal(signal.SIGINT) is signal.default_int_handler
+    sys.unraisablehook = _unraisable
     try:
         with lasting_imports():
             main: Callable[[], object] = import_module(module).main
@@ -83,6 +85,14 @@ def _lacks(error: ModuleNotFoundError, module: str) -> NoReturn:
     extra = max(extras, key=module.split(".").count)
     print(f"error: this takes {library}, which is not installed: pip install 'shadowtime[{extra}]'", file=sys.stderr)  # noqa: T201
     sys.exit(2)
+
+
+def _unraisable(lost: "sys.UnraisableHookArgs") -> None:
+    """Let Ctrl-C come again, a moment later, where it came while an object was let go, where nothing can be raised."""
+    if lost.exc_type is KeyboardInterrupt:
+        threading.Timer(0.01, signal.pthread_kill, (threading.main_thread().ident, signal.SIGINT)).start()
+    else:
+        sys.__unraisablehook__(lost)
 
 
 run.__code__ = run.__code__.replace(co_stacksize=ROOM)

@@ -101,6 +101,29 @@ def test_interrupted_while_a_kernel_is_loaded() -> None:
     assert (ended.returncode, ended.stdout, ended.stderr) == (INTERRUPTED, "", "interrupted\n")
 
 
+def test_interrupted_where_an_object_is_let_go(tmp_path: Path) -> None:
+    """Nothing can be raised there: importlib lets go of a lock after each import, for one."""
+    (tmp_path / "lets_go.py").write_text(
+        "import os, signal, time\n"
+        "from shadowtime.shared.command_line import run_app\n"
+        "class Held:\n"
+        "    def __del__(self):\n"
+        "        os.kill(os.getpid(), signal.SIGINT)\n"
+        "def command():\n"
+        "    Held()\n"
+        "    time.sleep(900)\n"
+        "def main():\n"
+        "    run_app(command)\n"
+    )
+    program = (
+        f"import sys; sys.path.append({str(tmp_path)!r}); from shadowtime.shared.start_up import run; run('lets_go')"
+    )
+    ended = subprocess.run(
+        [sys.executable, "-c", program], cwd=ROOT, capture_output=True, text=True, check=False, timeout=PATIENCE
+    )
+    assert (ended.returncode, ended.stdout, ended.stderr) == (INTERRUPTED, "", "interrupted\n")
+
+
 @pytest.mark.parametrize("package", ["replayer", "services", "stack", "dashboards"])
 def test_the_forms_of_before_work_and_say_that_they_go(package: str) -> None:
     told = subprocess.run(
