@@ -6,12 +6,13 @@ import numpy as np
 from pydantic import Field, model_validator
 
 from shadowtime.services.runtime_distribution.experts import limit
+from shadowtime.services.runtime_distribution.fine_prediction import fine_prediction
 from shadowtime.services.runtime_distribution.growing import DISTRIBUTION, POINT
 from shadowtime.services.runtime_distribution.job_rows import ASKED, WIDTH, JobRows, Known
 from shadowtime.services.runtime_distribution.recalibration import Recalibration
-from shadowtime.services.runtime_distribution.remembered_jobs import UNKNOWN, RememberedJob, as_predicted, remembered
-from shadowtime.services.runtime_distribution.request_outcomes import bin_masses, outcome, scale
-from shadowtime.services.runtime_distribution.within_bins import gathered, quantiles_of, spread, transformed_within
+from shadowtime.services.runtime_distribution.remembered_jobs import UNKNOWN, RememberedJob, remembered
+from shadowtime.services.runtime_distribution.request_outcomes import outcome, scale
+from shadowtime.services.runtime_distribution.within_bins import spread, transformed_within
 from shadowtime.shared.arrays import Floats, FloatTable
 from shadowtime.shared.boosted_trees import NOT_INSTALLED, asked, grown, is_installed, said
 from shadowtime.shared.events import Event, JobEnded, JobStarted, JobSubmitted, JobWithdrawn
@@ -19,7 +20,7 @@ from shadowtime.shared.formatting import DAY
 from shadowtime.shared.last_answer import LastAnswer
 from shadowtime.shared.outcome_rows import OutcomeRows, Rows, packed_rows, unpacked_rows
 from shadowtime.shared.packed_table import packed_numbers, unpacked_numbers
-from shadowtime.shared.predictions import DIGITS, RunTimePrediction, published
+from shadowtime.shared.predictions import RunTimePrediction
 from shadowtime.shared.predictor import Predictor
 from shadowtime.shared.run_time_bins import bin_of
 from shadowtime.shared.run_time_outcomes import reachable
@@ -115,14 +116,11 @@ class Boosted(Predictor[JobSubmitted, int, RunTimePrediction]):
         if known is None or not self._grown:
             return self._rows.experts.predict_one(x)
         point = float(said(self._point_asked, 1, known.row.astype(np.float64))[0]) * scale(x.requested_time)
-        fine = self._recalibration.moved(self._masses(known))
-        outcomes = gathered(fine)
-        return RunTimePrediction(
-            point=as_predicted(point if known.similar is None else (point + known.similar) / 2, x),
-            observations=min(self._ended.count, self._settings.history),
-            histogram=published(bin_masses(outcomes, known.limit)),
-            at_request=None if x.requested_time is None else round(float(outcomes[-1]), DIGITS),
-            quantiles=tuple(quantiles_of(fine, known.limit).round(3).tolist()),
+        return fine_prediction(
+            self._recalibration.moved(self._masses(known)),
+            x,
+            min(self._ended.count, self._settings.history),
+            point if known.similar is None else (point + known.similar) / 2,
         )
 
     def _masses_of(self, known: Known) -> Floats:

@@ -7,26 +7,22 @@ from pydantic import Field
 
 from shadowtime.services.runtime_distribution.hmm import Hmm
 from shadowtime.services.runtime_distribution.hmm_settings import HmmSettings
-from shadowtime.services.runtime_distribution.renewed import renew
 from shadowtime.services.runtime_distribution.similar_jobs import BEYOND, Jobs, SimilarJobs, Weighting
-from shadowtime.shared.arrays import Floats
+from shadowtime.services.runtime_distribution.user_weights import (
+    MAX_JUDGED,
+    GlobalRate,
+    Rate,
+    Share,
+    UserWeights,
+    Weights,
+)
 from shadowtime.shared.events import Event, JobEnded, JobSubmitted, JobWithdrawn
-from shadowtime.shared.kernel import kernel
 from shadowtime.shared.last_answer import LastAnswer
 from shadowtime.shared.predictions import RunTimePrediction
 from shadowtime.shared.predictor import Predictor
 from shadowtime.shared.run_time_bins import Masses
 from shadowtime.shared.run_time_outcomes import outcome_masses, outcome_of
 from shadowtime.shared.spec import SpecSettings
-
-Weights = Floats
-"""Of each expert, adding up to 1; shape (experts,)."""
-
-MIN_LIKELIHOOD: Final = 1e-6
-"""Probability below which no expert is held to what it said."""
-
-MAX_JUDGED: Final = 5_000
-"""Jobs in the system by which experts are judged, 2 kB each; those that come while there are so many are not."""
 
 EXPERTS: Final = (
     Weighting(prior=1e6),  # in effect everybody's jobs alone
@@ -41,35 +37,14 @@ class ExpertsSettings(SpecSettings):
     """Settings of `Experts`."""
 
     window: int = Field(60, ge=1, le=1000, description="ended jobs that are remembered of each user")
-    rate: float = Field(
-        0.1, gt=0, le=1, description="how much one ended job moves the weights of its user towards who foresaw it"
-    )
-    global_rate: float = Field(
-        0.01, gt=0, le=1, description="how much it moves the weights of all, with which a new user begins"
-    )
-    share: float = Field(
-        0.01, ge=0, le=1, description="share of a user's weights that goes back to those of all with each ended job"
-    )
+    rate: Rate = 0.1
+    global_rate: GlobalRate = 0.01
+    share: Share = 0.01
     forgetting: float = Field(
         0.005, ge=0, lt=1, description="share of the weight of a class so far that is forgotten with each that ends"
     )
     beyond: float = Field(0.5, ge=0, le=1, description=BEYOND)
     hmm: bool = Field(False, description="whether the posterior mixture of `hmm` is one more expert")
-
-
-@kernel
-def reweighted(weights: Floats, said: Floats, rate: float) -> Floats:
-    """Return the weights after an outcome of which each expert had `said` a probability; all of shape (experts,).
-
-    They move by `rate` towards the probability of each expert to have been the one that the outcome came from, which is
-    weight times what it said: exp(-log score), so the log score of what it said at submission is all that counts.
-
-    >>> reweighted(np.array([0.5, 0.5]), np.array([0.9, 0.1]), 0.1).round(3).tolist()
-    [0.54, 0.46]
-    """
-    heard = weights * np.maximum(said, MIN_LIKELIHOOD)
-    moved: Weights = (1.0 - rate) * weights + rate * heard / heard.sum()
-    return moved
 
 
 class Experts(Predictor[JobSubmitted, int, RunTimePrediction]):
@@ -100,21 +75,19 @@ class Experts(Predictor[JobSubmitted, int, RunTimePrediction]):
     Settings = ExpertsSettings
 
     def __init__(self, settings: ExpertsSettings) -> None:
-        self._settings = settings
         self._similar = SimilarJobs(settings.window, EXPERTS, settings.forgetting, 3, settings.beyond)
         self._others: list[Predictor[JobSubmitted, int, RunTimePrediction]] = []
         if settings.hmm:
             self._others.append(Hmm(HmmSettings(state="posterior")))
         experts = len(EXPERTS) + len(self._others)
-        self._common = np.full(experts, 1 / experts)
-        self._weights: dict[int, Weights] = {}
+        self._user_weights = UserWeights(experts, settings.rate, settings.global_rate, settings.share)
         self._said: dict[int, Masses] = {}  # by job number: what each expert said of each outcome
         self.masses = LastAnswer(self._masses)
         """What each expert says of a job, shape (experts, BINS), or None before any job has ended."""
 
     def weights(self, x: JobSubmitted) -> Weights:
         """Return how much each expert is heard about this job."""
-        return self._common if x.user_id is None else self._weights.get(x.user_id, self._common)
+        return self._user_weights.of(x)
 
     def _masses(self, x: JobSubmitted) -> Masses | None:
         """Return what each expert says; one that says nothing yet repeats the first, everybody's jobs."""
@@ -162,11 +135,7 @@ class Experts(Predictor[JobSubmitted, int, RunTimePrediction]):
         """Judge the experts by the run time `y` in seconds, and let them learn it."""
         said = self._said.get(x.job_number)
         if said is not None:
-            foretold = np.ascontiguousarray(said[:, outcome_of(y, limit(x))])
-            if x.user_id is not None:
-                own = reweighted(self.weights(x), foretold, self._settings.rate)
-                renew(self._weights, x.user_id, (1 - self._settings.share) * own + self._settings.share * self._common)
-            self._common = reweighted(self._common, foretold, self._settings.global_rate)
+            self._user_weights.judge(x, np.ascontiguousarray(said[:, outcome_of(y, limit(x))]))
         for expert in (self._similar, *self._others):
             expert.learn_one(x, y)
         self.masses.forget()
@@ -176,8 +145,7 @@ class Experts(Predictor[JobSubmitted, int, RunTimePrediction]):
         return {
             "similar": self._similar.snapshot(),
             "others": [other.snapshot() for other in self._others],
-            "common": self._common.tolist(),
-            "weights": [[user, weights.tolist()] for user, weights in self._weights.items()],
+            **self._user_weights.snapshot(),
             "said": [[job_number, said.tolist()] for job_number, said in self._said.items()],
         }
 
@@ -186,8 +154,7 @@ class Experts(Predictor[JobSubmitted, int, RunTimePrediction]):
         self._similar.restore(state["similar"])
         for other, known in zip(self._others, state["others"], strict=True):
             other.restore(known)
-        self._common = np.array(state["common"])
-        self._weights = {user: np.array(weights) for user, weights in state["weights"]}
+        self._user_weights.restore(state)
         self._said = {job_number: np.array(said) for job_number, said in state["said"]}
         self.masses.forget()
 

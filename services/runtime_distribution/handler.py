@@ -10,6 +10,7 @@ from shadowtime.services.runtime_distribution.experts import Experts
 from shadowtime.services.runtime_distribution.gibbons import Gibbons
 from shadowtime.services.runtime_distribution.hmm import Hmm
 from shadowtime.services.runtime_distribution.last_two import LastTwo
+from shadowtime.services.runtime_distribution.mixture import Mixture
 from shadowtime.services.runtime_distribution.queue_maximum import QueueMaximum
 from shadowtime.services.runtime_distribution.requested import Requested
 from shadowtime.services.runtime_distribution.templates import Templates
@@ -34,6 +35,7 @@ PREDICTORS: Registry[RunTimePredictor] = Registry(
         Experts,
         Templates,
         Boosted,
+        Mixture,
         Gibbons,
         DowneyMean,
         DowneyMedian,
