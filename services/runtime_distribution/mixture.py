@@ -5,6 +5,7 @@ from typing import Annotated, Any, Final, NamedTuple
 import numpy as np
 from pydantic import AfterValidator, Field, ValidationError
 
+from shadowtime.services.runtime_distribution.at_request import AtRequest
 from shadowtime.services.runtime_distribution.boosted import Boosted
 from shadowtime.services.runtime_distribution.empirical import Empirical
 from shadowtime.services.runtime_distribution.empirical_request import EmpiricalRequest
@@ -92,8 +93,9 @@ class Mixture(Predictor[JobSubmitted, int, RunTimePrediction]):
 
     Each user has weights of their own, which begin as the common ones: these alone speak of the jobs of a new user. A
     kind is judged by what it said when the job was submitted; one that has nothing to say of a job is left out, and its
-    weight stays as it is. What they say together is spread within the bins as run times of the user lay, and then
-    recalibrated. The point is the median.
+    weight stays as it is. Where a kind does not tell the request apart from an end shortly before it, that is done by
+    how often the user's jobs came to it. What they say together is spread within the bins as run times of the user lay,
+    and then recalibrated. The point is the median.
 
     Memory is bounded by that of the kinds, by users, and by the jobs in the system. Beside what the kinds take, a
     prediction is O(kinds · bins + window), an end O(kinds + parts).
@@ -122,7 +124,7 @@ class Mixture(Predictor[JobSubmitted, int, RunTimePrediction]):
         self._kinds: list[Predictor[JobSubmitted, int, RunTimePrediction]] = [each(each.Settings()) for each in classes]
         self._user_weights = UserWeights(len(classes), settings.rate, settings.global_rate, settings.share)
         self._histories = UserHistories(REMEMBERED)
-        self._near = NearRequest()
+        self._near, self._at_request = NearRequest(), AtRequest()
         self._recalibration = Recalibration()
         self._said: dict[int, Said] = {}  # of the jobs in the system, by job number
         self._ended = 0
@@ -134,15 +136,22 @@ class Mixture(Predictor[JobSubmitted, int, RunTimePrediction]):
         return self._user_weights.of(x)
 
     def _says(self, x: JobSubmitted) -> Said | None:
-        told = [each.predict_one(x) for each in self._kinds]
-        outcomes = [None if each is None or not any(each.histogram) else each.outcomes(limit(x)) for each in told]
+        outcomes = [self._said_by(each.predict_one(x), x) for each in self._kinds]
         spoken = [number for number, each in enumerate(outcomes) if each is not None]
         if not spoken:
             return None
         weights = np.maximum(self.weights(x)[spoken], LEAST)
         mixed = weights / weights.sum() @ np.array([outcomes[number] for number in spoken])
-        parts = parts_of(self._histories.of(x), self._near.counts, limit(x))
-        return Said(np.array([mixed if each is None else each for each in outcomes]), spread(mixed, parts))
+        fine = spread(mixed, parts_of(self._histories.of(x), self._near.counts, limit(x)))
+        return Said(np.array([mixed if each is None else each for each in outcomes]), fine)
+
+    def _said_by(self, told: RunTimePrediction | None, x: JobSubmitted) -> Floats | None:
+        if told is None or not any(told.histogram):
+            return None
+        outcomes = told.outcomes(limit(x))
+        if told.at_request is not None:
+            return outcomes
+        return self._at_request.apart(outcomes, self._histories.of(x), limit(x))
 
     def predict_one(self, x: JobSubmitted) -> RunTimePrediction | None:
         """Return the mixture as it comes true, or None while no kind says anything."""
@@ -172,7 +181,8 @@ class Mixture(Predictor[JobSubmitted, int, RunTimePrediction]):
             self._recalibration.learn(*transformed_within(said.fine, y, limit(x)))
         self._ended += 1
         self._histories.learn(x, y)
-        self._near.learn(y, limit(x))
+        for each in (self._near, self._at_request):
+            each.learn(y, limit(x))
         for each in self._kinds:
             each.learn_one(x, y)
         self.says.forget()
@@ -183,7 +193,7 @@ class Mixture(Predictor[JobSubmitted, int, RunTimePrediction]):
             "kinds": [each.snapshot() for each in self._kinds],
             **self._user_weights.snapshot(),
             "histories": self._histories.snapshot(),
-            "near": self._near.snapshot(),
+            "near": [self._near.snapshot(), self._at_request.snapshot()],
             "recalibration": self._recalibration.snapshot(),
             "said": [[number, *map(packed_numbers, said)] for number, said in self._said.items()],
             "ended": self._ended,
@@ -195,7 +205,8 @@ class Mixture(Predictor[JobSubmitted, int, RunTimePrediction]):
             each.restore(known)
         self._user_weights.restore(state)
         self._histories.restore(state["histories"])
-        self._near.restore(state["near"])
+        for learner, known in zip((self._near, self._at_request), state["near"], strict=True):
+            learner.restore(known)
         self._recalibration.restore(state["recalibration"])
         self._said = {number: Said(*map(unpacked_numbers, said)) for number, *said in state["said"]}
         self._ended = state["ended"]
