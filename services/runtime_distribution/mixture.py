@@ -98,7 +98,7 @@ class Mixture(Predictor[JobSubmitted, int, RunTimePrediction]):
     and then recalibrated. The point is the median.
 
     Memory is bounded by that of the kinds, by users, and by the jobs in the system. Beside what the kinds take, a
-    prediction is O(kinds · bins + window), an end O(kinds + parts).
+    prediction is O(kinds · bins + REMEMBERED), an end O(kinds + bins).
 
     Examples
     --------
@@ -113,7 +113,7 @@ class Mixture(Predictor[JobSubmitted, int, RunTimePrediction]):
 
     References
     ----------
-    docs/algorithms.md#mixture (Cesa-Bianchi 2006, sections 3.3 and 5.2; Freund 1997, section 3; Kuleshov 2018).
+    docs/algorithms.md#mixture (Cesa-Bianchi 2006, sections 3.3 and 5.2; Cappé 2009; Freund 1997; Kuleshov 2018).
     """
 
     name = "mixture"
