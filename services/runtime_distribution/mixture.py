@@ -181,8 +181,8 @@ class Mixture(Predictor[JobSubmitted, int, RunTimePrediction]):
             self._recalibration.learn(*transformed_within(said.fine, y, limit(x)))
         self._ended += 1
         self._histories.learn(x, y)
-        for each in (self._near, self._at_request):
-            each.learn(y, limit(x))
+        self._near.learn(y, limit(x))
+        self._at_request.learn(y, limit(x))
         for each in self._kinds:
             each.learn_one(x, y)
         self.says.forget()
@@ -193,7 +193,8 @@ class Mixture(Predictor[JobSubmitted, int, RunTimePrediction]):
             "kinds": [each.snapshot() for each in self._kinds],
             **self._user_weights.snapshot(),
             "histories": self._histories.snapshot(),
-            "near": [self._near.snapshot(), self._at_request.snapshot()],
+            "near": self._near.snapshot(),
+            "at_request": self._at_request.snapshot(),
             "recalibration": self._recalibration.snapshot(),
             "said": [[number, *map(packed_numbers, said)] for number, said in self._said.items()],
             "ended": self._ended,
@@ -205,8 +206,8 @@ class Mixture(Predictor[JobSubmitted, int, RunTimePrediction]):
             each.restore(known)
         self._user_weights.restore(state)
         self._histories.restore(state["histories"])
-        for learner, known in zip((self._near, self._at_request), state["near"], strict=True):
-            learner.restore(known)
+        self._near.restore(state["near"])
+        self._at_request.restore(state["at_request"])
         self._recalibration.restore(state["recalibration"])
         self._said = {number: Said(*map(unpacked_numbers, said)) for number, *said in state["said"]}
         self._ended = state["ended"]

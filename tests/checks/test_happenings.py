@@ -118,7 +118,7 @@ def test_a_running_job_whose_limit_changes_is_expected_to_end_by_it() -> None:
     assert decided(answers) == [[1], [3], []]  # by then job 2 could start at second 50
 
 
-@pytest.mark.parametrize("runtime", ["experts", "empirical", "hmm"])
+@pytest.mark.parametrize("runtime", ["experts", "empirical", "hmm", "mixture"])
 def test_a_running_job_is_learned_as_it_was_when_its_run_was_predicted(runtime: str) -> None:
     before = submitted(0, 1, 1, user_id=1), started(0, 1, 1), JobEnded(time=9, job_number=1, run_time=9)
     longer = JobChanged(time=11, job_number=2, requested_time=5000), JobEnded(time=4000, job_number=2, run_time=3990)

@@ -5,7 +5,6 @@ from typing import Any
 
 import lightgbm
 import numpy as np
-import orjson
 import pytest
 
 from shadowtime.services.runtime_distribution import boosted as module
@@ -15,67 +14,12 @@ from shadowtime.services.runtime_distribution.job_features import ITSELF, OF_GRO
 from shadowtime.services.runtime_distribution.remembered_jobs import RememberedJob
 from shadowtime.shared.boosted_trees import ALWAYS, asked, grown, said
 from shadowtime.shared.errors import SettingsError
-from shadowtime.shared.events import Event, JobEnded, JobStarted, JobSubmitted, JobWithdrawn
-from shadowtime.shared.predictions import RunTimePrediction
+from shadowtime.shared.events import JobEnded, JobStarted, JobSubmitted
 from shadowtime.shared.spec import parse
-
-EVERY = 700
-"""Seconds between two submissions."""
+from tests.services.runtime_distribution.followed import EVERY, Followed, happenings, restarted_at
 
 SMALL = "boosted(history=500,days=1,trees=15,rounds=4)"
 JOB = RememberedJob(-1, 3600, 4, 7, 2, -1, 1, -1)
-
-
-def happenings(count: int, changed_after: int | None = None) -> list[Event]:
-    """Return what happens to so many jobs, in order of time; run times revealed after a time may be others."""
-    events: list[Event] = []
-    chance = np.random.default_rng(7)
-    for number in range(count):
-        submitted, user, size = EVERY * number, int(chance.integers(1, 5)), int(chance.integers(1, 4))
-        run_time = 300 * user * size + int(chance.integers(0, 60))
-        request = None if number % 17 == 0 else 4000
-        started = submitted + 100
-        ends = started + run_time
-        if changed_after is not None and ends > changed_after:
-            ends = max(changed_after + 1, started + 2 * run_time)
-        job = JobSubmitted(
-            time=submitted, job_number=number, requested_processors=size, requested_time=request, user_id=user
-        )
-        events.append(job)
-        if number % 23 == 0:
-            events.append(JobWithdrawn(time=submitted + 50, job_number=number))
-            continue
-        events.append(JobStarted(time=started, job_number=number, processors=size))
-        events.append(JobEnded(time=ends, job_number=number, run_time=ends - started, requeued=number % 29 == 0))
-    return sorted(events, key=lambda event: event.time)
-
-
-class Followed:
-    """A predictor that is told of events as its stage tells it, and what it predicted."""
-
-    def __init__(self, spec: str = SMALL) -> None:
-        self.spec = spec
-        self.predictor: Any = PREDICTORS.build(parse(spec))
-        self.jobs: dict[int, JobSubmitted] = {}
-        self.said: list[tuple[int, RunTimePrediction | None]] = []
-
-    def follow(self, events: list[Event]) -> "Followed":
-        for event in events:
-            if isinstance(event, JobSubmitted):
-                self.jobs[event.job_number] = event
-                self.said.append((event.time, self.predictor.predict_one(event)))
-            elif isinstance(event, JobEnded) and not event.requeued:
-                self.predictor.learn_one(self.jobs[event.job_number], event.run_time)
-            self.predictor.observe(event)
-        return self
-
-    def restarted(self) -> None:
-        stored = self.stored()
-        self.predictor = PREDICTORS.build(parse(self.spec))
-        self.predictor.restore(orjson.loads(stored))
-
-    def stored(self) -> bytes:
-        return orjson.dumps(self.predictor.snapshot(), option=orjson.OPT_SERIALIZE_NUMPY)
 
 
 @pytest.mark.parametrize(("classes", "leaves"), [(1, 8), (3, 8), (1, 64)])
@@ -96,7 +40,7 @@ def test_trees_say_what_the_library_says(classes: int, leaves: int) -> None:
 
 
 def test_it_learns_what_users_and_sizes_do() -> None:
-    followed = Followed().follow(happenings(1500))
+    followed = Followed(SMALL).follow(happenings(1500))
     job = JobSubmitted(time=EVERY * 1500, job_number=9999, requested_processors=2, requested_time=4000, user_id=3)
     found = followed.predictor.predict_one(job)
     assert found.point == pytest.approx(1830, rel=0.15)
@@ -106,25 +50,19 @@ def test_it_learns_what_users_and_sizes_do() -> None:
 
 def test_experts_speak_before_trees_have_grown() -> None:
     events = happenings(310)
-    assert Followed().follow(events).said == Followed("experts").follow(events).said
+    assert Followed(SMALL).follow(events).said == Followed("experts").follow(events).said
 
 
 def test_a_restart_anywhere_changes_nothing() -> None:
     """Before trees, between two growths, with a ring that is full, and twice in a row."""
-    events = happenings(1200)
-    whole, cut = Followed().follow(events), Followed()
-    at = 0
-    for end in (10, 700, 1023, 1500, 1501, 2400, 3000, len(events)):
-        cut.follow(events[at:end])
-        cut.restarted()
-        at = end
+    whole, cut = restarted_at((10, 700, 1023, 1500, 1501, 2400, 3000), SMALL, happenings(1200))
     assert cut.said == whole.said
     assert cut.stored() == whole.stored()
 
 
 def test_what_happens_later_changes_nothing_before() -> None:
     events, time = happenings(900), 500 * EVERY
-    as_it_was, otherwise = Followed().follow(events), Followed().follow(happenings(900, changed_after=time))
+    as_it_was, otherwise = Followed(SMALL).follow(events), Followed(SMALL).follow(happenings(900, changed_after=time))
     before = [prediction for when, prediction in as_it_was.said if when <= time]
     assert before == [prediction for when, prediction in otherwise.said if when <= time]
     assert any(before)
@@ -133,7 +71,7 @@ def test_what_happens_later_changes_nothing_before() -> None:
 
 def test_jobs_beyond_the_history_are_forgotten() -> None:
     """Trees grown on 500 jobs with short run times know nothing of the long ones before them."""
-    followed = Followed()
+    followed = Followed(SMALL)
     for number in range(1200):
         time, run_time = number * 10_000, 3000 if number < 600 else 60
         job = JobSubmitted(time=time, job_number=number, requested_processors=1, requested_time=4000)
@@ -150,7 +88,7 @@ def test_jobs_beyond_the_history_are_forgotten() -> None:
 def test_jobs_that_are_too_many_to_be_followed_are_not_learned(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(module, "MAX_FOLLOWED", 0)
     events = happenings(600)
-    assert Followed().follow(events).said == Followed("experts").follow(events).said
+    assert Followed(SMALL).follow(events).said == Followed("experts").follow(events).said
 
 
 def test_a_group_knows_the_last_run_times_of_its_jobs() -> None:
@@ -195,7 +133,7 @@ def test_without_lightgbm_it_says_what_to_install(monkeypatch: pytest.MonkeyPatc
 
 
 def test_the_same_log_gives_the_same_trees() -> None:
-    first, second = (Followed().follow(happenings(500)) for _ in range(2))
+    first, second = (Followed(SMALL).follow(happenings(500)) for _ in range(2))
     assert first.stored() == second.stored()
     assert isinstance(first.predictor, Boosted)
     assert BoostedSettings().history == 20_000

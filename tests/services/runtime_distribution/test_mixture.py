@@ -27,7 +27,7 @@ from shadowtime.shared.predictor import Predictor
 from shadowtime.shared.run_time_bins import EDGES, bin_of
 from shadowtime.shared.run_time_outcomes import outcome_of
 from shadowtime.shared.spec import SpecSettings, parse
-from tests.services.runtime_distribution.test_boosted import Followed, happenings
+from tests.services.runtime_distribution.followed import EVERY, Followed, happenings, restarted_at
 
 LIMIT = 3600.0
 
@@ -211,19 +211,13 @@ def test_it_says_what_the_rule_says() -> None:
 
 @pytest.mark.parametrize("spec", ["mixture", "mixture:kinds=hmm+boosted"])
 def test_a_restart_anywhere_changes_nothing(spec: str) -> None:
-    events = happenings(900)
-    whole, cut = Followed(spec).follow(events), Followed(spec)
-    at = 0
-    for end in (10, 700, 1023, 1024, 2000, len(events)):
-        cut.follow(events[at:end])
-        cut.restarted()
-        at = end
+    whole, cut = restarted_at((10, 700, 1023, 1024, 2000), spec, happenings(900))
     assert cut.said == whole.said
     assert cut.stored() == whole.stored()
 
 
 def test_what_happens_later_changes_nothing_before() -> None:
-    events, time = happenings(900), 500 * 700
+    events, time = happenings(900), 500 * EVERY
     as_it_was = Followed("mixture").follow(events)
     otherwise = Followed("mixture").follow(happenings(900, changed_after=time))
     before = [said for when, said in as_it_was.said if when <= time]
