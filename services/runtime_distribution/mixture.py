@@ -39,6 +39,9 @@ KINDS: Final[dict[str, type[Any]]] = {
 }
 """All that predict distributions, by name."""
 
+REMEMBERING: Final = (Boosted, Templates)
+"""Those whose `history` counts ended jobs."""
+
 REMEMBERED: Final = 60
 """Ended jobs of each user by which a mixture tells where in the bins run times lie."""
 
@@ -68,6 +71,7 @@ class MixtureSettings(SpecSettings):
         "experts+templates+empirical-request+hmm",
         description=f"what is mixed, each with its defaults, with + between them; of {', '.join(KINDS)}",
     )
+    history: int = Field(20_000, ge=500, le=50_000, description="ended jobs that templates and boosted trees remember")
     rate: Rate = 0.1
     global_rate: GlobalRate = 0.01
     share: Share = 0.01
@@ -120,9 +124,11 @@ class Mixture(Predictor[JobSubmitted, int, RunTimePrediction]):
     Settings = MixtureSettings
 
     def __init__(self, settings: MixtureSettings) -> None:
-        classes = [KINDS[each] for each in settings.kinds.split("+")]
-        self._kinds: list[Predictor[JobSubmitted, int, RunTimePrediction]] = [each(each.Settings()) for each in classes]
-        self._user_weights = UserWeights(len(classes), settings.rate, settings.global_rate, settings.share)
+        self._kinds: list[Predictor[JobSubmitted, int, RunTimePrediction]] = []
+        for each in (KINDS[name] for name in settings.kinds.split("+")):
+            keys = {"history": settings.history} if each in REMEMBERING else {}
+            self._kinds.append(each(each.Settings(**keys)))
+        self._user_weights = UserWeights(len(self._kinds), settings.rate, settings.global_rate, settings.share)
         self._histories = UserHistories(REMEMBERED)
         self._near, self._at_request = NearRequest(), AtRequest()
         self._recalibration = Recalibration()

@@ -209,7 +209,7 @@ def test_it_says_what_the_rule_says() -> None:
     assert mixture.weights(job(user_id=None)) == pytest.approx(hand.common)
 
 
-@pytest.mark.parametrize("spec", ["mixture", "mixture:kinds=hmm+boosted"])
+@pytest.mark.parametrize("spec", ["mixture", "mixture:kinds=hmm+boosted,history=500"])
 def test_a_restart_anywhere_changes_nothing(spec: str) -> None:
     whole, cut = restarted_at((10, 700, 1023, 1024, 2000), spec, happenings(900))
     assert cut.said == whole.said
@@ -358,6 +358,16 @@ def test_kinds_are_all_that_predict_distributions() -> None:
         if said is not None and any(said.histogram):
             found.add(name)
     assert found - {"mixture"} == set(KINDS)
+
+
+def test_kinds_that_remember_jobs_remember_so_many() -> None:
+    mixture: Any = PREDICTORS.build(parse("mixture:kinds=templates+hmm+boosted,history=500"))
+    for number in range(600):
+        run(mixture, job(number, time=600 * number), 60)
+    templates, _, trees = mixture.snapshot()["kinds"]
+    assert len(templates) == 500
+    assert mixture.predict_one(job(999, time=600 * 600)).observations == 60
+    assert trees["ended"]["count"] == 599
 
 
 def test_names_may_have_spaces_between_them() -> None:
