@@ -1,7 +1,7 @@
 """How often a job that comes to the bin of its request comes to the request itself, which bins cannot tell.
 
-That of the user's last jobs, and of everybody's where these are few: many requests are what ends their jobs, and many
-others end just before. Bins put mass on either side of the request by the logarithm alone.
+The user's last jobs say it, and everybody's where these are few. Bins alone put mass on either side of the request as
+if the logarithm of a run time were uniform there.
 """
 
 import math
@@ -17,9 +17,7 @@ from shadowtime.shared.run_time_bins import EDGES, bin_of
 
 @kernel
 def share_at_request(jobs: IntegerTable, everybody: float, limit: float) -> float:
-    """Return with which probability a job that is in the system until the bin of `limit` begins comes to the limit.
-
-    O(jobs).
+    """Return with which probability a job that runs until the bin of `limit` begins comes to the limit; O(jobs).
 
     Parameters
     ----------
