@@ -177,8 +177,8 @@ def create_topics(context: typer.Context) -> None:
     with lasting_imports():
         import asyncio
 
-        from shadowtime.shared.streaming.bus import keep_topics, prepare_topics
         from shadowtime.shared.streaming.settings import read_settings
+        from shadowtime.shared.streaming.topic_admin import keep_topics, prepare_topics
     settings = read_settings(context.args, "admin")
     start_logging(settings.log_format, "topics", logging.WARNING)
     partitions = asyncio.run(prepare_topics(settings))

@@ -18,7 +18,7 @@ from aiokafka.protocol.metadata import MetadataRequest
 from shadowtime.services.pipeline import STAGES
 from shadowtime.shared.command_line import run_app
 from shadowtime.shared.errors import BusError
-from shadowtime.shared.streaming import bus
+from shadowtime.shared.streaming import bus, topic_admin
 from shadowtime.shared.streaming.settings import Settings, read_settings
 from shadowtime.stack.kafka_access import grant
 from shadowtime.stack.roles import KAFKA, Binding, kafka_acls, roles
@@ -36,7 +36,7 @@ async def prepare(settings: Settings, passwords: Mapping[str, str], bindings: li
     ServerError
         If it refuses.
     """
-    await bus.prepare_topics(settings)
+    await topic_admin.prepare_topics(settings)
     login = bus.connection(settings)
     host, _, port = login.pop("bootstrap_servers").rpartition(":")
     await grant(host, int(port), login, passwords, bindings)

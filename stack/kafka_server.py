@@ -64,6 +64,7 @@ class Kafka(Server):
         self.settings: Settings = settings or {}
         self.heap_megabytes = heap_megabytes
         self._controller_port = free_port()
+        self._cluster = base64.urlsafe_b64encode(uuid.uuid4().bytes).decode().rstrip("=")
 
     @classmethod
     def available(cls) -> str | None:
@@ -213,9 +214,8 @@ class Kafka(Server):
         ]
 
     def _format(self, written: Path) -> None:
-        cluster = base64.urlsafe_b64encode(uuid.uuid4().bytes).decode().rstrip("=")
         tool = [*self._java_command(), "-XX:TieredStopAtLevel=1", "kafka.tools.StorageTool"]
-        command = [*tool, "format", f"--cluster-id={cluster}", "--config", str(written)]
+        command = [*tool, "format", f"--cluster-id={self._cluster}", "--config", str(written)]
         with open_log(self.log) as log:
             try:
                 done = subprocess.run(  # noqa: S603

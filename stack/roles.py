@@ -153,8 +153,8 @@ def _bindings(role: Role) -> Iterator[Binding]:
 KEYS = "+@hash +@list +@set +del +unlink +exists +type +expire +pexpire +expireat +ttl +pttl +persist"
 """Commands that name the keys they touch."""
 
-SCRIPTS = "+eval +evalsha +script|load +script|exists +multi +exec +discard +watch +unwatch"
-LOOKING = "+@hash +@list +@set +exists +type +ttl +pttl +scan +multi +exec +discard"
+SCRIPTS = "+eval +evalsha +script|load +script|exists +multi +exec +discard +watch +unwatch +cluster|slots"
+LOOKING = "+@hash +@list +@set +exists +type +ttl +pttl +scan +multi +exec +discard +cluster|slots"
 """What a reader sends, with a right to read its keys only; `SCAN` shows names, of other keys too."""
 
 
@@ -173,9 +173,9 @@ def redis_user(role: Role, digest: str) -> str:
     if role.administers:
         return f"user {role.name} reset on #{digest} ~* &* +@all"
     if role.keeps is not None:
-        granted = f"~{NAME}:{role.keeps}:* {KEYS} {SCRIPTS} "
+        granted = f"~{NAME}:{{{role.keeps}}}:* {KEYS} {SCRIPTS} "
     elif role.asks:
-        granted = " ".join(f"%R~{NAME}:{stage}:*" for stage in role.asks) + f" {LOOKING} "
+        granted = " ".join(f"%R~{NAME}:{{{stage}}}:*" for stage in role.asks) + f" {LOOKING} "
     return f"user {role.name} reset on #{digest} resetchannels -@all {granted}+@connection -@dangerous"
 
 

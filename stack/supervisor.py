@@ -15,8 +15,8 @@ from collections.abc import Sequence
 from pathlib import Path
 
 from shadowtime.shared.errors import ShadowtimeError
-from shadowtime.shared.streaming.bus import prepare_topics
 from shadowtime.shared.streaming.settings import Settings
+from shadowtime.shared.streaming.topic_admin import prepare_topics
 from shadowtime.stack.plan import Plan
 from shadowtime.stack.restart_loop import RestartLoop
 from shadowtime.stack.roles import ADMIN

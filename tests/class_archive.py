@@ -12,8 +12,8 @@ import tempfile
 from hashlib import sha256
 from pathlib import Path
 
-from shadowtime.shared.streaming.bus import prepare_topics
 from shadowtime.shared.streaming.settings import Settings
+from shadowtime.shared.streaming.topic_admin import prepare_topics
 from shadowtime.stack.jars import jar_folder
 from shadowtime.stack.servers import Kafka
 

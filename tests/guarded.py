@@ -7,8 +7,8 @@ from dataclasses import dataclass
 from pathlib import Path
 
 from shadowtime.services.pipeline import STAGES
-from shadowtime.shared.streaming.bus import prepare_topics
 from shadowtime.shared.streaming.settings import Settings
+from shadowtime.shared.streaming.topic_admin import prepare_topics
 from shadowtime.stack.plan import Plan
 from shadowtime.stack.ports import free_port
 from shadowtime.stack.roles import ADMIN, SUBSCRIBER

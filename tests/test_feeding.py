@@ -10,7 +10,7 @@ import orjson
 from shadowtime.services.asyncapi import document
 from shadowtime.shared.decisions import Start
 from shadowtime.shared.events import Decided, Envelope, Rejected
-from shadowtime.shared.streaming import bus
+from shadowtime.shared.streaming import topic_admin
 from shadowtime.shared.streaming.log_reader import read_log
 from shadowtime.shared.streaming.settings import Settings
 from shadowtime.shared.topics import DEAD_LETTERS, DECISIONS, JOBS
@@ -36,7 +36,7 @@ def test_three_jobs_give_decisions_and_a_mistake_is_a_dead_letter(empty_redis: R
     require(Kafka)
     count = len(EVENTS.splitlines())
     with Kafka(tmp_path / "kafka") as kafka, Workers(kafka, empty_redis, tmp_path) as workers:
-        asyncio.run(bus.prepare_topics(Settings(kafka_bootstrap=kafka.address)))
+        asyncio.run(topic_admin.prepare_topics(Settings(kafka_bootstrap=kafka.address)))
         feed(tmp_path, kafka.address, "\n".join(EVENTS.splitlines()[:5]))
         feed(tmp_path, kafka.address)  # again from the beginning, as after a failure
         until = time.monotonic() + PATIENCE

@@ -11,7 +11,7 @@ from shadowtime.shared.decisions import Start
 from shadowtime.shared.events import Decided, Envelope
 from shadowtime.shared.paths import ROOT
 from shadowtime.shared.reasons import FitsNow
-from shadowtime.shared.streaming import bus
+from shadowtime.shared.streaming import bus, topic_admin
 from shadowtime.shared.streaming.settings import Settings
 from shadowtime.stack.servers import Kafka
 from tests.real_servers import require
@@ -32,7 +32,7 @@ def subscribe(kafka: Kafka) -> None:
 
     async def publish() -> None:
         settings = Settings(kafka_bootstrap=kafka.address)
-        await bus.prepare_topics(settings)
+        await topic_admin.prepare_topics(settings)
         producer = bus.producer(settings)
         await producer.start()
         await producer.send_and_wait("decisions", envelope.to_bytes(), b"readme", 0)

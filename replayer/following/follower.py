@@ -21,7 +21,7 @@ from shadowtime.replayer.following.live_source import LiveSource
 from shadowtime.shared.backoff import Backoff
 from shadowtime.shared.errors import BusError, Fenced, FollowError, StoreError
 from shadowtime.shared.events import ClusterOpened, Envelope, Event
-from shadowtime.shared.streaming import bus
+from shadowtime.shared.streaming import bus, topic_admin
 from shadowtime.shared.streaming.log_reader import read_log
 from shadowtime.shared.streaming.redis_store import RedisStore
 from shadowtime.shared.streaming.settings import Settings
@@ -78,7 +78,7 @@ class Follower:
             If the log knows the run under other settings, or its beginning is gone, or another follower has it.
         """
         backoff = Backoff(0.1, 10.0)
-        self._partition = bus.partition_of(self.run, await bus.prepare_topics(self._settings))
+        self._partition = bus.partition_of(self.run, await topic_admin.prepare_topics(self._settings))
         try:
             while True:
                 try:

@@ -21,7 +21,7 @@ from shadowtime.replayer.twin.real_run import PART, PATIENCE, beginning_of, read
 from shadowtime.replayer.twin.twin import Twin
 from shadowtime.shared.errors import FollowError
 from shadowtime.shared.events import ClusterOpened, Decided, Envelope, Event, JobSubmitted, Rejected, SchedulingPoint
-from shadowtime.shared.streaming import bus
+from shadowtime.shared.streaming import bus, topic_admin
 from shadowtime.shared.streaming.web import Route
 from shadowtime.shared.topics import DECISIONS, JOBS
 from shadowtime.shared.wording import quoted
@@ -184,7 +184,7 @@ class Shadow:
 
     async def _connected(self) -> AIOKafkaConsumer:
         if self._consumer is None:
-            partitions = await bus.partitions_of(self.of.settings, JOBS)
+            partitions = await topic_admin.partitions_of(self.of.settings, JOBS)
             self._real_key, self._own_key = self.of.real.encode(), self.of.run.encode()
             self._real_partition = bus.partition_of(self.of.real, partitions)
             self._own_partition = bus.partition_of(self.of.run, partitions)

@@ -11,10 +11,10 @@ from shadowtime.services.live.page import LivePage
 from shadowtime.services.live.view import LiveRuns
 from shadowtime.shared.errors import StoreError
 from shadowtime.shared.events import Envelope
-from shadowtime.shared.streaming.bus import prepare_topics
 from shadowtime.shared.streaming.run_follower import reading_later
 from shadowtime.shared.streaming.settings import Settings
 from shadowtime.shared.streaming.subscribe import subscribe
+from shadowtime.shared.streaming.topic_admin import prepare_topics
 from shadowtime.shared.streaming.web import address_of, listening, shutdown_event
 from shadowtime.shared.topics import SCORES
 

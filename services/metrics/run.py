@@ -13,9 +13,9 @@ from shadowtime.services.metrics.grafana_live import GrafanaLive
 from shadowtime.services.metrics.health import MetricsHealth
 from shadowtime.services.metrics.writer import MetricsWriter
 from shadowtime.shared.errors import SettingsError
-from shadowtime.shared.streaming.bus import prepare_topics
 from shadowtime.shared.streaming.http_access import bearer_token
 from shadowtime.shared.streaming.settings import Settings
+from shadowtime.shared.streaming.topic_admin import prepare_topics
 from shadowtime.shared.streaming.topic_follower import GroupFollower, TopicFollower
 from shadowtime.shared.streaming.web import listening, shutdown_event
 from shadowtime.shared.streaming.web_names import split_names

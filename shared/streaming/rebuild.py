@@ -6,7 +6,7 @@ from dataclasses import replace
 
 from shadowtime.shared.events import Envelope, Rejected
 from shadowtime.shared.stage import Stage
-from shadowtime.shared.streaming import bus
+from shadowtime.shared.streaming import topic_admin
 from shadowtime.shared.streaming.log_reader import LogReader, read_log
 from shadowtime.shared.streaming.redis_store import RedisStore, connect
 from shadowtime.shared.streaming.settings import Settings
@@ -48,7 +48,7 @@ async def rebuild(stage: Stage, settings: Settings, only: str | None = None) -> 
     reading = LogReader(settings)
     rebuilt: dict[str, int] = {}
     try:
-        partitions = await bus.prepare_topics(settings)
+        partitions = await topic_admin.prepare_topics(settings)
         for partition in range(partitions):
             said = await _said(stage, settings, partition)
             for name in said:

@@ -4,13 +4,15 @@ import asyncio
 from collections.abc import Awaitable, Sequence
 from typing import Any, cast
 
-from redis.asyncio import Redis
+from redis.asyncio import Redis, RedisCluster
+from redis.asyncio.cluster import ClusterNode
 from redis.asyncio.retry import Retry
 from redis.backoff import NoBackoff
 from redis.exceptions import AuthenticationError, NoScriptError, RedisError
 from redis.exceptions import ConnectionError as Disconnected
 
 from shadowtime.shared.errors import Fenced, StoreError, reason_of
+from shadowtime.shared.streaming.redis_url import cluster_nodes
 from shadowtime.shared.streaming.settings import Settings
 from shadowtime.shared.streaming.state_store import RunState, Transaction
 
@@ -60,28 +62,38 @@ CLOSED_RUN_SECONDS = 86_400
 PARTS = ("state", "journal", "outbox", "read-model", "attempts")
 
 
-def connect(settings: Settings, retries: int = 0) -> Redis:
-    """Return a client; it connects at its first command.
+Client = Redis | RedisCluster
+
+
+def connect(settings: Settings, retries: int = 0) -> Client:
+    """Return a client, of a Redis or of a Redis Cluster; it connects at its first command.
 
     With `retries` it sends a command again whose connection broke, as after a restart of Redis; who writes may not.
     """
-    password = settings.redis_password
-    tls: dict[str, Any] = {"ssl_ca_certs": str(settings.redis_ca_file)} if settings.redis_ca_file is not None else {}
-    return Redis.from_url(
-        settings.redis_url,
-        username=settings.redis_username,
-        password=None if password is None else password.get_secret_value(),
-        socket_timeout=5,
-        socket_connect_timeout=5,
-        retry=Retry(NoBackoff(), retries, (Disconnected,)),
-        **tls,
-    )
+    password, nodes = settings.redis_password, cluster_nodes(settings.redis_url)
+    common: dict[str, Any] = {
+        "username": settings.redis_username,
+        "password": None if password is None else password.get_secret_value(),
+        "socket_timeout": 5,
+        "socket_connect_timeout": 5,
+        "retry": Retry(NoBackoff(), retries, (Disconnected,)),
+    }
+    if settings.redis_ca_file is not None:
+        common["ssl_ca_certs"] = str(settings.redis_ca_file)
+    if not nodes:
+        return Redis.from_url(settings.redis_url, **common)
+    tls = settings.redis_url.startswith("rediss")
+    return RedisCluster(startup_nodes=[ClusterNode(*node) for node in nodes], ssl=tls, **common)
 
 
 class RedisStore:
-    """The runs of one stage; `retention_seconds` after its last event an open one is forgotten, if they are above 0."""
+    """The runs of one stage; `retention_seconds` after its last event an open one is forgotten, if they are above 0.
 
-    def __init__(self, client: Redis, stage: str, retention_seconds: int = 0) -> None:
+    The braces in its keys are a hash tag: all that one stage keeps is on one node of a Redis Cluster, as a transaction
+    must be.
+    """
+
+    def __init__(self, client: Client, stage: str, retention_seconds: int = 0) -> None:
         self._client = client
         self._stage = stage
         self._retention_seconds = retention_seconds
@@ -90,7 +102,7 @@ class RedisStore:
         self._sending: asyncio.Task[None] | None = None
 
     def _key(self, run: str, part: str) -> str:
-        return f"shadowtime:{self._stage}:{part}:{run}"
+        return f"shadowtime:{{{self._stage}}}:{part}:{run}"
 
     async def runs(self, partition: int) -> Sequence[str]:
         """Return the runs that have been seen on a partition, in order of name."""
@@ -99,11 +111,11 @@ class RedisStore:
 
     async def load(self, run: str) -> RunState | None:
         """Return what is known of a run; None for nothing."""
-        pipeline = self._client.pipeline(transaction=True)
-        pipeline.hgetall(self._key(run, "state"))
-        pipeline.lrange(self._key(run, "journal"), 0, -1)
-        pipeline.lrange(self._key(run, "outbox"), 0, -1)
-        state, journal, outbox = await self._ask(pipeline.execute())
+        state, journal, outbox = await self._at_once(
+            ("HGETALL", self._key(run, "state")),
+            ("LRANGE", self._key(run, "journal"), 0, -1),
+            ("LRANGE", self._key(run, "outbox"), 0, -1),
+        )
         if b"sequence" not in state:
             return None
         quarantined = state.get(b"quarantined")
@@ -121,10 +133,7 @@ class RedisStore:
     async def attempt(self, run: str) -> int:
         """Count a process that begins to work on a run, and return how many have since its last transaction."""
         key = self._key(run, "attempts")
-        pipeline = self._client.pipeline(transaction=True)
-        pipeline.hincrby(key, "count", 1)
-        pipeline.expire(key, CLOSED_RUN_SECONDS)
-        attempts, _ = await self._ask(pipeline.execute())
+        attempts, _ = await self._at_once(("HINCRBY", key, "count", 1), ("EXPIRE", key, CLOSED_RUN_SECONDS))
         return int(attempts)
 
     async def commit(self, transaction: Transaction) -> None:
@@ -184,14 +193,25 @@ class RedisStore:
         """Return what the script says to each call, or the error that it ends with."""
         pipeline = self._client.pipeline(transaction=False)
         for call in calls:
-            pipeline.evalsha(self._script, *call)
+            pipeline.execute_command("EVALSHA", self._script, *call)  # a cluster's pipeline has no other way
         answers: list[Any] = await pipeline.execute(raise_on_error=False)
+        if isinstance(self._client, RedisCluster) and any(isinstance(answer, Disconnected) for answer in answers):
+            await self._client.aclose()  # the next command asks which node has the keys now
         unknown = [at for at, answer in enumerate(answers) if isinstance(answer, NoScriptError)]
         if unknown:  # Redis began anew, and has not applied these
             await self._client.script_load(COMMIT)
             for at, answer in zip(unknown, await self._evaluate([calls[at] for at in unknown]), strict=True):
                 answers[at] = answer
         return answers
+
+    async def _at_once(self, *commands: tuple[Any, ...]) -> Any:
+        """Return the answers to commands as one transaction."""
+        if isinstance(self._client, RedisCluster):
+            await self._ask(self._client.initialize())  # or its pipeline does, in a loop of its own
+        pipeline = self._client.pipeline(transaction=True)
+        for command in commands:
+            pipeline.execute_command(*command)
+        return await self._ask(pipeline.execute())
 
     async def forget(self, run: str) -> None:
         """Delete everything that is known of a run."""

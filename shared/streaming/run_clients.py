@@ -12,7 +12,7 @@ from weakref import WeakKeyDictionary
 from aiokafka import AIOKafkaConsumer, AIOKafkaProducer, TopicPartition
 from aiokafka.errors import KafkaError
 
-from shadowtime.shared.streaming import bus
+from shadowtime.shared.streaming import bus, topic_admin
 from shadowtime.shared.streaming.log_reader import LogReader
 from shadowtime.shared.streaming.settings import Settings
 from shadowtime.shared.topics import DECISIONS, JOBS, SCORES
@@ -108,7 +108,7 @@ class RunClients:
         """Connect, unless that is done."""
         async with self._turn:
             if not self.partitions:
-                partitions = await bus.prepare_topics(self._settings)
+                partitions = await topic_admin.prepare_topics(self._settings)
                 await self.producer.start()
                 self.partitions = partitions
 

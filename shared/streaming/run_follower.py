@@ -99,11 +99,11 @@ class RedisReader(RedisStore):
 
     async def journal_from(self, run: str, first: int) -> JournalEnd | None:
         """Return the journal from its entry `first` on, of one moment; None for a run that is not known."""
-        pipeline = self._client.pipeline(transaction=True)
-        pipeline.hmget(self._key(run, "state"), ["sequence", "offset"])
-        pipeline.llen(self._key(run, "journal"))
-        pipeline.lrange(self._key(run, "journal"), first, -1)
-        (sequence, offset), length, entries = await self._ask(pipeline.execute())
+        (sequence, offset), length, entries = await self._at_once(
+            ("HMGET", self._key(run, "state"), "sequence", "offset"),
+            ("LLEN", self._key(run, "journal")),
+            ("LRANGE", self._key(run, "journal"), first, -1),
+        )
         if sequence is None:
             return None
         return JournalEnd(int(sequence), int(offset), int(sequence) - length, entries)

@@ -11,6 +11,7 @@ from pydantic_settings import SettingsError as SourceError
 from shadowtime.shared.bounds import MAX_DURATION
 from shadowtime.shared.errors import SettingsError
 from shadowtime.shared.streaming.http_access import http_url
+from shadowtime.shared.streaming.redis_url import cluster_nodes
 from shadowtime.shared.streaming.role_settings import (
     FOLLOW_PORT,
     OWN,
@@ -52,7 +53,10 @@ class Settings(BaseSettings):
     kafka_username: str | None = Field(None, description="user under SASL")
     kafka_password: SecretStr | None = Field(None, description="password under SASL")
     kafka_password_file: Path | None = Field(None, description="a file that holds it")
-    redis_url: str = Field("redis://127.0.0.1:6379/0", description="rediss:// for TLS; without the password")
+    redis_url: str = Field(
+        "redis://127.0.0.1:6379/0",
+        description="rediss:// for TLS, redis+cluster://HOST:PORT,HOST:PORT for a Redis Cluster; without the password",
+    )
     redis_username: str | None = Field(None, description="user of Redis")
     redis_password: SecretStr | None = Field(None, description="password of Redis")
     redis_password_file: Path | None = Field(None, description="a file that holds it")
@@ -135,6 +139,12 @@ class Settings(BaseSettings):
         if url is not None and urlsplit(url).password:
             setting = str(field.field_name).removesuffix("url").replace("_", "-") + "password"
             raise ValueError(f"leave the password out of the URL; it has a setting of its own, {setting}")
+        return url
+
+    @field_validator("redis_url")
+    @classmethod
+    def _names_nodes(cls, url: str) -> str:
+        cluster_nodes(url)
         return url
 
     @field_validator("victoria_metrics_url", "grafana_url")

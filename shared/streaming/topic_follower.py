@@ -11,7 +11,7 @@ from aiokafka import AIOKafkaConsumer, TopicPartition
 from aiokafka.errors import KafkaError
 
 from shadowtime.shared.errors import BusError, reason_of
-from shadowtime.shared.streaming import bus
+from shadowtime.shared.streaming import bus, topic_admin
 from shadowtime.shared.streaming.settings import Settings
 
 log = logging.getLogger("shadowtime.follower")
@@ -84,7 +84,7 @@ class TopicFollower(_Follower):
         self._beginning = beginning
 
     async def _begin(self) -> None:
-        partitions = await bus.partitions_of(self._settings, self._topic)
+        partitions = await topic_admin.partitions_of(self._settings, self._topic)
         if not partitions:
             raise BusError(
                 f"Kafka at {self._settings.kafka_bootstrap} has no topic {self._topic!r}; "

@@ -13,7 +13,7 @@ from typing import Any
 import faust
 
 from shadowtime.shared.stage import Stage
-from shadowtime.shared.streaming import bus
+from shadowtime.shared.streaming import topic_admin
 from shadowtime.shared.streaming.kafka_stream import KafkaStream
 from shadowtime.shared.streaming.partition_log import MAX_KEY_LENGTH, name_of
 from shadowtime.shared.streaming.redis_store import RedisStore, connect
@@ -94,7 +94,7 @@ class WorkerLoop:
 
     async def process(self) -> None:
         """Take what has come in, run by run, until the worker stops."""
-        partitions = await bus.prepare_topics(self._settings)
+        partitions = await topic_admin.prepare_topics(self._settings)
         client = connect(self._settings)
         store = RedisStore(client, self._stage.name, self._settings.run_retention_seconds)
         stream = KafkaStream(self._stage, self._settings)

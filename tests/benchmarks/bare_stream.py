@@ -13,7 +13,7 @@ from aiokafka import TopicPartition
 from aiokafka.admin import AIOKafkaAdminClient, NewTopic
 
 from shadowtime.shared.paths import ROOT
-from shadowtime.shared.streaming import bus
+from shadowtime.shared.streaming import bus, topic_admin
 from shadowtime.shared.streaming.settings import Settings
 
 
@@ -76,7 +76,7 @@ async def round_trips(settings: Settings, out: str, back: str, count: int = 300)
 
 
 async def bare_aiokafka(settings: Settings, values: list[bytes]) -> dict[str, Any]:
-    await bus.prepare_topics(settings)
+    await topic_admin.prepare_topics(settings)
     await make_topics(settings, "echo-in", "echo-out")
     rate = await fill(settings, "echo-in", 0, b"bare", values)
     consumer, producer = bus.reader(settings), bus.producer(settings)

@@ -30,7 +30,7 @@ from shadowtime.replayer.swf import BUNDLED, read_swf
 from shadowtime.replayer.workload import prepare
 from shadowtime.services.catalogue import configure
 from shadowtime.shared.paths import ROOT
-from shadowtime.shared.streaming import bus
+from shadowtime.shared.streaming import topic_admin
 from shadowtime.shared.streaming.log_reader import read_log
 from shadowtime.shared.streaming.redis_store import connect
 from shadowtime.shared.streaming.settings import Settings
@@ -111,7 +111,7 @@ class Honest:
 
 async def measure(settings: Settings, workers: WatchedWorkers, options: argparse.Namespace) -> dict[str, Any]:
     """Replay alone, then beside the attack; say what both were like."""
-    await bus.prepare_topics(settings)
+    await topic_admin.prepare_topics(settings)
     honest = Honest(settings, options.jobs)
     await honest.replay(lambda: True)  # until every stage answers and is warm
     before = await honest.replay(lambda: True)
@@ -234,7 +234,7 @@ async def dead_letters(settings: Settings) -> tuple[Counter[str], int]:
     """Return how many dead letters there are of each kind of reason, and the characters of the longest reason."""
     found: Counter[str] = Counter()
     longest = 0
-    for partition in range(await bus.partitions_of(settings, DEAD_LETTERS)):
+    for partition in range(await topic_admin.partitions_of(settings, DEAD_LETTERS)):
         async for record in read_log(settings, DEAD_LETTERS, partition):
             headers = {name: value.decode(errors="replace") for name, value in record.headers}
             found[f"{headers['stage']}: {kind_of(headers['reason'])}"] += 1

@@ -9,7 +9,7 @@ import aiohttp
 import uvloop
 from aiokafka.errors import KafkaError
 
-from shadowtime.shared.streaming import bus
+from shadowtime.shared.streaming import bus, topic_admin
 from shadowtime.shared.streaming.settings import Settings
 from tests.fuzz.attack import attack
 
@@ -34,7 +34,7 @@ async def publish(settings: Settings, options: argparse.Namespace) -> int:
     """Publish all messages, or as many as there is time for, and return how many; what Kafka refuses is told."""
     producer = bus.producer(settings)
     await producer.start()
-    partitions = await bus.prepare_topics(settings)
+    partitions = await topic_admin.prepare_topics(settings)
     messages = attack(options.messages, options.seed, options.victims, partitions)
     rate, sent, asked = 500.0, 0, time.monotonic()
     until = asked + options.seconds

@@ -23,7 +23,7 @@ from shadowtime.services.catalogue import configure
 from shadowtime.services.pipeline import STAGES
 from shadowtime.shared.events import ClusterClosed, Decided, Envelope, Event
 from shadowtime.shared.paths import ROOT
-from shadowtime.shared.streaming import bus
+from shadowtime.shared.streaming import bus, topic_admin
 from shadowtime.shared.streaming.log_reader import read_log
 from shadowtime.shared.streaming.settings import Settings
 from shadowtime.shared.topics import FLOW, JOBS
@@ -162,7 +162,7 @@ def each_stage_alone(settings: Settings) -> list[dict[str, Any]]:
     """Fill `jobs`, then run one stage after another until it has forwarded everything."""
 
     async def begin() -> tuple[int, int]:
-        partition = bus.partition_of("alone", await bus.prepare_topics(settings))
+        partition = bus.partition_of("alone", await topic_admin.prepare_topics(settings))
         values = envelopes("alone", JOBS_RECORDED)
         await fill(settings, JOBS, partition, b"alone", values)
         return partition, len(values)

@@ -1,11 +1,12 @@
 """Every state store keeps the same rules: one transaction, fenced, and nothing of it lost."""
 
 import asyncio
-from collections.abc import AsyncIterator, Awaitable, Callable
+from collections.abc import AsyncIterator, Awaitable, Callable, Iterator
 from contextlib import asynccontextmanager
 from pathlib import Path
 
 import pytest
+import redis
 
 from shadowtime.shared.errors import Fenced, StoreError
 from shadowtime.shared.streaming.redis_store import RedisStore, connect
@@ -13,6 +14,7 @@ from shadowtime.shared.streaming.settings import Settings
 from shadowtime.shared.streaming.state_store import StateStore, Transaction
 from shadowtime.stack.servers import Redis
 from tests.real_servers import require
+from tests.redis_cluster import RedisCluster
 from tests.shared.streaming.memory_store import MemoryStore
 
 Check = Callable[[StateStore], Awaitable[None]]
@@ -36,7 +38,7 @@ def transaction(expected: int, count: int, **changes: object) -> Transaction:
 
 
 @asynccontextmanager
-async def redis_store(server: Redis) -> AsyncIterator[RedisStore]:
+async def redis_store(server: Redis | RedisCluster) -> AsyncIterator[RedisStore]:
     client = connect(Settings(redis_url=server.url))
     try:
         yield RedisStore(client, "stage")
@@ -44,14 +46,31 @@ async def redis_store(server: Redis) -> AsyncIterator[RedisStore]:
         await client.aclose()
 
 
-@pytest.fixture(params=["memory", "redis"])
+@pytest.fixture(scope="session")
+def redis_cluster(tmp_path_factory: pytest.TempPathFactory) -> Iterator[RedisCluster]:
+    require(Redis)
+    with RedisCluster(tmp_path_factory.mktemp("cluster")) as cluster:
+        yield cluster
+
+
+@pytest.fixture
+def empty_cluster(redis_cluster: RedisCluster) -> RedisCluster:
+    for node in redis_cluster.nodes:
+        with redis.Redis.from_url(node.url) as client:
+            client.flushall()
+            client.script_flush()
+    return redis_cluster
+
+
+@pytest.fixture(params=["memory", "redis", "cluster"])
 def check(request: pytest.FixtureRequest) -> Callable[[Check], None]:
     def run(work: Check) -> None:
         async def on_memory() -> None:
             await work(MemoryStore())
 
         async def on_redis() -> None:
-            async with redis_store(request.getfixturevalue("empty_redis")) as store:
+            server = "empty_redis" if request.param == "redis" else "empty_cluster"
+            async with redis_store(request.getfixturevalue(server)) as store:
                 await work(store)
 
         asyncio.run(on_memory() if request.param == "memory" else on_redis())
@@ -143,7 +162,7 @@ def test_a_closed_run_expires_in_redis(empty_redis: Redis) -> None:
         async with redis_store(empty_redis) as store:
             await store.commit(transaction(-1, 1, closed=True))
             client = connect(Settings(redis_url=empty_redis.url))
-            assert 0 < await client.ttl("shadowtime:stage:state:run") <= 86_400
+            assert 0 < await client.ttl("shadowtime:{stage}:state:run") <= 86_400
             await client.aclose()
 
     asyncio.run(work())

@@ -14,7 +14,7 @@ from aiokafka.record._crecords import default_records
 
 from shadowtime.shared.bounds import MAX_UNPACKED
 from shadowtime.shared.events import SCHEMA_VERSION, ClusterOpened, Envelope, JobStarted, SchedulingPoint
-from shadowtime.shared.streaming import bus
+from shadowtime.shared.streaming import bus, topic_admin
 from shadowtime.shared.streaming.settings import Settings
 from shadowtime.shared.topics import FLOW
 from shadowtime.stack.servers import Kafka, Redis
@@ -43,7 +43,7 @@ def publish(settings: Settings, topic: str, run: str, values: list[bytes]) -> li
     """Publish messages of a run; return where each is."""
 
     async def send() -> list[dict[str, str]]:
-        partitions = await bus.prepare_topics(settings)
+        partitions = await topic_admin.prepare_topics(settings)
         producer = bus.producer(settings)
         await producer.start()
         partition = bus.partition_of(run, partitions)
@@ -58,7 +58,7 @@ def publish_packed(settings: Settings, topic: str, run: str, codec: str, value: 
     """Publish one message in a packed batch."""
 
     async def send() -> None:
-        partition = bus.partition_of(run, await bus.prepare_topics(settings))
+        partition = bus.partition_of(run, await topic_admin.prepare_topics(settings))
         producer = AIOKafkaProducer(
             bootstrap_servers=settings.kafka_bootstrap, compression_type=codec, max_request_size=2**30
         )

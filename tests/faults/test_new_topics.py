@@ -7,7 +7,7 @@ from pathlib import Path
 import pytest
 from aiokafka import TopicPartition
 
-from shadowtime.shared.streaming import bus
+from shadowtime.shared.streaming import bus, topic_admin
 from shadowtime.shared.streaming.settings import Settings
 from shadowtime.shared.topics import FLOW
 from shadowtime.stack.servers import Kafka
@@ -22,11 +22,11 @@ def test_a_topic_that_was_just_made_can_be_read(tmp_path: Path, caplog: pytest.L
     require(Kafka)
 
     async def work(settings: Settings) -> None:
-        assert {PARTITIONS} == set(await asyncio.gather(bus.prepare_topics(settings), counted(settings)))
+        assert {PARTITIONS} == set(await asyncio.gather(topic_admin.prepare_topics(settings), counted(settings)))
 
     async def counted(settings: Settings) -> int:
         """Another who comes while the topics are being made."""
-        while not (found := await bus.partitions_of(settings, FLOW[-1])):
+        while not (found := await topic_admin.partitions_of(settings, FLOW[-1])):
             await asyncio.sleep(0.01)
         await read(settings, FLOW[-1])
         return found

@@ -26,7 +26,7 @@ from aiokafka.protocol.metadata import MetadataRequest
 
 from shadowtime.shared.errors import BusError
 from shadowtime.shared.paths import ROOT
-from shadowtime.shared.streaming import bus
+from shadowtime.shared.streaming import bus, topic_admin
 from shadowtime.shared.streaming.role_settings import VARIABLE
 from shadowtime.shared.topics import DEAD_LETTERS, FLOW
 from shadowtime.stack.ports import free_port
@@ -185,7 +185,7 @@ def test_finding_08_nobody_but_the_administrator_makes_or_deletes_topics(servers
 
 def test_a_role_that_may_not_create_topics_says_so_in_a_line(servers: Guarded) -> None:
     settings = servers.settings("scheduler").model_copy(update={"connect_seconds": 20.0})
-    assert asyncio.run(bus.prepare_topics(settings)) == settings.partitions
+    assert asyncio.run(topic_admin.prepare_topics(settings)) == settings.partitions
 
     async def delete() -> None:
         admin = AIOKafkaAdminClient(**bus.connection(servers.settings(ADMIN)))
@@ -198,9 +198,9 @@ def test_a_role_that_may_not_create_topics_says_so_in_a_line(servers: Guarded) -
     asyncio.run(delete())
     said = r"shows user 'scheduler' no topic dead-letters, nor may it create one; .* shadowtime topics"
     with pytest.raises(BusError, match=said):
-        asyncio.run(bus.prepare_topics(settings))
+        asyncio.run(topic_admin.prepare_topics(settings))
     assert run(servers, "-m", "shadowtime", "topics").returncode == 0
-    assert asyncio.run(bus.prepare_topics(settings)) == settings.partitions
+    assert asyncio.run(topic_admin.prepare_topics(settings)) == settings.partitions
 
 
 GUESSED = {"sasl_plain_username": "scheduler", "sasl_plain_password": "guessed"}
@@ -278,7 +278,7 @@ def test_finding_08_a_role_touches_its_own_keys_only(servers: Guarded, role: str
         return True
 
     with client(servers, role) as connected:
-        keys = {stage: f"shadowtime:{stage}:state:rights" for stage in (*STAGES, FOLLOW, SHADOW, "preflight")}
+        keys = {stage: f"shadowtime:{{{stage}}}:state:rights" for stage in (*STAGES, FOLLOW, SHADOW, "preflight")}
         written = {stage for stage, key in keys.items() if may("HSET", key, "sequence", "1")}
         deleted = {stage for stage, key in keys.items() if may("DEL", key)}
         read = {stage for stage, key in keys.items() if may("HGETALL", key)}
@@ -460,9 +460,9 @@ def test_a_password_that_is_made_anew_counts_after_the_next_start(servers: Guard
     servers.plan.access.secret_file(LIVE, KAFKA).unlink()
     servers.plan.access.prepare()
     servers.kafka.grant()
-    assert asyncio.run(bus.prepare_topics(servers.settings(LIVE))) == old.partitions
+    assert asyncio.run(topic_admin.prepare_topics(servers.settings(LIVE))) == old.partitions
     with pytest.raises(BusError, match="SaslAuthenticationFailed"):
-        asyncio.run(bus.prepare_topics(old))
+        asyncio.run(topic_admin.prepare_topics(old))
 
 
 def test_every_role_is_tried() -> None:

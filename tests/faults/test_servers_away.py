@@ -177,7 +177,7 @@ def test_a_snapshot_of_another_schema_quarantines_its_run_with_the_remedy(kafka:
 
         async def age() -> int:
             client = connect(Settings(redis_url=redis.url))
-            key = "shadowtime:scheduler:state:old"
+            key = "shadowtime:{scheduler}:state:old"
             snapshot = await client.hget(key, "snapshot")
             assert isinstance(snapshot, bytes)
             older = snapshot.replace(f'"schema":{SNAPSHOT_SCHEMA}'.encode(), b'"schema":0')

@@ -125,6 +125,8 @@ def chaos(
     until = time.monotonic() + seconds
     with two_workers_per_stage(folder, secure=secure, typed=typed) as workers:
         kafka, redis = workers.kafka, workers.redis
+        assert isinstance(kafka, Kafka)
+        assert isinstance(redis, Redis)
         run, path = "chaos", folder / "kafka.jsonl"
         arguments = [*arguments, "--speed", str(speed)]
         replay = workers.replay(run, path, *arguments)

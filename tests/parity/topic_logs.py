@@ -3,9 +3,9 @@
 import asyncio
 
 from shadowtime.shared.events import Envelope
-from shadowtime.shared.streaming.bus import prepare_topics
 from shadowtime.shared.streaming.log_reader import read_log
 from shadowtime.shared.streaming.settings import Settings
+from shadowtime.shared.streaming.topic_admin import prepare_topics
 from shadowtime.shared.topics import FLOW
 from tests.patience import PATIENCE
 

@@ -17,8 +17,10 @@ from shadowtime.shared.topics import DECISIONS, SCORES
 from shadowtime.stack.roles import SUBSCRIBER
 from shadowtime.stack.servers import Kafka, Redis
 from tests.forked import Forked
+from tests.kafka_cluster import KafkaCluster
 from tests.parity.topic_logs import sequences
 from tests.patience import PATIENCE
+from tests.redis_cluster import RedisCluster
 
 Process = Forked | subprocess.Popen[bytes]
 
@@ -30,7 +32,14 @@ class Workers:
     """
 
     def __init__(
-        self, kafka: Kafka, redis: Redis, folder: Path, per_stage: int = 1, *, typed: bool = False, **settings: str
+        self,
+        kafka: Kafka | KafkaCluster,
+        redis: Redis | RedisCluster,
+        folder: Path,
+        per_stage: int = 1,
+        *,
+        typed: bool = False,
+        **settings: str,
     ) -> None:
         self.typed = typed
         self.folder = folder
@@ -53,7 +62,9 @@ class Workers:
     def kafka_settings(self) -> Settings:
         """How to read what lies on the topics, as someone who watches."""
         settings = Settings(kafka_bootstrap=self.kafka.address)
-        return settings.model_validate(self.kafka.settings_for(SUBSCRIBER)) if self.kafka.access else settings
+        if isinstance(self.kafka, KafkaCluster) or self.kafka.access is None:
+            return settings
+        return settings.model_validate(self.kafka.settings_for(SUBSCRIBER))
 
     def __enter__(self) -> "Workers":
         self.tend()

@@ -23,7 +23,7 @@ from shadowtime.shared.events import (
     moment,
 )
 from shadowtime.shared.stage import StageRun
-from shadowtime.shared.streaming import bus
+from shadowtime.shared.streaming import bus, topic_admin
 from shadowtime.shared.streaming.log_reader import read_log
 from shadowtime.shared.streaming.settings import Settings
 from shadowtime.shared.topics import JOBS
@@ -34,7 +34,7 @@ def log_of(settings: Settings, run: str) -> list[Envelope]:
     """Return the log of a run: each sequence once, without a hole."""
 
     async def read() -> list[Envelope]:
-        partition = bus.partition_of(run, await bus.prepare_topics(settings))
+        partition = bus.partition_of(run, await topic_admin.prepare_topics(settings))
         found: list[Envelope] = []
         async for record in read_log(settings, JOBS, partition):
             if record.key == run.encode():

@@ -313,7 +313,7 @@ async def main():
     await producer.stop()
     client = Redis.from_url(settings.redis_url, username=settings.redis_username,
         password=settings.redis_password.get_secret_value())
-    for command in (["FLUSHALL"], ["CONFIG", "GET", "*"], ["HGETALL", "shadowtime:scoreboard:x"], ["KEYS", "*"]):
+    for command in (["FLUSHALL"], ["CONFIG", "GET", "*"], ["HGETALL", "shadowtime:{scoreboard}:x"], ["KEYS", "*"]):
         try:
             client.execute_command(*command)
             print("DONE", command)

@@ -15,7 +15,7 @@ import redis
 from aiokafka.errors import TopicAuthorizationFailedError
 
 from shadowtime.shared.errors import BusError
-from shadowtime.shared.streaming import bus
+from shadowtime.shared.streaming import bus, topic_admin
 from shadowtime.shared.streaming.log_reader import read_log
 from shadowtime.shared.streaming.settings import Settings
 from shadowtime.stack.credentials import FLOW, GIVEN, SCRAPE, files, give, make, names
@@ -88,8 +88,8 @@ def test_redis_takes_its_users_and_asks_everyone_finding_08(tmp_path: Path) -> N
         (tmp_path / "wrong").mkdir()
         assert not healthy(["sh", "-c", check.replace(str(GIVEN), str(tmp_path / "wrong"))], {})
         with redis.Redis(port=port, username="scheduler", password=made["redis-scheduler"]) as client:
-            assert client.hset("shadowtime:scheduler:state:r", "sequence", "1")
-            for refused in ("FLUSHALL", "HGETALL shadowtime:scoreboard:state:r", "CONFIG GET *", "ACL LIST"):
+            assert client.hset("shadowtime:{scheduler}:state:r", "sequence", "1")
+            for refused in ("FLUSHALL", "HGETALL shadowtime:{scoreboard}:state:r", "CONFIG GET *", "ACL LIST"):
                 with pytest.raises(redis.exceptions.NoPermissionError):
                     client.execute_command(*refused.split())
     assert (tmp_path / "appendonlydir").is_dir()
@@ -180,7 +180,7 @@ async def try_rights(told: dict[str, Any], passwords: dict[str, str]) -> None:
     assert len([record async for record in read_log(settings("subscriber"), "jobs", 0)]) == 1
     for user, password in (("replayer", "guess"), ("nobody", "guess")):
         with pytest.raises(BusError, match="cannot be used"):
-            await bus.prepare_topics(settings(user, password))
+            await topic_admin.prepare_topics(settings(user, password))
 
 
 def test_kafka_takes_sessions_as_short_as_the_workers(tmp_path: Path) -> None:

@@ -34,15 +34,15 @@ def test_transactions_of_roles_survive_a_kill_and_nobody_else_gets_in(tmp_path: 
     access.prepare()
     with Redis(tmp_path / "redis", appendfsync="always", access=access) as server:
         for _ in range(2):
-            for command in ("GET shadowtime:follow:x", "AUTH default x", "AUTH x", "ACL WHOAMI", "MULTI"):
+            for command in ("GET shadowtime:{follow}:x", "AUTH default x", "AUTH x", "ACL WHOAMI", "MULTI"):
                 assert ask(server, command)[:1] == b"-"
             password = access.secret_file(FOLLOW, REDIS).read_text().strip()
             follower = Client(port=server.port, username=FOLLOW, password=password)
             with follower.pipeline(transaction=True) as pipe:
-                pipe.hincrby("shadowtime:follow:x", "told", 1)
-                pipe.rpush("shadowtime:follow:y", "event")
+                pipe.hincrby("shadowtime:{follow}:x", "told", 1)
+                pipe.rpush("shadowtime:{follow}:y", "event")
                 pipe.execute()
-            told = follower.hget("shadowtime:follow:x", "told")
+            told = follower.hget("shadowtime:{follow}:x", "told")
             follower.close()
             server.kill()
             server.start()

@@ -18,9 +18,9 @@ from shadowtime.services.pipeline import STAGES
 from shadowtime.shared.errors import BusError
 from shadowtime.shared.metric_names import FOLLOW_JOB, SCRAPE_JOB
 from shadowtime.shared.paths import ROOT
-from shadowtime.shared.streaming.bus import prepare_topics
 from shadowtime.shared.streaming.role_settings import FOLLOW_PORT
 from shadowtime.shared.streaming.settings import Settings
+from shadowtime.shared.streaming.topic_admin import prepare_topics
 from shadowtime.stack.command_line import culprit
 from shadowtime.stack.plan import FOLLOWERS, METRICS, Plan
 from shadowtime.stack.ports import HOST, free_port, is_free

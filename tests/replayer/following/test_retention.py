@@ -15,7 +15,7 @@ from aiokafka.admin.config_resource import ConfigResource, ConfigResourceType
 
 from shadowtime.shared.events import Envelope, JobSubmitted
 from shadowtime.shared.paths import ROOT
-from shadowtime.shared.streaming import bus
+from shadowtime.shared.streaming import bus, topic_admin
 from shadowtime.shared.streaming.log_reader import read_log
 from shadowtime.shared.streaming.settings import Settings
 from shadowtime.shared.topics import DEAD_LETTERS, FLOW, JOBS, SCORES
@@ -45,7 +45,7 @@ class Site:
         self.start()
 
     async def _partition(self) -> int:
-        return bus.partition_of(RUN, await bus.prepare_topics(self.settings))
+        return bus.partition_of(RUN, await topic_admin.prepare_topics(self.settings))
 
     def start(self) -> None:
         with self._log.open("ab") as log:
@@ -157,7 +157,7 @@ def test_topics_that_are_there_are_kept_for_as_long_as_is_said(kafka: Kafka) -> 
 def letters(settings: Settings) -> list[Any]:
     async def read() -> list[Any]:
         found: list[Any] = []
-        for partition in range(await bus.partitions_of(settings, DEAD_LETTERS)):
+        for partition in range(await topic_admin.partitions_of(settings, DEAD_LETTERS)):
             found += [record async for record in read_log(settings, DEAD_LETTERS, partition)]
         return found
 

@@ -22,7 +22,7 @@ from shadowtime.shared.events import ClusterOpened, Decided, Envelope, Event, Jo
 from shadowtime.shared.formatting import clock
 from shadowtime.shared.paths import ROOT
 from shadowtime.shared.reasons import FitsNow
-from shadowtime.shared.streaming import bus
+from shadowtime.shared.streaming import bus, topic_admin
 from shadowtime.shared.streaming.settings import Settings
 from shadowtime.shared.streaming.web import address_of, listening
 from shadowtime.shared.topics import SCORES
@@ -36,7 +36,7 @@ from tests.services.live.live_logs import HOSTILE, as_sent, log_of, taken
 
 
 async def publish(settings: Settings, *logs: list[Envelope]) -> None:
-    partitions = await bus.prepare_topics(settings)
+    partitions = await topic_admin.prepare_topics(settings)
     producer = bus.producer(settings)
     await producer.start()
     for log in logs:

@@ -26,7 +26,7 @@ from shadowtime.shared.decisions import Kill
 from shadowtime.shared.events import Decided, Envelope, JobSubmitted, SchedulingPoint
 from shadowtime.shared.paths import ROOT
 from shadowtime.shared.samples import Sample
-from shadowtime.shared.streaming import bus
+from shadowtime.shared.streaming import bus, topic_admin
 from shadowtime.shared.streaming.settings import Settings
 from shadowtime.shared.topics import DECISIONS, SCORES
 from shadowtime.stack.ports import HOST, free_port
@@ -60,7 +60,7 @@ def envelopes(run: str, jobs: int, every: int) -> list[Envelope]:
 def publish(kafka: Kafka, topic: str, values: Sequence[bytes]) -> None:
     async def work() -> None:
         settings = Settings(kafka_bootstrap=kafka.address)
-        await bus.prepare_topics(settings)
+        await topic_admin.prepare_topics(settings)
         producer = bus.producer(settings)
         await producer.start()
         for delivery in [await producer.send(topic, value, b"r", 0) for value in values]:

@@ -32,7 +32,7 @@ from shadowtime.shared.events import (
 from shadowtime.shared.paths import ROOT
 from shadowtime.shared.predictions import RunTimePrediction, WaitForecast
 from shadowtime.shared.reasons import Backfilled
-from shadowtime.shared.streaming import bus
+from shadowtime.shared.streaming import bus, topic_admin
 from shadowtime.shared.streaming.settings import Settings
 from shadowtime.shared.streaming.subscribe import Message
 from shadowtime.stack.ports import free_port
@@ -244,7 +244,7 @@ def settings(kafka: Kafka) -> Settings:
     settings = Settings(kafka_bootstrap=kafka.address)
 
     async def publish() -> None:
-        partitions = await bus.prepare_topics(settings)
+        partitions = await topic_admin.prepare_topics(settings)
         producer = bus.producer(settings)
         await producer.start()
         for each in envelopes("watched", "watched"):

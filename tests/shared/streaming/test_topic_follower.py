@@ -10,7 +10,7 @@ import pytest
 from aiokafka.errors import KafkaError
 
 from shadowtime.shared.errors import BusError
-from shadowtime.shared.streaming import bus
+from shadowtime.shared.streaming import bus, topic_admin
 from shadowtime.shared.streaming.log_reader import LogReader, read_log
 from shadowtime.shared.streaming.settings import Settings
 from shadowtime.shared.streaming.subscribe import subscribe
@@ -50,7 +50,7 @@ def test_from_the_beginning_from_the_end_and_from_one_offset_to_another(tmp_path
 def follow_everything(settings: Settings) -> None:
 
     async def go() -> None:
-        await bus.prepare_topics(settings)
+        await topic_admin.prepare_topics(settings)
         first = len([record async for record in read_log(settings, TOPIC, 0)])
         await publish(settings, b"1", b"2", b"3")
         async with TopicFollower(settings, TOPIC) as tail, TopicFollower(settings, TOPIC, beginning=True) as whole:
