@@ -51,8 +51,10 @@ def published(masses: Masses) -> tuple[float, ...]:
     >>> published(np.array([0.0, 1 / 3, 2 / 3, 0.0]))
     (0.0, 0.333333, 0.666667)
     """
-    rounded = masses.round(DIGITS)
-    return tuple(rounded[: rounded.nonzero()[0][-1] + 1].tolist())
+    rounded: list[float] = masses.round(DIGITS).tolist()
+    while not rounded[-1]:
+        rounded.pop()
+    return tuple(rounded)
 
 
 class RunTimePrediction(Frozen):

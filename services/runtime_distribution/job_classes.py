@@ -2,6 +2,7 @@
 
 import math
 from collections.abc import Iterator
+from itertools import islice
 from typing import Any
 
 import numpy as np
@@ -42,6 +43,20 @@ def backed(counts: FloatTable) -> Floats:
     return masses
 
 
+@kernel
+def count(counts: Floats, keep: float, bin_: int, above: float) -> None:
+    """Count a job in a bin, in place; the share `above` of it in the next, and of those before it the share `keep`.
+
+    >>> counts = np.array([0.0, 2.0, 0.0])
+    >>> count(counts, 0.5, 1, 0.25)
+    >>> counts.tolist()
+    [0.0, 1.75, 0.25]
+    """
+    counts *= keep
+    counts[bin_] += 1.0 - above
+    counts[min(bin_ + 1, len(counts) - 1)] += above
+
+
 class JobClasses:
     """Histograms of all jobs, of those with a like request, and of those with a like request and size.
 
@@ -73,7 +88,7 @@ class JobClasses:
         depth
             1: that of all jobs; 2: also by request; 3: also by size.
         """
-        found = [self._counts.get(each) for each in list(_classes(job))[:depth]]
+        found = [self._counts.get(each) for each in islice(_classes(job), depth)]
         return backed(np.array([each for each in found if each is not None] or [np.zeros(BINS)]))
 
     def learn(self, job: JobSubmitted, run_time: int, beyond: float = 0.0) -> None:
@@ -85,9 +100,7 @@ class JobClasses:
             counts = self._counts.get(each)
             if counts is None:
                 counts = self._counts[each] = np.zeros(BINS)
-            counts *= self._keep
-            counts[bin_] += 1.0 - above
-            counts[min(bin_ + 1, BINS - 1)] += above
+            count(counts, self._keep, bin_, above)
 
     def snapshot(self) -> Any:
         """Return the histograms by class."""
@@ -100,7 +113,7 @@ class JobClasses:
 
 def _classes(job: JobSubmitted) -> Iterator[Class]:
     """Yield the classes of a job, widest first."""
-    request = -1 if job.requested_time is None else bin_of(job.requested_time)
     yield ()
+    request = -1 if job.requested_time is None else bin_of(job.requested_time)
     yield (request,)
     yield (request, job.requested_processors.bit_length())

@@ -51,9 +51,17 @@ class JobTable:
         self._size = 0
         self.rows: dict[int, tuple[int, ...]] = {}
         """By job number."""
+        self._least: int | None = None
 
     def __len__(self) -> int:
         return self._size
+
+    @property
+    def least(self) -> int:
+        """Processors of the smallest job, of at least one; where fewer are idle, nothing fits. O(1) for most changes."""
+        if self._least is None:
+            self._least = int(self.processors.min())
+        return self._least
 
     @property
     def by_processors(self) -> bool:
@@ -115,12 +123,17 @@ class JobTable:
         self._table[:, at] = row
         self.rows[row[NUMBER]] = row
         self._size = size + 1
+        if self._least is not None and row[SIZE] < self._least:
+            self._least = row[SIZE]
 
     def remove(self, job_number: int) -> tuple[int, ...]:
         """Take a job out and return its row."""
         remove_row(self._table, self._size, job_number)
         self._size -= 1
-        return self.rows.pop(job_number)
+        row = self.rows.pop(job_number)
+        if row[SIZE] == self._least:
+            self._least = None
+        return row
 
     def row(self, job_number: int) -> tuple[int, ...] | None:
         """Return the row of a job, a number per column; None if it is not here."""
@@ -132,7 +145,7 @@ class JobTable:
 
     def restore(self, state: Any) -> None:
         """Take on what `snapshot` returned."""
-        self._size = 0
+        self._size, self._least = 0, None
         self.rows.clear()
         for row in state:
             self.add(tuple(row))

@@ -22,7 +22,7 @@ from shadowtime.services.scheduler.recalibration import NOTHING_LEARNED, Recalib
 from shadowtime.services.scheduler.resources import fits_each, front
 from shadowtime.services.scheduler.run_passes import easy_ahead
 from shadowtime.services.scheduler.sampled_futures import SampledFutures, easy_futures, forecaster_of
-from shadowtime.services.scheduler.sift import room_by, sift, sift_by_deadline
+from shadowtime.services.scheduler.sift import sift, sift_by_deadline
 from shadowtime.services.scheduler.terminations import Distributions, refined_edges
 from shadowtime.shared.arrays import Flags, FloatTable, Integers
 from shadowtime.shared.decisions import CutShort, Evaluated
@@ -87,13 +87,11 @@ class Probabilistic(InOrder, Policy):
             self.recalibration.learn_until(now)
         if self.dependence is not None:
             self.dependence.take_in(queue, running)
-        if free <= 0 or not len(queue):
+        if free <= 0 or not len(queue) or (free < queue.least and self.ordering.as_submitted):  # as mostly
             return []
         idle, sizes, requested = running.free(free), queue.sizes, queue.requested_time
         served = self.ordering.rows(now, queue)
         heads, rows = front(idle, sizes, served)
-        if not heads and not len(rows) and self.ordering.as_submitted:  # as mostly
-            return []
         decisions: list[Output] = [start(queue, row, FITS_NOW) for row in served[: min(heads, MAX_STARTS)].tolist()]
         if heads > MAX_STARTS:
             return [*decisions, CutShort(by="starts", left=len(queue) - MAX_STARTS)]
@@ -121,7 +119,7 @@ class Probabilistic(InOrder, Policy):
             if busy.started == MAX_STARTS:
                 return [*decisions, CutShort(by="starts", left=len(rows))]
             if allowed < 0:
-                rows = rows if ordered else self._in_order(now, queue, rows, limit)
+                rows = rows if ordered else rows[self._in_order(now, queue, rows, limit)]
                 return decisions + as_easy(busy, rows, head, size, idle)
             spent = self.heads.spent.get(head, 0.0)
             plain, shadow_time, extra = spent >= self.settings.budget, -BEYOND, -idle  # nothing is safe by that
@@ -133,13 +131,13 @@ class Probabilistic(InOrder, Policy):
             if plain or not (limited or deadline < math.inf):
                 rows, safe = sift(*asked, bool(plain))
             else:  # then the head must find room, should all jobs run to their requests
-                rows, safe = sift_by_deadline(*asked, deadline, room_by(deadline, idle, size, busy.sizes, ends))
+                rows, safe = sift_by_deadline(*asked, deadline, idle - size, busy.sizes, ends)
                 safe &= self.settings.accept_easy_safe
             if not len(rows):
                 break
             if not ordered:  # only what is left of all that fit
-                sifted, rows, ordered = rows, self._in_order(now, queue, rows, limit), True
-                safe = safe[np.searchsorted(sifted, rows)]
+                order, ordered = self._in_order(now, queue, rows, limit), True
+                rows, safe = rows[order], safe[order]
             accepted = 0
             if not safe[0]:
                 weighable -= len(rows)
@@ -179,11 +177,13 @@ class Probabilistic(InOrder, Policy):
         return decisions
 
     def _in_order(self, now: int, queue: Queue, rows: Integers, limit: float) -> Integers:
-        """Return rows, in order of submission, in that in which they are tried: first who waits for half the limit."""
+        """Return the order in which rows, in that of submission, are tried: first who waits for half the limit."""
         if len(rows) == 1:
-            return rows
-        aged = now - queue.submit_time[rows] > limit / 2
-        return np.concatenate((rows[aged], self.ordering.among(now, queue, rows[~aged])))
+            return np.zeros(1, dtype=np.int64)
+        aged = int((now - queue.submit_time[rows] > limit / 2).sum())  # the first of them
+        order = np.arange(len(rows))
+        order[aged:] = aged + self.ordering.among(now, queue, rows[aged:])
+        return order
 
     def observe(self, event: Event) -> None:
         """Notice waits, and which heads have started."""

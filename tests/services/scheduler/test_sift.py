@@ -48,12 +48,13 @@ def test_sifting_is_its_plain_twin(data: st.DataObject, jobs: int, resources: in
         left, found = sift(now, rows, sizes, requested, shadow, extra, plain)
         assert (left.tolist(), found.tolist()) == (rows[kept].tolist(), safe[kept].tolist())
 
-    room = room_by(deadline, idle, size, held, ends)
+    room = room_by(deadline, idle - size, held, ends)
     assert room.tolist() == (idle + (ends <= deadline) @ held - size).tolist()
     kept = safe | (now + requested[rows] <= deadline) | fits_each(room, sizes, rows)
     if resources > 1:
         kept &= in_time | fits_each(np.append(1 << 60, extra[1:]), sizes, rows)
-    left, found = sift_by_deadline(now, rows, sizes, requested, shadow, extra, deadline, room)
+    asked = now, rows, sizes, requested, shadow, extra, deadline, idle - size, held, ends
+    left, found = sift_by_deadline(*asked)
     assert (left.tolist(), found.tolist()) == (rows[kept].tolist(), safe[kept].tolist())
 
 
