@@ -51,10 +51,14 @@ def published(masses: Masses) -> tuple[float, ...]:
     >>> published(np.array([0.0, 1 / 3, 2 / 3, 0.0]))
     (0.0, 0.333333, 0.666667)
     """
-    rounded: list[float] = masses.round(DIGITS).tolist()
-    while not rounded[-1]:
-        rounded.pop()
-    return tuple(rounded)
+    return _shortened(masses.round(DIGITS))
+
+
+def _shortened(rounded: Masses) -> tuple[float, ...]:
+    told: list[float] = rounded.tolist()
+    while not told[-1]:
+        told.pop()
+    return tuple(told)
 
 
 class RunTimePrediction(Frozen):
@@ -104,11 +108,11 @@ class RunTimePrediction(Frozen):
         >>> RunTimePrediction.of(np.array([0.0, 0.0, 1.0, 0.0]), 3600, 5).histogram
         (0.0, 0.0, 1.0)
         """
-        limit = math.inf if requested_time is None else float(requested_time)
+        limit, rounded = math.inf if requested_time is None else float(requested_time), masses.round(DIGITS)
         return cls(
-            point=min(max(mean_run_time(masses.round(DIGITS), limit), 1.0), float(MAX_DURATION)),
+            point=min(max(mean_run_time(rounded, limit), 1.0), float(MAX_DURATION)),
             observations=observations,
-            histogram=published(masses),
+            histogram=_shortened(rounded),
             state=state,
         )
 

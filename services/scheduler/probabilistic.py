@@ -26,7 +26,7 @@ from shadowtime.services.scheduler.sift import sift, sift_by_deadline
 from shadowtime.services.scheduler.terminations import Distributions, refined_edges
 from shadowtime.shared.arrays import Flags, FloatTable, Integers
 from shadowtime.shared.decisions import CutShort, Evaluated
-from shadowtime.shared.events import ClusterOpened, Event
+from shadowtime.shared.events import ClusterOpened, Event, SchedulingPoint
 from shadowtime.shared.message import trusted
 from shadowtime.shared.predictions import DIGITS
 from shadowtime.shared.reasons import ProbablyHarmless
@@ -111,7 +111,7 @@ class Probabilistic(InOrder, Policy):
         deadline, limit, shadow, ordered = math.inf, math.inf, None, False
         if self.settings.patience < math.inf:
             limit = self.settings.patience * self.heads.longest_wait
-            shadow = shadow_of(size, idle, busy.sizes, busy.requested_ends())
+            shadow = shadow_of(size, idle, busy.sizes, busy.requested_ends)
             deadline = max(self.heads.promise(head, now, shadow[0]), int(queue.submit_time[at]) + limit)
         allowed, weighable, limited = WALKED, WEIGHED, len(idle) > 1
         while len(rows):
@@ -124,14 +124,13 @@ class Probabilistic(InOrder, Policy):
             spent = self.heads.spent.get(head, 0.0)
             plain, shadow_time, extra = spent >= self.settings.budget, -BEYOND, -idle  # nothing is safe by that
             if plain or self.settings.accept_easy_safe or deadline < math.inf or limited:
-                ends = busy.requested_ends()
-                shadow_time, extra = shadow or shadow_of(size, idle, busy.sizes, ends)
+                shadow_time, extra = shadow or shadow_of(size, idle, busy.sizes, busy.requested_ends)
                 plain |= shadow_time > deadline or size[0] <= idle[0]  # a head that lacks no processors
             asked = now, rows, sizes, requested, shadow_time, extra
             if plain or not (limited or deadline < math.inf):
                 rows, safe = sift(*asked, bool(plain))
             else:  # then the head must find room, should all jobs run to their requests
-                rows, safe = sift_by_deadline(*asked, deadline, idle - size, busy.sizes, ends)
+                rows, safe = sift_by_deadline(*asked, deadline, idle - size, busy.sizes, busy.requested_ends)
                 safe &= self.settings.accept_easy_safe
             if not len(rows):
                 break
@@ -187,6 +186,8 @@ class Probabilistic(InOrder, Policy):
 
     def observe(self, event: Event) -> None:
         """Notice waits, and which heads have started."""
+        if type(event) is SchedulingPoint:
+            return
         self.heads.observe(event)
         for each in self.learned.values():
             each.observe(event)
