@@ -64,6 +64,13 @@ class JobClasses:
     takes the share `forgetting` from the weight of those before it. Memory is bounded by the grid: bins times bins
     times powers of two.
 
+    Parameters
+    ----------
+    forgetting
+        That share.
+    depth
+        How many of these three kinds of classes there are, the widest first.
+
     Examples
     --------
     >>> classes = JobClasses(forgetting=0.0)
@@ -76,19 +83,14 @@ class JobClasses:
     ([0.99, 0.01], [0.01, 0.99])
     """
 
-    def __init__(self, forgetting: float) -> None:
+    def __init__(self, forgetting: float, depth: int = 3) -> None:
         self._keep = 1.0 - forgetting
+        self._depth = depth
         self._counts: dict[Class, Masses] = {}
 
-    def masses(self, job: JobSubmitted, depth: int = 3) -> Masses:
-        """Return the distribution of the job's class, backed by wider ones; shape (BINS,).
-
-        Parameters
-        ----------
-        depth
-            1: that of all jobs; 2: also by request; 3: also by size.
-        """
-        found = [self._counts.get(each) for each in islice(_classes(job), depth)]
+    def masses(self, job: JobSubmitted) -> Masses:
+        """Return the distribution of the job's class, backed by wider ones; shape (BINS,)."""
+        found = [self._counts.get(each) for each in islice(_classes(job), self._depth)]
         return backed(np.array([each for each in found if each is not None] or [np.zeros(BINS)]))
 
     def learn(self, job: JobSubmitted, run_time: int, beyond: float = 0.0) -> None:
@@ -96,7 +98,7 @@ class JobClasses:
         limit = math.inf if job.requested_time is None else job.requested_time
         bin_ = bin_of(min(run_time, limit))
         above = beyond if run_time >= limit else 0.0
-        for each in _classes(job):
+        for each in islice(_classes(job), self._depth):
             counts = self._counts.get(each)
             if counts is None:
                 counts = self._counts[each] = np.zeros(BINS)

@@ -189,9 +189,8 @@ class SimilarJobs(Predictor[JobSubmitted, int, RunTimePrediction]):
         self, window: int, weightings: Sequence[Weighting], forgetting: float, depth: int, beyond: float
     ) -> None:
         self._histories = UserHistories(window)
-        self._classes = JobClasses(forgetting)
+        self._classes = JobClasses(forgetting, depth)
         self._weightings = np.array(weightings)
-        self._depth = depth
         self._beyond = beyond
         self._ended = 0
 
@@ -199,7 +198,7 @@ class SimilarJobs(Predictor[JobSubmitted, int, RunTimePrediction]):
         """Return one distribution per weighting, shape (weightings, BINS), or None before any job has ended."""
         if self._ended == 0:
             return None
-        prior = self._classes.masses(x, self._depth)
+        prior = self._classes.masses(x)
         return weighted_masses(self._histories.of(x), described(x), self._weightings, prior, self._beyond)
 
     def last_jobs(self, x: JobSubmitted) -> Jobs:

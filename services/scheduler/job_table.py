@@ -1,12 +1,13 @@
 """The queue and the running jobs as columns of whole numbers, for compiled passes."""
 
-from typing import Any, Literal
+from typing import Any
 
 import numpy as np
 
 from shadowtime.services.scheduler.adjusted_times import PlannedTimes
 from shadowtime.services.scheduler.expected_end import RunningJobs, RunningTable, WaitingTable
 from shadowtime.services.scheduler.histograms import Histograms
+from shadowtime.services.scheduler.insert_row import insert_row
 from shadowtime.services.scheduler.policy_settings import PolicySettings
 from shadowtime.services.scheduler.remove_row import remove_row
 from shadowtime.shared.arrays import Floats, Integers, IntegerTable
@@ -16,8 +17,6 @@ NEVER = 1 << 40
 
 NUMBER, SUBMIT, SIZE, REQUESTED, ADJUSTED, PREDICTED, SHORTENED, SLOT, START = range(9)
 """Columns: job number, time of submission, processors, the job's `PlannedTimes`, slot of its histogram, start."""
-
-SIDES: tuple[Literal["left"], Literal["right"]] = ("left", "right")
 
 
 class JobTable:
@@ -115,12 +114,7 @@ class JobTable:
         size = self._size
         if size == self._table.shape[1]:
             self._table = np.concatenate([self._table, np.zeros_like(self._table)], axis=1)
-        at = size
-        if size and (self._table[SUBMIT, size - 1], self._table[NUMBER, size - 1]) > (row[SUBMIT], row[NUMBER]):
-            first, last = (int(np.searchsorted(self.submit_time, row[SUBMIT], side)) for side in SIDES)
-            at = first + int(np.searchsorted(self.job_number[first:last], row[NUMBER]))
-            self._table[:, at + 1 : size + 1] = self._table[:, at:size]
-        self._table[:, at] = row
+        insert_row(self._table, size, np.array(row))
         self.rows[row[NUMBER]] = row
         self._size = size + 1
         if self._least is not None and row[SIZE] < self._least:

@@ -134,7 +134,7 @@ class Probabilistic(InOrder, Policy):
                 safe &= self.settings.accept_easy_safe
             if not len(rows):
                 break
-            if not ordered:  # only what is left of all that fit
+            if not ordered and len(rows) > 1:  # only what is left of all that fit
                 order, ordered = self._in_order(now, queue, rows, limit), True
                 rows, safe = rows[order], safe[order]
             accepted = 0
@@ -177,12 +177,8 @@ class Probabilistic(InOrder, Policy):
 
     def _in_order(self, now: int, queue: Queue, rows: Integers, limit: float) -> Integers:
         """Return the order in which rows, in that of submission, are tried: first who waits for half the limit."""
-        if len(rows) == 1:
-            return np.zeros(1, dtype=np.int64)
-        aged = int((now - queue.submit_time[rows] > limit / 2).sum())  # the first of them
-        order = np.arange(len(rows))
-        order[aged:] = aged + self.ordering.among(now, queue, rows[aged:])
-        return order
+        aged = int(np.count_nonzero(now - queue.submit_time[rows] > limit / 2))  # the first of them
+        return np.concatenate((np.arange(aged), aged + self.ordering.among(now, queue, rows[aged:])))
 
     def observe(self, event: Event) -> None:
         """Notice waits, and which heads have started."""
