@@ -1,7 +1,6 @@
 """Where the events of a run come from: the seam between a cluster, or a log of one, and the pipeline."""
 
 from collections.abc import Callable, Mapping, Sequence
-from functools import partial
 from types import TracebackType
 from typing import Any, ClassVar, NamedTuple, Protocol
 
@@ -138,8 +137,9 @@ REQUIRED = ("job_number", "submit_time", "run_time", "requested_time", "processo
 """Fields of a job that it cannot be without."""
 
 
-unchecked: Callable[..., JobSubmitted] = partial(trusted, JobSubmitted)
-"""Makes a submission whose fields were checked together with those of all others."""
+def unchecked(**fields: Any) -> JobSubmitted:
+    """Return a submission whose fields were checked together with those of all others."""
+    return trusted(JobSubmitted, **fields)
 
 
 def in_bounds(columns: Mapping[str, Integers], traits: JobTraits) -> bool:

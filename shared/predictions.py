@@ -51,14 +51,10 @@ def published(masses: Masses) -> tuple[float, ...]:
     >>> published(np.array([0.0, 1 / 3, 2 / 3, 0.0]))
     (0.0, 0.333333, 0.666667)
     """
-    return _shortened(masses.round(DIGITS))
-
-
-def _shortened(rounded: Masses) -> tuple[float, ...]:
-    told: list[float] = rounded.tolist()
-    while not told[-1]:
-        told.pop()
-    return tuple(told)
+    rounded: list[float] = masses.round(DIGITS).tolist()
+    while not rounded[-1]:
+        rounded.pop()
+    return tuple(rounded)
 
 
 class RunTimePrediction(Frozen):
@@ -108,11 +104,11 @@ class RunTimePrediction(Frozen):
         >>> RunTimePrediction.of(np.array([0.0, 0.0, 1.0, 0.0]), 3600, 5).histogram
         (0.0, 0.0, 1.0)
         """
-        limit, rounded = math.inf if requested_time is None else float(requested_time), masses.round(DIGITS)
+        limit, histogram = math.inf if requested_time is None else float(requested_time), published(masses)
         return cls(
-            point=min(max(mean_run_time(rounded, limit), 1.0), float(MAX_DURATION)),
+            point=min(max(mean_run_time(np.array(histogram), limit), 1.0), float(MAX_DURATION)),
             observations=observations,
-            histogram=_shortened(rounded),
+            histogram=histogram,
             state=state,
         )
 

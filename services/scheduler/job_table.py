@@ -50,16 +50,15 @@ class JobTable:
         self._size = 0
         self.rows: dict[int, tuple[int, ...]] = {}
         """By job number."""
-        self._least: int | None = None
+        self._least: int | None = None  # until it is asked for
 
     def __len__(self) -> int:
         return self._size
 
     @property
     def least(self) -> int:
-        """Processors of the smallest job, of at least one; where fewer are idle, nothing fits. O(1) for most changes."""
-        if self._least is None:
-            self._least = int(self.processors.min())
+        """Processors of the smallest job, where there is one; if fewer are idle, nothing fits. Mostly O(1)."""
+        self._least = self._least or int(self.processors.min())
         return self._least
 
     @property
@@ -111,22 +110,19 @@ class JobTable:
 
     def add(self, row: tuple[int, ...]) -> None:
         """Insert a job where it belongs; `row` has a number per column."""
-        size = self._size
-        if size == self._table.shape[1]:
+        if self._size == self._table.shape[1]:
             self._table = np.concatenate([self._table, np.zeros_like(self._table)], axis=1)
-        insert_row(self._table, size, np.array(row))
+        insert_row(self._table, self._size, np.array(row))
         self.rows[row[NUMBER]] = row
-        self._size = size + 1
-        if self._least is not None and row[SIZE] < self._least:
-            self._least = row[SIZE]
+        self._size += 1
+        self._least = self._least and min(self._least, row[SIZE])
 
     def remove(self, job_number: int) -> tuple[int, ...]:
         """Take a job out and return its row."""
         remove_row(self._table, self._size, job_number)
         self._size -= 1
         row = self.rows.pop(job_number)
-        if row[SIZE] == self._least:
-            self._least = None
+        self._least = None if row[SIZE] == self._least else self._least
         return row
 
     def row(self, job_number: int) -> tuple[int, ...] | None:

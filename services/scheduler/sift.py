@@ -84,7 +84,8 @@ def sift_by_deadline(
     held, ends
         Of the running jobs, at their requests.
 
-    >>> jobs, running = (np.array([0, 1]), np.array([[2], [1]]), np.array([900, 900])), (np.array([[2]]), np.array([60]))
+    >>> jobs = np.array([0, 1]), np.array([[2], [1]]), np.array([900, 900])
+    >>> running = np.array([[2]]), np.array([60])
     >>> left, safe = sift_by_deadline(0, *jobs, 60, np.array([0]), 600.0, np.array([-1]), *running)
     >>> left.tolist(), safe.tolist()
     ([1], [False])
