@@ -51,8 +51,10 @@ def published(masses: Masses) -> tuple[float, ...]:
     >>> published(np.array([0.0, 1 / 3, 2 / 3, 0.0]))
     (0.0, 0.333333, 0.666667)
     """
-    rounded = masses.round(DIGITS)
-    return tuple(rounded[: rounded.nonzero()[0][-1] + 1].tolist())
+    rounded: list[float] = masses.round(DIGITS).tolist()
+    while not rounded[-1]:
+        rounded.pop()
+    return tuple(rounded)
 
 
 class RunTimePrediction(Frozen):
@@ -102,11 +104,11 @@ class RunTimePrediction(Frozen):
         >>> RunTimePrediction.of(np.array([0.0, 0.0, 1.0, 0.0]), 3600, 5).histogram
         (0.0, 0.0, 1.0)
         """
-        limit = math.inf if requested_time is None else float(requested_time)
+        limit, histogram = math.inf if requested_time is None else float(requested_time), published(masses)
         return cls(
-            point=min(max(mean_run_time(masses.round(DIGITS), limit), 1.0), float(MAX_DURATION)),
+            point=min(max(mean_run_time(np.array(histogram), limit), 1.0), float(MAX_DURATION)),
             observations=observations,
-            histogram=published(masses),
+            histogram=histogram,
             state=state,
         )
 

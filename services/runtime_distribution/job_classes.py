@@ -2,6 +2,7 @@
 
 import math
 from collections.abc import Iterator
+from itertools import islice
 from typing import Any
 
 import numpy as np
@@ -42,12 +43,33 @@ def backed(counts: FloatTable) -> Floats:
     return masses
 
 
+@kernel
+def count(counts: Floats, keep: float, bin_: int, above: float) -> None:
+    """Count a job in a bin, in place; the share `above` of it in the next, and of those before it the share `keep`.
+
+    >>> counts = np.array([0.0, 2.0, 0.0])
+    >>> count(counts, 0.5, 1, 0.25)
+    >>> counts.tolist()
+    [0.0, 1.75, 0.25]
+    """
+    counts *= keep
+    counts[bin_] += 1.0 - above
+    counts[min(bin_ + 1, len(counts) - 1)] += above
+
+
 class JobClasses:
     """Histograms of all jobs, of those with a like request, and of those with a like request and size.
 
     Requests are alike in the same bin of run times, sizes with the same power of two below. In each class, one job
     takes the share `forgetting` from the weight of those before it. Memory is bounded by the grid: bins times bins
     times powers of two.
+
+    Parameters
+    ----------
+    forgetting
+        That share.
+    depth
+        How many of these three kinds of classes there are, the widest first.
 
     Examples
     --------
@@ -61,19 +83,14 @@ class JobClasses:
     ([0.99, 0.01], [0.01, 0.99])
     """
 
-    def __init__(self, forgetting: float) -> None:
+    def __init__(self, forgetting: float, depth: int = 3) -> None:
         self._keep = 1.0 - forgetting
+        self._depth = depth
         self._counts: dict[Class, Masses] = {}
 
-    def masses(self, job: JobSubmitted, depth: int = 3) -> Masses:
-        """Return the distribution of the job's class, backed by wider ones; shape (BINS,).
-
-        Parameters
-        ----------
-        depth
-            1: that of all jobs; 2: also by request; 3: also by size.
-        """
-        found = [self._counts.get(each) for each in list(_classes(job))[:depth]]
+    def masses(self, job: JobSubmitted) -> Masses:
+        """Return the distribution of the job's class, backed by wider ones; shape (BINS,)."""
+        found = [self._counts.get(each) for each in islice(_classes(job), self._depth)]
         return backed(np.array([each for each in found if each is not None] or [np.zeros(BINS)]))
 
     def learn(self, job: JobSubmitted, run_time: int, beyond: float = 0.0) -> None:
@@ -81,13 +98,11 @@ class JobClasses:
         limit = math.inf if job.requested_time is None else job.requested_time
         bin_ = bin_of(min(run_time, limit))
         above = beyond if run_time >= limit else 0.0
-        for each in _classes(job):
+        for each in islice(_classes(job), self._depth):
             counts = self._counts.get(each)
             if counts is None:
                 counts = self._counts[each] = np.zeros(BINS)
-            counts *= self._keep
-            counts[bin_] += 1.0 - above
-            counts[min(bin_ + 1, BINS - 1)] += above
+            count(counts, self._keep, bin_, above)
 
     def snapshot(self) -> Any:
         """Return the histograms by class."""
@@ -100,7 +115,7 @@ class JobClasses:
 
 def _classes(job: JobSubmitted) -> Iterator[Class]:
     """Yield the classes of a job, widest first."""
-    request = -1 if job.requested_time is None else bin_of(job.requested_time)
     yield ()
+    request = -1 if job.requested_time is None else bin_of(job.requested_time)
     yield (request,)
     yield (request, job.requested_processors.bit_length())

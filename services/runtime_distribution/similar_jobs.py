@@ -111,6 +111,20 @@ def weighted_masses(
     return rows
 
 
+@kernel
+def joined_by(jobs: IntegerTable, newest: Integers, most: int) -> IntegerTable:
+    """Return a job and the first of others, `most` in all.
+
+    >>> joined_by(np.array([[1, 1], [2, 2]]), np.array([9, 9]), 2).tolist()
+    [[9, 9], [1, 1]]
+    """
+    kept = min(len(jobs) + 1, most)
+    joined = np.empty((kept, len(newest)), dtype=np.int64)
+    joined[0] = newest
+    joined[1:] = jobs[: kept - 1]
+    return joined
+
+
 class UserHistories:
     """The last `window` ended jobs of every user, of the last `MAX_OWNERS` and no more than `MAX_JOBS` in all.
 
@@ -137,8 +151,8 @@ class UserHistories:
     def learn(self, job: JobSubmitted, run_time: int) -> None:
         """Remember an ended job; run time in seconds."""
         if job.user_id is not None:
-            newest = described(job, run_time)[None]
-            renew(self._jobs, job.user_id, np.concatenate((newest, self.of(job)[: self._window - 1])), self._most)
+            jobs = joined_by(self.of(job), described(job, run_time), self._window)
+            renew(self._jobs, job.user_id, jobs, self._most)
 
     def snapshot(self) -> Any:
         """Return the jobs by user."""
@@ -149,7 +163,7 @@ class UserHistories:
         self._jobs = {user: np.array(jobs, np.int64) for user, jobs in state}
 
 
-def described(job: JobSubmitted, run_time: int = UNKNOWN) -> Jobs:
+def described(job: JobSubmitted, run_time: int = UNKNOWN) -> Integers:
     """Return a job as a row of `Jobs`."""
     requested_time = UNKNOWN if job.requested_time is None else job.requested_time
     executable = UNKNOWN if job.executable_number is None else job.executable_number
@@ -175,9 +189,8 @@ class SimilarJobs(Predictor[JobSubmitted, int, RunTimePrediction]):
         self, window: int, weightings: Sequence[Weighting], forgetting: float, depth: int, beyond: float
     ) -> None:
         self._histories = UserHistories(window)
-        self._classes = JobClasses(forgetting)
+        self._classes = JobClasses(forgetting, depth)
         self._weightings = np.array(weightings)
-        self._depth = depth
         self._beyond = beyond
         self._ended = 0
 
@@ -185,7 +198,7 @@ class SimilarJobs(Predictor[JobSubmitted, int, RunTimePrediction]):
         """Return one distribution per weighting, shape (weightings, BINS), or None before any job has ended."""
         if self._ended == 0:
             return None
-        prior = self._classes.masses(x, self._depth)
+        prior = self._classes.masses(x)
         return weighted_masses(self._histories.of(x), described(x), self._weightings, prior, self._beyond)
 
     def last_jobs(self, x: JobSubmitted) -> Jobs:

@@ -21,7 +21,7 @@ def as_easy(busy: Busy, rows: Integers, head: int, size: Integers, idle: Integer
         The head's job number, what it needs and what is idle, of each resource.
     """
     now, queue, requested = busy.now, busy.queue, busy.queue.requested_time
-    shadow_time, extra = shadow_of(size, idle, busy.sizes, busy.requested_ends())
+    shadow_time, extra = shadow_of(size, idle, busy.sizes, busy.requested_ends)
     accepted = backfilled_rows(now, idle, shadow_time, extra, queue.sizes, requested, rows).tolist()
     allowed, of_head = MAX_STARTS - busy.started, (head, shadow_time, int(extra[0]))
     decisions: list[Output] = [*backfills(now, queue, accepted[:allowed], requested, *of_head)]

@@ -1,5 +1,7 @@
 """The running jobs of a pass, and those that it has started itself."""
 
+from functools import cached_property
+
 import numpy as np
 
 from shadowtime.services.scheduler.candidates import Candidates
@@ -9,20 +11,18 @@ from shadowtime.services.scheduler.terminations import RunningEnds
 from shadowtime.shared.arrays import Flags, Integers
 from shadowtime.shared.kernel import kernel
 
-NO_CORRECTIONS: Integers = np.empty(0, dtype=np.int64)
+NONE: Integers = np.empty(0, dtype=np.int64)
 
 
 @kernel
-def all_ends(now: int, running: RunningJobs, limits: Integers) -> tuple[Integers, Integers, Integers]:
-    """Return of each running job when it is expected to end, its limit in seconds, and when it ends at its request.
+def planned_ends(now: int, running: RunningJobs, limits: Integers) -> tuple[Integers, Integers]:
+    """Return when each running job is expected to end, and its limit in seconds. O(jobs).
 
-    The limit is at least as long as it has run already, and a second more. O(jobs).
+    The limit is at least as long as it has run already, and a second more.
     """
-    starts, requested = running.start_times, running.requested_times
-    none = running.corrections[:0]
-    at_limits = expected_ends(now, RunningJobs(running.sizes, starts, limits, limits, requested, none))
-    at_requests = expected_ends(now, RunningJobs(running.sizes, starts, requested, requested, requested, none))
-    return expected_ends(now, running), at_limits - starts, at_requests
+    starts, none = running.start_times, running.corrections[:0]
+    at_limits = expected_ends(now, RunningJobs(running.sizes, starts, limits, limits, running.requested_times, none))
+    return expected_ends(now, running), at_limits - starts
 
 
 class Busy:
@@ -31,28 +31,47 @@ class Busy:
     def __init__(self, now: int, queue: Queue, running: Running) -> None:
         self.now = now
         self.queue = queue
-        self.started = 0
+        self.running = running
+        self.rows = NONE
+        """Of those that the pass has started, in the queue."""
         self.numbers = running.job_number
         self.sizes = running.sizes
         self.start_times = running.start_time
         self.requested_times = running.requested_time
         self.slots = running.slot
-        planned = running.jobs(on_requests=False)
-        self.expected_ends, self.limit_times, self._requested_ends = all_ends(now, planned, running.limit_time)
-        self._known = True  # whether those at the requests are of all
+        self.requested_ends: Integers = np.maximum(self.start_times + self.requested_times, now + 1)
+        """When each job ends at the latest; one that has outlived its request, in a second."""
+
+    @property
+    def started(self) -> int:
+        """How many the pass has started."""
+        return len(self.rows)
 
     def add(self, rows: Integers) -> None:
         """Take in waiting jobs, by their rows, as started now."""
-        queue, count = self.queue, len(rows)
-        self._known = False
-        self.started += count
+        queue, requested = self.queue, self.queue.requested_time[rows]
+        self.rows = np.concatenate((self.rows, rows))
         self.numbers = np.concatenate((self.numbers, queue.job_number[rows]))
         self.sizes = np.concatenate((self.sizes, queue.sizes[rows]))
-        self.start_times = np.concatenate((self.start_times, np.full(count, self.now)))
-        self.requested_times = np.concatenate((self.requested_times, queue.requested_time[rows]))
-        self.limit_times = np.concatenate((self.limit_times, queue.limit_time[rows]))
+        self.start_times = np.concatenate((self.start_times, np.full(len(rows), self.now)))
+        self.requested_times = np.concatenate((self.requested_times, requested))
         self.slots = np.concatenate((self.slots, queue.slot[rows]))
-        self.expected_ends = np.concatenate((self.expected_ends, self.now + queue.predicted_time[rows]))
+        self.requested_ends = np.concatenate((self.requested_ends, self.now + requested))
+
+    @cached_property
+    def _planned(self) -> tuple[Integers, Integers]:
+        """Of the jobs that ran before the pass: few passes ask."""
+        return planned_ends(self.now, self.running.jobs(on_requests=False), self.running.limit_time)
+
+    @property
+    def expected_ends(self) -> Integers:
+        """When each is expected to end."""
+        return np.concatenate((self._planned[0], self.now + self.queue.predicted_time[self.rows]))
+
+    @property
+    def limit_times(self) -> Integers:
+        """Upper end of what each may run, in seconds."""
+        return np.concatenate((self._planned[1], self.queue.limit_time[self.rows]))
 
     @property
     def processors(self) -> Integers:
@@ -68,11 +87,3 @@ class Busy:
         queue = self.queue
         columns = queue.processors, queue.predicted_time, queue.limit_time, queue.slot
         return Candidates._make((*(column[rows] for column in columns), free_pass))
-
-    def requested_ends(self) -> Integers:
-        """Return when each job ends at the latest; one that has outlived its request, in a second."""
-        if not self._known:
-            times = self.requested_times
-            jobs = RunningJobs(self.sizes, self.start_times, times, times, times, NO_CORRECTIONS)
-            self._requested_ends, self._known = expected_ends(self.now, jobs), True
-        return self._requested_ends

@@ -106,7 +106,7 @@ class Easy(InOrder, Policy):
 
     def schedule(self, now: int, queue: Queue, running: Running, free: int) -> Sequence[Start | CutShort]:
         """Return the starts of one pass: heads that fit, then backfilled candidates."""
-        if free <= 0 or not len(queue):
+        if not len(queue) or free < queue.least:  # as mostly
             return []
         run_times = queue.requested_time if self.on_requests else queue.predicted_time
         served: Sequence[int] = range(len(queue))
@@ -115,7 +115,7 @@ class Easy(InOrder, Policy):
             heads, shadow_time, extra, accepted = pass_as_submitted(
                 now, free, queue.packed(on_requests=by), running.packed(on_requests=by)
             )
-            if not heads and not len(accepted):  # as mostly
+            if not heads and not len(accepted):
                 return []
             return self._decided(now, queue, served, run_times, heads, shadow_time, extra, accepted)
         jobs = running.jobs(on_requests=self.on_requests)

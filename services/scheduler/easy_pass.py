@@ -137,13 +137,6 @@ def pass_as_submitted(
     """
     count, jobs = waiting.jobs, running.jobs
     processors = waiting.table[SIZE, :count]
-    fits = False
-    for job in range(count):
-        if processors[job] <= free:
-            fits = True
-            break
-    if not fits:
-        return 0, 0, 0, processors[:0].copy()
     of_running = RunningJobs(
         running.table[SIZE, :jobs].copy().reshape((jobs, 1)),
         running.table[START, :jobs].copy(),

@@ -9,7 +9,6 @@ from shadowtime.shared.events import (
     JobStarted,
     JobSubmitted,
     JobWithdrawn,
-    SchedulingPoint,
     moment,
 )
 
@@ -61,8 +60,6 @@ class HeadRecord:
 
     def observe(self, event: Event) -> None:
         """Keep the longest wait; forget the risk of a head that has started, and what it was promised."""
-        if type(event) is SchedulingPoint:
-            return
         if isinstance(event, JobSubmitted):
             self.submit_times[event.job_number] = event.since
         elif isinstance(event, JobWithdrawn):

@@ -1,12 +1,13 @@
 """The queue and the running jobs as columns of whole numbers, for compiled passes."""
 
-from typing import Any, Literal
+from typing import Any
 
 import numpy as np
 
 from shadowtime.services.scheduler.adjusted_times import PlannedTimes
 from shadowtime.services.scheduler.expected_end import RunningJobs, RunningTable, WaitingTable
 from shadowtime.services.scheduler.histograms import Histograms
+from shadowtime.services.scheduler.insert_row import insert_row
 from shadowtime.services.scheduler.policy_settings import PolicySettings
 from shadowtime.services.scheduler.remove_row import remove_row
 from shadowtime.shared.arrays import Floats, Integers, IntegerTable
@@ -16,8 +17,6 @@ NEVER = 1 << 40
 
 NUMBER, SUBMIT, SIZE, REQUESTED, ADJUSTED, PREDICTED, SHORTENED, SLOT, START = range(9)
 """Columns: job number, time of submission, processors, the job's `PlannedTimes`, slot of its histogram, start."""
-
-SIDES: tuple[Literal["left"], Literal["right"]] = ("left", "right")
 
 
 class JobTable:
@@ -51,9 +50,16 @@ class JobTable:
         self._size = 0
         self.rows: dict[int, tuple[int, ...]] = {}
         """By job number."""
+        self._least: int | None = None  # until it is asked for
 
     def __len__(self) -> int:
         return self._size
+
+    @property
+    def least(self) -> int:
+        """Processors of the smallest job, where there is one; if fewer are idle, nothing fits. Mostly O(1)."""
+        self._least = self._least or int(self.processors.min())
+        return self._least
 
     @property
     def by_processors(self) -> bool:
@@ -104,23 +110,20 @@ class JobTable:
 
     def add(self, row: tuple[int, ...]) -> None:
         """Insert a job where it belongs; `row` has a number per column."""
-        size = self._size
-        if size == self._table.shape[1]:
+        if self._size == self._table.shape[1]:
             self._table = np.concatenate([self._table, np.zeros_like(self._table)], axis=1)
-        at = size
-        if size and (self._table[SUBMIT, size - 1], self._table[NUMBER, size - 1]) > (row[SUBMIT], row[NUMBER]):
-            first, last = (int(np.searchsorted(self.submit_time, row[SUBMIT], side)) for side in SIDES)
-            at = first + int(np.searchsorted(self.job_number[first:last], row[NUMBER]))
-            self._table[:, at + 1 : size + 1] = self._table[:, at:size]
-        self._table[:, at] = row
+        insert_row(self._table, self._size, np.array(row))
         self.rows[row[NUMBER]] = row
-        self._size = size + 1
+        self._size += 1
+        self._least = self._least and min(self._least, row[SIZE])
 
     def remove(self, job_number: int) -> tuple[int, ...]:
         """Take a job out and return its row."""
         remove_row(self._table, self._size, job_number)
         self._size -= 1
-        return self.rows.pop(job_number)
+        row = self.rows.pop(job_number)
+        self._least = None if row[SIZE] == self._least else self._least
+        return row
 
     def row(self, job_number: int) -> tuple[int, ...] | None:
         """Return the row of a job, a number per column; None if it is not here."""
@@ -132,7 +135,7 @@ class JobTable:
 
     def restore(self, state: Any) -> None:
         """Take on what `snapshot` returned."""
-        self._size = 0
+        self._size, self._least = 0, None
         self.rows.clear()
         for row in state:
             self.add(tuple(row))

@@ -80,13 +80,11 @@ class Ordering:
         )
 
     def among(self, now: int, queue: Queue, rows: Integers) -> Integers:
-        """Return some rows, given in order of submission, in the order in which candidates are tried."""
+        """Return the order in which some rows, given in that of submission, are tried as candidates."""
         if len(rows) < 2 or (self.as_submitted and self.alike):
-            return rows
-        wanted = np.zeros(len(queue), dtype=np.bool_)
-        wanted[rows] = True
-        order = self.candidates(now, queue)
-        return order[wanted[order]]
+            return np.arange(len(rows))
+        found = self.ranks(now, queue) if self.alike else self.keys(self.candidate_key, now, queue)
+        return np.argsort(found[rows], kind="stable")
 
     def ranks(self, now: int, queue: Queue) -> Integers:
         """Return a rank for each row as a candidate, in order of submission; equals are tried as they came.

@@ -33,6 +33,8 @@ class Outcomes:
         """Those whose head is not ready, in order."""
         self.next_attempt = 0
         self.last_end = 0
+        self.settled = True
+        """Whether nothing has been released, and no attempt has come, since heads were found that were ready."""
         self.followed = 0
         """Candidates without outcome."""
         self.seen_by: dict[int, int] = {}
@@ -85,6 +87,7 @@ class Outcomes:
         self.next_attempt += 1
 
     def _keep(self, attempt: Attempt) -> None:
+        self.settled = False
         self.attempts.append(attempt)
         self.followed += len(attempt.candidates)
         for each in attempt.candidates:
@@ -111,7 +114,7 @@ class Outcomes:
         """Take in the end of a job."""
         if event.time > self.last_end:
             self._settle()
-        self.last_end = event.time
+        self.last_end, self.settled = event.time, False
         first, processors, start = self.running.pop(event.job_number)
         for attempt in reversed(self.attempts):
             if attempt.id < first:
@@ -135,7 +138,9 @@ class Outcomes:
 
     def _settle(self) -> None:
         """Find the heads that were ready at the last instant at which jobs ended: all of it has been told."""
-        left = []
+        if self.settled:
+            return
+        self.settled, left = True, []
         for attempt in self.attempts:
             ready = attempt.released >= attempt.needed
             if not ready and attempt.running > 0:

@@ -22,11 +22,11 @@ from shadowtime.services.scheduler.recalibration import NOTHING_LEARNED, Recalib
 from shadowtime.services.scheduler.resources import fits_each, front
 from shadowtime.services.scheduler.run_passes import easy_ahead
 from shadowtime.services.scheduler.sampled_futures import SampledFutures, easy_futures, forecaster_of
-from shadowtime.services.scheduler.sift import room_by, sift, sift_by_deadline
+from shadowtime.services.scheduler.sift import sift, sift_by_deadline
 from shadowtime.services.scheduler.terminations import Distributions, refined_edges
 from shadowtime.shared.arrays import Flags, FloatTable, Integers
 from shadowtime.shared.decisions import CutShort, Evaluated
-from shadowtime.shared.events import ClusterOpened, Event
+from shadowtime.shared.events import ClusterOpened, Event, SchedulingPoint
 from shadowtime.shared.message import trusted
 from shadowtime.shared.predictions import DIGITS
 from shadowtime.shared.reasons import ProbablyHarmless
@@ -87,13 +87,11 @@ class Probabilistic(InOrder, Policy):
             self.recalibration.learn_until(now)
         if self.dependence is not None:
             self.dependence.take_in(queue, running)
-        if free <= 0 or not len(queue):
+        if free <= 0 or not len(queue) or (free < queue.least and self.ordering.as_submitted):  # as mostly
             return []
         idle, sizes, requested = running.free(free), queue.sizes, queue.requested_time
         served = self.ordering.rows(now, queue)
         heads, rows = front(idle, sizes, served)
-        if not heads and not len(rows) and self.ordering.as_submitted:  # as mostly
-            return []
         decisions: list[Output] = [start(queue, row, FITS_NOW) for row in served[: min(heads, MAX_STARTS)].tolist()]
         if heads > MAX_STARTS:
             return [*decisions, CutShort(by="starts", left=len(queue) - MAX_STARTS)]
@@ -113,7 +111,7 @@ class Probabilistic(InOrder, Policy):
         deadline, limit, shadow, ordered = math.inf, math.inf, None, False
         if self.settings.patience < math.inf:
             limit = self.settings.patience * self.heads.longest_wait
-            shadow = shadow_of(size, idle, busy.sizes, busy.requested_ends())
+            shadow = shadow_of(size, idle, busy.sizes, busy.requested_ends)
             deadline = max(self.heads.promise(head, now, shadow[0]), int(queue.submit_time[at]) + limit)
         allowed, weighable, limited = WALKED, WEIGHED, len(idle) > 1
         while len(rows):
@@ -121,25 +119,24 @@ class Probabilistic(InOrder, Policy):
             if busy.started == MAX_STARTS:
                 return [*decisions, CutShort(by="starts", left=len(rows))]
             if allowed < 0:
-                rows = rows if ordered else self._in_order(now, queue, rows, limit)
+                rows = rows if ordered else rows[self._in_order(now, queue, rows, limit)]
                 return decisions + as_easy(busy, rows, head, size, idle)
             spent = self.heads.spent.get(head, 0.0)
             plain, shadow_time, extra = spent >= self.settings.budget, -BEYOND, -idle  # nothing is safe by that
             if plain or self.settings.accept_easy_safe or deadline < math.inf or limited:
-                ends = busy.requested_ends()
-                shadow_time, extra = shadow or shadow_of(size, idle, busy.sizes, ends)
+                shadow_time, extra = shadow or shadow_of(size, idle, busy.sizes, busy.requested_ends)
                 plain |= shadow_time > deadline or size[0] <= idle[0]  # a head that lacks no processors
             asked = now, rows, sizes, requested, shadow_time, extra
             if plain or not (limited or deadline < math.inf):
                 rows, safe = sift(*asked, bool(plain))
             else:  # then the head must find room, should all jobs run to their requests
-                rows, safe = sift_by_deadline(*asked, deadline, room_by(deadline, idle, size, busy.sizes, ends))
+                rows, safe = sift_by_deadline(*asked, deadline, idle - size, busy.sizes, busy.requested_ends)
                 safe &= self.settings.accept_easy_safe
             if not len(rows):
                 break
-            if not ordered:  # only what is left of all that fit
-                sifted, rows, ordered = rows, self._in_order(now, queue, rows, limit), True
-                safe = safe[np.searchsorted(sifted, rows)]
+            if not ordered and len(rows) > 1:  # only what is left of all that fit
+                order, ordered = self._in_order(now, queue, rows, limit), True
+                rows, safe = rows[order], safe[order]
             accepted = 0
             if not safe[0]:
                 weighable -= len(rows)
@@ -179,14 +176,14 @@ class Probabilistic(InOrder, Policy):
         return decisions
 
     def _in_order(self, now: int, queue: Queue, rows: Integers, limit: float) -> Integers:
-        """Return rows, in order of submission, in that in which they are tried: first who waits for half the limit."""
-        if len(rows) == 1:
-            return rows
-        aged = now - queue.submit_time[rows] > limit / 2
-        return np.concatenate((rows[aged], self.ordering.among(now, queue, rows[~aged])))
+        """Return the order in which rows, in that of submission, are tried: first who waits for half the limit."""
+        aged = int(np.count_nonzero(now - queue.submit_time[rows] > limit / 2))  # the first of them
+        return np.concatenate((np.arange(aged), aged + self.ordering.among(now, queue, rows[aged:])))
 
     def observe(self, event: Event) -> None:
         """Notice waits, and which heads have started."""
+        if type(event) is SchedulingPoint:
+            return
         self.heads.observe(event)
         for each in self.learned.values():
             each.observe(event)

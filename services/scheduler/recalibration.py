@@ -19,7 +19,7 @@ import numpy as np
 from shadowtime.services.scheduler.attempt import Outcome
 from shadowtime.services.scheduler.outcomes import Outcomes
 from shadowtime.shared.arrays import Floats, FloatTable
-from shadowtime.shared.events import Event, JobEnded, JobStarted, JobWithdrawn, SchedulingPoint
+from shadowtime.shared.events import Event, JobEnded, JobStarted, JobWithdrawn
 from shadowtime.shared.kernel import kernel
 
 TERMS = 3
@@ -159,8 +159,6 @@ class Recalibration:
 
     def observe(self, event: Event) -> None:
         """Take notice of starts and ends."""
-        if type(event) is SchedulingPoint:
-            return
         if isinstance(event, JobWithdrawn):
             self.outcomes.withdraw(event.job_number)
         elif isinstance(event, JobStarted):

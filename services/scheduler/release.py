@@ -108,7 +108,7 @@ def _ending(row: int, time: int, busy: Busy) -> Ending:
         job_number=int(busy.numbers[row]),
         processors=int(busy.sizes[row, 0]),
         expected_end=int(busy.expected_ends[row]),
-        predicted=bool(busy.expected_ends[row] < busy.requested_ends()[row]),
+        predicted=bool(busy.expected_ends[row] < busy.requested_ends[row]),
         probability=None if chance is None else round(chance, DIGITS),
     )
 
@@ -138,7 +138,7 @@ def _enough(lacked: int, time: int, busy: Busy) -> float:
 
 def _quantiles(lacked: int, busy: Busy) -> Iterator[tuple[float, int]]:
     """Yield by when so many processors are given back with each of `QUANTILES` at least. O(log time) sums."""
-    last = int(busy.requested_ends().max())
+    last = int(busy.requested_ends.max())
     for share in QUANTILES:
         low, high = busy.now, last
         while high - low > 1:

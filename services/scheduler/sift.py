@@ -47,6 +47,20 @@ def sift(
 
 
 @kernel
+def room_by(deadline: float, beside: Integers, held: IntegerTable, ends: Integers) -> Integers:
+    """Return what is left of each resource beside the head when all that end by a deadline have. O(jobs).
+
+    >>> room_by(60.0, np.array([-3]), np.array([[3], [2]]), np.array([60, 61])).tolist()
+    [0]
+    """
+    room = beside.copy()
+    for job in range(len(ends)):
+        if ends[job] <= deadline:
+            room += held[job]
+    return room
+
+
+@kernel
 def sift_by_deadline(
     now: int,
     rows: Integers,
@@ -55,17 +69,28 @@ def sift_by_deadline(
     shadow_time: int,
     extra: Integers,
     deadline: float,
-    room: Integers,
+    beside: Integers,
+    held: IntegerTable,
+    ends: Integers,
 ) -> tuple[Integers, Flags]:
-    """Return the same where the head must find room by a deadline, should all jobs run to their requests. O(rows).
+    """Return the same where the head must find room by a deadline, should all jobs run to their requests.
 
-    `room` is what is left of each resource beside the head then; memory and GPUs go by requests in any case.
+    Memory and GPUs go by requests in any case. O(rows + running jobs).
+
+    Parameters
+    ----------
+    beside
+        What is idle of each resource, less what the head needs.
+    held, ends
+        Of the running jobs, at their requests.
 
     >>> jobs = np.array([0, 1]), np.array([[2], [1]]), np.array([900, 900])
-    >>> left, safe = sift_by_deadline(0, *jobs, 60, np.array([0]), 600.0, np.array([1]))
+    >>> running = np.array([[2]]), np.array([60])
+    >>> left, safe = sift_by_deadline(0, *jobs, 60, np.array([0]), 600.0, np.array([-1]), *running)
     >>> left.tolist(), safe.tolist()
     ([1], [False])
     """
+    room = room_by(deadline, beside, held, ends)
     left, safe = np.empty_like(rows), np.empty(len(rows), dtype=np.bool_)
     count = 0
     for row in rows:
@@ -77,17 +102,3 @@ def sift_by_deadline(
             left[count], safe[count] = row, is_safe
             count += 1
     return left[:count], safe[:count]
-
-
-@kernel
-def room_by(deadline: float, idle: Integers, size: Integers, sizes: IntegerTable, ends: Integers) -> Integers:
-    """Return what is left of each resource beside the head, of a size, when all that end by a deadline have. O(jobs).
-
-    >>> room_by(60.0, np.array([1]), np.array([4]), np.array([[3], [2]]), np.array([60, 61])).tolist()
-    [0]
-    """
-    room = idle - size
-    for job in range(len(ends)):
-        if ends[job] <= deadline:
-            room += sizes[job]
-    return room

@@ -6,7 +6,7 @@ from typing import Any
 import orjson
 
 from shadowtime.services.scheduler.histograms import UNKNOWN
-from shadowtime.services.scheduler.job_table import NEVER, NUMBER, REQUESTED, SHORTENED, SIZE, SLOT, Queue
+from shadowtime.services.scheduler.job_table import NEVER, REQUESTED, SHORTENED, SIZE, SLOT, Queue
 from shadowtime.services.scheduler.policies import POLICIES
 from shadowtime.services.scheduler.pool_scheduler import PoolScheduler
 from shadowtime.services.scheduler.release import ended_by
@@ -111,20 +111,18 @@ def changed(queue: Queue, number: int, requested_time: int | None, processors: i
     >>> queue = Queue()
     >>> queue.add((7, 0, 4, 600, 600, 90, 90, -1))
     >>> other = changed(queue, 7, 60, 2)
-    >>> other.processors.tolist(), other.requested_time.tolist(), other.predicted_time.tolist()
-    ([2], [60], [60])
+    >>> other.processors.tolist(), other.least, other.requested_time.tolist(), other.predicted_time.tolist()
+    ([2], 2, [60], [60])
     >>> queue.processors.tolist(), queue.requested_time.tolist()
     ([4], [600])
     """
     other = copy.copy(queue)
     other._table, other.rows = queue._table.copy(), dict(queue.rows)
-    at = int((queue.job_number == number).argmax())
-    column = other._table[:, at]
+    row = list(other.remove(number))
     if requested_time is not None:
-        times = column[REQUESTED : SHORTENED + 1]
-        times[:] = times.clip(max=requested_time)
-        column[REQUESTED] = requested_time
+        row[REQUESTED : SHORTENED + 1] = [min(each, requested_time) for each in row[REQUESTED : SHORTENED + 1]]
+        row[REQUESTED] = requested_time
     if processors is not None:
-        column[SIZE] = processors
-    other.rows[int(column[NUMBER])] = tuple(column.tolist())
+        row[SIZE] = processors
+    other.add(tuple(row))
     return other

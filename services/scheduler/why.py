@@ -116,7 +116,7 @@ def shadow_behind(pool: PoolScheduler, head: int, row: int, line: Line) -> Shado
     if not policy.as_easy:
         return None
     on_requests = isinstance(policy.settings, ProbabilisticSettings) or getattr(policy, "on_requests", False)
-    ends = busy.requested_ends() if on_requests else busy.expected_ends
+    ends = busy.requested_ends if on_requests else busy.expected_ends
     times = queue.requested_time if on_requests else queue.predicted_time
     idle = line.idle - queue.sizes[line.rows[: line.heads]].sum(axis=0)
     time, extra = shadow_of(queue.sizes[head], idle, busy.sizes, ends)

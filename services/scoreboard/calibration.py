@@ -13,7 +13,7 @@ from typing import Any
 import numpy as np
 import numpy.typing as npt
 
-from shadowtime.services.scoreboard.attempts import READY_AFTER, release, settle
+from shadowtime.services.scoreboard.attempts import ID, NEEDED, READY_AFTER, RELEASED, release, settle
 from shadowtime.services.scoreboard.reliability_table import ReliabilityTable
 from shadowtime.shared.arrays import IntegerTable
 from shadowtime.shared.decisions import Evaluated
@@ -40,7 +40,6 @@ class Calibration:
     and candidates. A change of the machine's size between evaluation and outcome is left out of account.
     """
 
-    ATTEMPT = np.dtype([(name, np.int64) for name in ("id", "time", "needed", "released", "ready_after")])
     CANDIDATE = np.dtype(
         [
             *((name, np.int64) for name in ("attempt", "job_number", "processors", "started")),
@@ -54,7 +53,7 @@ class Calibration:
         self.bound = ReliabilityTable()
         self.recalibrated = ReliabilityTable()
         """Empty where nothing is recalibrated."""
-        self.attempts = np.empty(0, self.ATTEMPT)
+        self.attempts: IntegerTable = np.empty((0, READY_AFTER + 1), np.int64)
         self.next_attempt = 0
         self.candidates = np.empty(0, self.CANDIDATE)
         self.new_candidates: list[tuple[int, int, int, int, float, float, float]] = []
@@ -85,7 +84,6 @@ class Calibration:
             if obeyed:
                 self.seen_by.update(dict.fromkeys([start.job_number for start in decided.starts], self.next_attempt))
             return
-        self._settle()
         kept = self._with_room([each for each in decided.evaluated if obeyed or each.after == 0])
         if obeyed:
             for number, start in enumerate(decided.starts):
@@ -130,15 +128,12 @@ class Calibration:
         if run_time is not None and job_number in self.followed:
             self.run_times[job_number] = run_time
         self._merge_attempts()
-        if not len(self.attempts):
-            return
-        release(self._table, seen_by, processors)
+        release(self.attempts, seen_by, processors)
 
     def scores(self) -> CalibrationScores | None:
         """Return what is known by now; None if no candidate was ever evaluated."""
         if not self.next_attempt:
             return None
-        self._settle()
         self._find_outcomes()
         tables = {"exact": self.exact, "bound": self.bound}
         if self.recalibrated.candidates.any():
@@ -151,7 +146,7 @@ class Calibration:
 
     def _merge_attempts(self) -> None:
         if self.new_attempts:
-            self.attempts = np.concatenate([self.attempts, np.array(self.new_attempts, self.ATTEMPT)])
+            self.attempts = np.concatenate([self.attempts, np.array(self.new_attempts, np.int64)])
             self.new_attempts.clear()
 
     def _with_room(self, evaluated: list[Evaluated]) -> list[Evaluated]:
@@ -176,40 +171,35 @@ class Calibration:
 
     def _settle(self) -> None:
         """Note which heads could have started at the last instant at which jobs ended: all of it is known now."""
-        if len(self.attempts):
-            settle(self._table, self.last_end)
-
-    @property
-    def _table(self) -> IntegerTable:
-        """The attempts as numbers, shape (attempts, columns); a view."""
-        return self.attempts.view(np.int64).reshape(-1, READY_AFTER + 1)
+        settle(self.attempts, self.last_end)
 
     def _find_outcomes(self) -> None:
         """Score the candidates whose outcome is known by now, and forget whatever none of the others needs."""
+        self._settle()
         self._merge_attempts()
         self._put_together()
         candidates = np.concatenate([self.candidates, *self.chunks])
         self.chunks, self.fresh, self.passed_over = [], 0, 0
-        attempts = self.attempts[np.searchsorted(self.attempts["id"], candidates["attempt"])]
+        attempts = self.attempts[np.searchsorted(self.attempts[:, ID], candidates["attempt"])]
         numbers = np.array(sorted(self.run_times), dtype=np.int64)
         run_times = np.array([self.run_times[number] for number in numbers.tolist()] + [0], dtype=np.int64)
         at = np.searchsorted(numbers, candidates["job_number"])
         ended = np.append(numbers, -1)[at] == candidates["job_number"]
-        ready = attempts["ready_after"] >= 0
-        enough = attempts["released"] >= attempts["needed"] + candidates["processors"]
+        ready = attempts[:, READY_AFTER] >= 0
+        enough = attempts[:, RELEASED] >= attempts[:, NEEDED] + candidates["processors"]
         known = ready & (enough | ended)
-        delayed = (~enough & (run_times[at] > attempts["ready_after"]))[known]
+        delayed = (~enough & (run_times[at] > attempts[:, READY_AFTER]))[known]
         scored = candidates[known]
         self.exact.add(scored["exact"], scored["started"], delayed)
         self.bound.add(scored["bound"], scored["started"], delayed)
         mended = scored["recalibrated"] >= 0.0
         self.recalibrated.add(scored["recalibrated"][mended], scored["started"][mended], delayed[mended])
         oldest = min(self.seen_by.values(), default=self.next_attempt)
-        never = ~ready & (attempts["id"] < oldest)  # all that ran then has ended, and the head could not start
+        never = ~ready & (attempts[:, ID] < oldest)  # all that ran then has ended, and the head could not start
         self.unknowable += int((never & ~known).sum())
         self.candidates = candidates[~known & ~never]
         waiting = np.unique(self.candidates["attempt"])
-        self.attempts = self.attempts[np.isin(self.attempts["id"], waiting)]
+        self.attempts = self.attempts[np.isin(self.attempts[:, ID], waiting)]
         self.followed = set(self.candidates["job_number"].tolist())
         self.run_times = {number: each for number, each in self.run_times.items() if number in self.followed}
 
@@ -233,7 +223,7 @@ class Calibration:
         self.exact.restore(state["exact"])
         self.bound.restore(state["bound"])
         self.recalibrated.restore(state["recalibrated"])
-        self.attempts = np.array([tuple(row) for row in state["attempts"]], self.ATTEMPT)
+        self.attempts = np.array(state["attempts"], np.int64).reshape(-1, READY_AFTER + 1)
         self.candidates = np.array([tuple(row) for row in state["candidates"]], self.CANDIDATE)
         self.new_candidates = [tuple(row) for row in state["new_candidates"]]
         self.chunks, self.fresh, self.passed_over = [], 0, state.get("passed_over", 0)

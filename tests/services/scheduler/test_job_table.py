@@ -66,6 +66,7 @@ class TableOfJobs(RuleBasedStateMachine):
         assert len(self.table) == len(expected)
         assert self.table.job_number.tolist() == [row[0] for row in expected]
         assert self.table.processors.tolist() == [row[2] for row in expected]
+        assert not expected or self.table.least == min(row[2] for row in expected)
 
 
 TestTableOfJobs = TableOfJobs.TestCase

@@ -48,12 +48,13 @@ def test_sifting_is_its_plain_twin(data: st.DataObject, jobs: int, resources: in
         left, found = sift(now, rows, sizes, requested, shadow, extra, plain)
         assert (left.tolist(), found.tolist()) == (rows[kept].tolist(), safe[kept].tolist())
 
-    room = room_by(deadline, idle, size, held, ends)
+    room = room_by(deadline, idle - size, held, ends)
     assert room.tolist() == (idle + (ends <= deadline) @ held - size).tolist()
     kept = safe | (now + requested[rows] <= deadline) | fits_each(room, sizes, rows)
     if resources > 1:
         kept &= in_time | fits_each(np.append(1 << 60, extra[1:]), sizes, rows)
-    left, found = sift_by_deadline(now, rows, sizes, requested, shadow, extra, deadline, room)
+    asked = now, rows, sizes, requested, shadow, extra, deadline, idle - size, held, ends
+    left, found = sift_by_deadline(*asked)
     assert (left.tolist(), found.tolist()) == (rows[kept].tolist(), safe[kept].tolist())
 
 
@@ -76,12 +77,12 @@ def test_a_pass_over_tables_is_one_over_arrays(data: st.DataObject, waiting: int
         assert not len(rows) or found[1:3] == (shadow_time, extra)
 
 
-def test_ends_at_the_requests_are_known_anew_once_a_job_was_added() -> None:
+def test_what_a_pass_has_started_counts_as_running() -> None:
     queue, running = Queue(), Running()
     queue.add((7, 0, 2, 60, 60, 60, 60, -1))
     running.add((1, 0, 2, 600, 600, 300, 300, -1, 10))
     busy = Busy(100, queue, running)
-    assert busy.requested_ends().tolist() == [610]
+    assert busy.requested_ends.tolist() == [610]
     busy.add(np.array([0]))
-    assert busy.requested_ends().tolist() == [610, 160]
+    assert busy.requested_ends.tolist() == [610, 160]
     assert busy.limit_times.tolist() == [600, 60]
