@@ -85,7 +85,7 @@ class StronglyAdaptive:
     >>> adaptive = StronglyAdaptive((0.5, 0.9), sources=1)
     >>> for number in range(2000):
     ...     adaptive.tell(number, 1_000.0 * number, np.log(np.array([[100.0], [200.0]]) + NEAR))
-    ...     adaptive.start(number, wait=float(number * 7919 % 1000))
+    ...     adaptive.start(number, wait=float(number * 381 % 1000))
     >>> adaptive.seconds(np.log(np.array([[100.0], [200.0]]) + NEAR)).round(-2).tolist()
     [500.0, 900.0]
 

@@ -2,6 +2,7 @@
 
 import asyncio
 import json
+import math
 import signal
 import subprocess
 import sys
@@ -130,7 +131,7 @@ def assert_recorded_alike(
 ) -> None:
     """What accounting tells, replayed, has the predictions of the live run, but for what it knows nothing of.
 
-    That is what was told a second late, tasks that an array holds back for a while, and what a job asked for before it
+    That is what was told a second late, if anything was, tasks that an array holds back for a while, and what a job asked for before it
     was changed, from which others are predicted too.
     """
     opened = log[0].event
@@ -142,7 +143,8 @@ def assert_recorded_alike(
     (folder / "names").write_text(json.dumps({"key": None, **asyncio.run(names_of(settings))}))
     again = replayed(opened, folder / "sacct", folder / "nodes", folder / "names")
     events = [envelope.event for envelope in log]
-    until = next(each.time for each in events if late([each], by=0) or getattr(each, "reason", None) == "held")
+    unknown = (each.time for each in events if late([each], by=0) or getattr(each, "reason", None) == "held")
+    until = next(unknown, math.inf)
     live, recorded = predictions(each for each in log if each.event.time < until), predictions(again)
     alike = {number for number, (asked, _) in live.items() if number in recorded and recorded[number][0] == asked}
     assert len(alike) >= 5
