@@ -131,8 +131,8 @@ def assert_recorded_alike(
 ) -> None:
     """What accounting tells, replayed, has the predictions of the live run, but for what it knows nothing of.
 
-    That is what was told a second late, if anything was, tasks that an array holds back for a while, and what a job asked for before it
-    was changed, from which others are predicted too.
+    That is what was told a second late, if anything was, tasks that an array holds back for a while, and what a job
+    asked for before it was changed, from which others are predicted too.
     """
     opened = log[0].event
     assert isinstance(opened, ClusterOpened)
