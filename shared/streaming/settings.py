@@ -177,7 +177,9 @@ def _made(flags: list[str] | None, values: dict[str, Any]) -> Settings:
         return Settings(_cli_parse_args=flags or False, _cli_exit_on_error=False, **values)
     except ValidationError as error:
         first = error.errors(include_input=False)[0]
-        raise SettingsError(f"{_named(first['loc'], flags or [])}: {shortened(first['msg'])}") from None
+        raise SettingsError(
+            f"{_named(first['loc'], flags or [])}: {shortened(first['msg'].removeprefix('Value error, '))}"
+        ) from None
     except SourceError as error:
         raise SettingsError(shortened(str(error).removeprefix("error parsing CLI: "))) from None
 

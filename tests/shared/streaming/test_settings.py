@@ -15,6 +15,13 @@ def test_what_is_no_url_of_a_server_is_named(name: str, url: str) -> None:
         read_settings([f"--{name}={url}"])
 
 
+@pytest.mark.parametrize("nodes", ["a", "a:6379,b", "a:0", "a:66666", ":6379", "", "a:6379,"])
+@pytest.mark.parametrize("scheme", ["redis+cluster", "rediss+cluster", "unix+cluster"])
+def test_what_names_no_nodes_of_a_cluster_is_told(scheme: str, nodes: str) -> None:
+    with pytest.raises(SettingsError, match=r"^--redis-url: nodes of a Redis Cluster are redis"):
+        read_settings([f"--redis-url={scheme}://{nodes}"])
+
+
 @pytest.mark.parametrize("url", ["http://127.0.0.1:8428", "https://grafana.example.org/below/", "http://[::1]:3000"])
 def test_urls_of_servers_are_taken(url: str) -> None:
     assert read_settings([f"--grafana-url={url}"]).grafana_url == url
