@@ -106,6 +106,7 @@ class StronglyAdaptive:
         self._numbers: list[int] = []
         """The jobs that are not learned from at every level, in the order of the rows of `_jobs`."""
         self._rows: dict[int, int] = {}
+        """Of those that wait."""
         self._next: Integers = np.zeros(len(levels), np.int64)
 
     def seconds(self, quantiles: FloatTable) -> Floats:
@@ -162,24 +163,21 @@ class StronglyAdaptive:
         """Drop the first rows once they are most of all, if they are learned from at every level; O(1) in the mean."""
         learned = int(self._next.min())
         if learned > len(self._numbers) // 2:
-            for each in self._numbers[:learned]:
-                self._rows.pop(each, None)
             del self._numbers[:learned]
             self._jobs[: len(self._numbers)] = self._jobs[learned : learned + len(self._numbers)].copy()
-            self._rows = {number: row - learned for number, row in self._rows.items()}
+            self._rows = {number: row - learned for number, row in self._rows.items() if row >= learned}
             self._next -= learned
 
     def snapshot(self) -> Any:
         """Return what was learned, and the jobs that are not learned from yet."""
         tables = self._experts, self._births, self._steps, self._next, self._jobs[: len(self._numbers)]
-        waiting = [number in self._rows for number in self._numbers]
-        return {"tables": [packed_numbers(each) for each in tables], "numbers": self._numbers.copy(), "wait": waiting}
+        return {"tables": [packed_numbers(each) for each in tables], "numbers": self._numbers.copy()}
 
     def restore(self, state: Any) -> None:
         """Take on what `snapshot` returned."""
         tables = [unpacked_numbers(each) for each in state["tables"]]
         self._experts, self._births, self._steps, self._next, jobs = tables
         self._numbers = list(state["numbers"])
-        self._rows = {number: row for row, number in enumerate(self._numbers) if state["wait"][row]}
+        self._rows = {number: row for row, number in enumerate(self._numbers) if jobs[row, WAIT] == UNKNOWN}
         self._jobs = np.zeros((max(16, len(jobs)), self._jobs.shape[1]))
         self._jobs[: len(jobs)] = jobs

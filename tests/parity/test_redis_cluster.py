@@ -23,7 +23,7 @@ def test_a_replica_takes_over_in_mid_run(tmp_path: Path) -> None:
     with (
         Kafka(tmp_path / "kafka") as kafka,
         RedisCluster(tmp_path / "redis", replicas=1) as cluster,
-        Workers(kafka, cluster, tmp_path, redis_url=cluster.url) as workers,
+        Workers(kafka, cluster, tmp_path) as workers,
     ):
         path = tmp_path / "kafka.jsonl"
         replay = workers.replay("failover", path, *arguments, "--speed", "10000")

@@ -192,3 +192,18 @@ def test_memory_is_bounded_and_a_job_that_never_starts_holds_nobody_up(monkeypat
         adaptive.start(number, 10.0)
     assert len(adaptive.snapshot()["numbers"]) <= 50
     assert adaptive.seconds(quantiles)[0] < 1e9
+
+
+def test_a_job_that_was_withdrawn_and_comes_again_is_learned_from() -> None:
+    """As one that was held: what is forgotten of its first time leaves the second alone."""
+    adaptive, quantiles = StronglyAdaptive((0.5,), 1), np.log(np.array([[1e9]]) + NEAR)
+    for number in (5, 6, 7):
+        adaptive.tell(number, 0.0, quantiles)
+        adaptive.withdraw(number)
+    adaptive.tell(7, 10.0, quantiles)
+    adaptive.advance(20.0)
+    adaptive.tell(8, 30.0, quantiles)  # those that are gone are forgotten now
+    adaptive.start(7, 40.0)
+    adaptive.start(8, 40.0)
+    adaptive.tell(9, 100.0, quantiles)
+    assert adaptive.snapshot()["numbers"] == [9]
