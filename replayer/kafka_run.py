@@ -10,7 +10,6 @@ from shadowtime.shared.errors import ReplayError, reason_of
 from shadowtime.shared.events import ClusterOpened, Envelope
 from shadowtime.shared.streaming import bus
 from shadowtime.shared.streaming.run_clients import PartitionFeed, RunClients, released, shared
-from shadowtime.shared.streaming.sending import send
 from shadowtime.shared.streaming.settings import Settings
 from shadowtime.shared.topics import JOBS, SCORES
 
@@ -109,8 +108,8 @@ class KafkaRun:
         """Let go out what is to be published."""
         values, self._buffer = self._buffer, []
         if values and self._clients is not None:
-            self._under_way += await send(
-                self._clients.producer, JOBS, self._partition, self._key, [(value, None) for value in values]
+            self._under_way += await self._clients.sender.send(
+                JOBS, self._partition, self._key, [(value, None) for value in values]
             )
         if len(self._under_way) >= UNCONFIRMED:
             await self._arrivals()

@@ -71,12 +71,22 @@ def producer(settings: Settings) -> AIOKafkaProducer:
     )
 
 
-def reader(settings: Settings, *, begin: Literal["earliest", "latest"] = "earliest") -> AIOKafkaConsumer:
-    """Return a consumer outside any group, not yet started; `begin` is where it reads a partition first."""
+def reader(
+    settings: Settings, *, begin: Literal["earliest", "latest"] = "earliest", wait_ms: int = 100
+) -> AIOKafkaConsumer:
+    """Return a consumer outside any group, not yet started.
+
+    Parameters
+    ----------
+    begin
+        Where it reads a partition first.
+    wait_ms
+        How long Kafka waits for records, in milliseconds, where there are none.
+    """
     return AIOKafkaConsumer(
         **connection(settings),
         enable_auto_commit=False,
         auto_offset_reset=begin,
         max_partition_fetch_bytes=4 * settings.max_message_bytes,
-        fetch_max_wait_ms=100,
+        fetch_max_wait_ms=wait_ms,
     )

@@ -8,7 +8,6 @@ from contextlib import suppress
 from dataclasses import replace
 from typing import Any
 
-from aiokafka import AIOKafkaProducer
 from aiokafka.errors import (
     InvalidProducerIdMapping,
     InvalidTimestampError,
@@ -24,7 +23,7 @@ from shadowtime.shared.errors import BusError, Refused, reason_of
 from shadowtime.shared.stage import Stage
 from shadowtime.shared.streaming import bus
 from shadowtime.shared.streaming.log_reader import LogReader
-from shadowtime.shared.streaming.sending import Dated, send, send_alone
+from shadowtime.shared.streaming.sending import Dated, Sender, send_alone
 from shadowtime.shared.streaming.settings import Settings
 from shadowtime.shared.streaming.stream import Record
 from shadowtime.shared.topics import DEAD_LETTERS
@@ -45,7 +44,7 @@ class KafkaStream:
 
     def __init__(self, stage: Stage, settings: Settings) -> None:
         self._stage = stage
-        self._producer = bus.producer(settings)
+        self._sender = Sender(bus.producer(settings))
         self._settings = settings
         self._reader = LogReader(settings)
         self._renewing, self._alone = asyncio.Lock(), asyncio.Lock()
@@ -53,7 +52,7 @@ class KafkaStream:
 
     async def start(self) -> None:
         """Connect the producer."""
-        await self._producer.start()
+        await self._sender.producer.start()
 
     async def publish(self, partition: int, run: str, values: Sequence[bytes], times: Sequence[float | None]) -> None:
         """Deliver outputs in order, each with the time of its input, or of now.
@@ -65,13 +64,13 @@ class KafkaStream:
         messages = [(value, _milliseconds(when, now)) for value, when in zip(values, times, strict=True)]
         try:
             if key not in self._refused:
-                producer = self._producer
+                sender = self._sender
                 try:
-                    for delivery in await send(producer, self._stage.writes, partition, key, messages):
+                    for delivery in await sender.send(self._stage.writes, partition, key, messages):
                         await delivery
                     return
                 except RENEWED:
-                    await self._renew(producer)
+                    await self._renew(sender)
             await self._deliver_alone(partition, key, messages)
         except FINAL as error:
             raise Refused(f"Kafka never takes one of its outputs: {reason_of(error)}") from error
@@ -97,18 +96,18 @@ class KafkaStream:
 
         One that Kafka does not take whole is delivered without its body; the headers say how large that was.
         """
-        producer = self._producer
+        sender = self._sender
         try:
             sent = [await self._send_letter(record, reason, record.value or b"") for record, reason in letters]
             for (record, reason), delivery in zip(letters, sent, strict=True):
                 try:
                     await delivery
                 except FINAL:
-                    await self._renew(producer)
-                    producer = self._producer
+                    await self._renew(sender)
+                    sender = self._sender
                     await (await self._send_letter(record, reason, b""))
         except RENEWED as error:
-            await self._renew(producer)
+            await self._renew(sender)
             raise BusError(f"Kafka does not take dead letters: {reason_of(error)}") from error
         except TROUBLE as error:
             raise BusError(f"Kafka does not take dead letters: {reason_of(error)}") from error
@@ -125,21 +124,21 @@ class KafkaStream:
     async def stop(self) -> None:
         """Let go of all connections."""
         await self._reader.stop()
-        await self._producer.stop()
+        await self._sender.producer.stop()
 
-    async def _renew(self, old: AIOKafkaProducer) -> None:
+    async def _renew(self, old: Sender) -> None:
         """Go on with a new producer, unless that was done; what the old one had under way counts as not delivered."""
         async with self._renewing:
-            if self._producer is not old:
+            if self._sender is not old:
                 return
             new = bus.producer(self._settings)
             try:
                 await new.start()
             except TROUBLE as error:
                 raise BusError(f"Kafka does not take outputs: {reason_of(error)}") from error
-            self._producer = new
+            self._sender = Sender(new)
             with suppress(*TROUBLE):
-                await old.stop()
+                await old.producer.stop()
 
     async def _send_letter(self, record: Record, reason: str, raw: bytes) -> Awaitable[Any]:
         headers = {
@@ -152,7 +151,7 @@ class KafkaStream:
         }
         body = raw[: self._settings.max_message_bytes]
         encoded = [(name, value.encode(errors="replace")) for name, value in headers.items()]
-        sent: Awaitable[Any] = await self._producer.send(DEAD_LETTERS, body, headers=encoded)
+        sent: Awaitable[Any] = await self._sender.producer.send(DEAD_LETTERS, body, headers=encoded)
         return sent
 
 

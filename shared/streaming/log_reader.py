@@ -11,6 +11,9 @@ from shadowtime.shared.streaming.settings import Settings
 PART = 500
 """Records that are read at once."""
 
+FETCH_MS = 5
+"""How long Kafka waits for records that are not there yet; what is asked behind a fetch waits as long."""
+
 
 class LogReader:
     """Reads stretches of partitions again, in parts; it connects at its first."""
@@ -30,7 +33,7 @@ class LogReader:
             If Kafka does not give them.
         """
         if self._consumer is None:
-            consumer = bus.reader(self._settings)
+            consumer = bus.reader(self._settings, wait_ms=FETCH_MS)
             try:
                 await consumer.start()
             except BaseException:
@@ -38,16 +41,21 @@ class LogReader:
                 raise
             self._consumer = consumer
         consumer, place = self._consumer, TopicPartition(topic, partition)
-        consumer.assign([place])
         first = (await consumer.beginning_offsets([place]))[place]
         end = (await consumer.end_offsets([place]))[place]
-        stop = end if stop is None else min(stop, end)
-        consumer.seek(place, max(start, first))
-        while await consumer.position(place) < stop:
-            batch = await consumer.getmany(place, timeout_ms=1000, max_records=PART)
-            records = [record for record in batch.get(place, ()) if record.offset < stop]
-            if records:
-                yield records
+        start, stop = max(start, first), end if stop is None else min(stop, end)
+        if start >= stop:
+            return
+        consumer.assign([place])
+        try:
+            consumer.seek(place, start)
+            while await consumer.position(place) < stop:
+                batch = await consumer.getmany(place, timeout_ms=1000, max_records=PART)
+                records = [record for record in batch.get(place, ()) if record.offset < stop]
+                if records:
+                    yield records
+        finally:
+            consumer.unsubscribe()  # or it goes on fetching, and Kafka answers nothing else meanwhile
 
     async def stop(self) -> None:
         """Let go of the connection."""

@@ -9,11 +9,12 @@ from contextlib import suppress
 from typing import Any
 from weakref import WeakKeyDictionary
 
-from aiokafka import AIOKafkaConsumer, AIOKafkaProducer, TopicPartition
+from aiokafka import AIOKafkaConsumer, TopicPartition
 from aiokafka.errors import KafkaError
 
 from shadowtime.shared.streaming import bus, topic_admin
 from shadowtime.shared.streaming.log_reader import LogReader
+from shadowtime.shared.streaming.sending import Sender
 from shadowtime.shared.streaming.settings import Settings
 from shadowtime.shared.topics import DECISIONS, JOBS, SCORES
 
@@ -94,7 +95,7 @@ class RunClients:
     """What replays over one Kafka share; from `shared`, and to be `released` by each."""
 
     def __init__(self, settings: Settings) -> None:
-        self.producer: AIOKafkaProducer = bus.producer(settings)
+        self.sender = Sender(bus.producer(settings))
         self.partitions = 0
         self.users = 0
         self.broken = False
@@ -109,7 +110,7 @@ class RunClients:
         async with self._turn:
             if not self.partitions:
                 partitions = await topic_admin.prepare_topics(self._settings)
-                await self.producer.start()
+                await self.sender.producer.start()
                 self.partitions = partitions
 
     async def published(self, key: bytes, partition: int) -> list[Any]:
@@ -148,7 +149,7 @@ class RunClients:
             await feed.stop()
         await self._reader.stop()
         with suppress(KafkaError, OSError):
-            await self.producer.stop()
+            await self.sender.producer.stop()
 
 
 _SHARED: WeakKeyDictionary[asyncio.AbstractEventLoop, dict[str, RunClients]] = WeakKeyDictionary()

@@ -4,7 +4,6 @@ A slice of events is one transaction. What the stage fails at is undone: the sta
 of the events of the slice before it.
 """
 
-import asyncio
 import logging
 from collections import defaultdict
 from collections.abc import Sequence
@@ -12,7 +11,8 @@ from collections.abc import Sequence
 from shadowtime.shared.errors import Fenced, Refused, SnapshotMismatch
 from shadowtime.shared.events import Envelope
 from shadowtime.shared.stage import StageRun, described, rejected
-from shadowtime.shared.streaming.run_slice import LARGE_BYTES, PutAway, Run, Slice, Work, push_slice, snapshot_due
+from shadowtime.shared.streaming.joint_work import JointWork
+from shadowtime.shared.streaming.run_slice import PutAway, Run, Slice, Work, snapshot_due
 from shadowtime.shared.streaming.state_store import Transaction
 from shadowtime.shared.streaming.stream import DeadLetters, Record
 from shadowtime.shared.streaming.work_thread import Overrun, WorkThread
@@ -56,7 +56,7 @@ class RunProgress:
         self.spent: defaultdict[str, float] = defaultdict(float)
         """Seconds that runs were worked on, by name, until somebody clears it."""
         self._attempted: set[str] = set()
-        self._working = asyncio.Lock()
+        self._joint = JointWork(thread, context.settings.max_output_bytes, context.clock)
 
     async def load(self, name: str, partition: int, put_away: PutAway | None = None) -> Run:
         """Return a run as it is stored; one that cannot be restored is in trouble.
@@ -107,17 +107,13 @@ class RunProgress:
             self._attempted.add(run.name)
         if run.trouble is not None:
             return await self._quarantine(run, done, work[0], run.trouble)
-        async with self._working:
-            try:
-                await self._thread.run(push_slice, run.state, work, done, self._settings.max_output_bytes, self._clock)
-            except Overrun:
+        async with self._joint.worked_out(run.state, work, done) as overrun:
+            if overrun:
                 limit = self._settings.handler_seconds
                 self.spent[run.name] += limit
                 return await self._quarantine(run, done, work[done.done], f"an event took more than {limit:g} s")
             self.spent[run.name] += done.seconds
-            if done.size > LARGE_BYTES or run.state.spoiled:
-                return await self._conclude(run, work, done)
-        return await self._conclude(run, work, done)
+            return await self._conclude(run, work, done)
 
     async def _conclude(self, run: Run, work: Sequence[Work], done: Slice) -> int:
         """Settle a slice that was worked out; return how many events it was."""

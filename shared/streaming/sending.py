@@ -1,32 +1,84 @@
-"""Messages of one run to Kafka: few one by one, many as batches that were put together at once."""
+"""Messages of several runs to Kafka: those that go out at the same time lie in common batches.
 
+The producer's own way with a message, and a request for a batch of few of them, take ten times as long.
+"""
+
+import asyncio
 from collections.abc import Awaitable, Sequence
-from typing import Any
+from typing import Any, NamedTuple
 
 from aiokafka import AIOKafkaProducer
 
 Dated = tuple[bytes, int | None]
 """A message, and its time in milliseconds since 1970; None for now."""
 
-MANY = 20
-"""So many messages fill batches of their own: the producer's way with each of them takes ten times as long."""
+
+class Outgoing(NamedTuple):
+    """Messages of one run, and who waits until they are on their way."""
+
+    key: bytes
+    messages: Sequence[Dated]
+    under_way: asyncio.Future[list[Awaitable[Any]]]
 
 
-async def send(
-    producer: AIOKafkaProducer, topic: str, partition: int, key: bytes, messages: Sequence[Dated]
-) -> list[Awaitable[Any]]:
-    """Let messages go out in order; return what is done when they have arrived."""
-    if len(messages) < MANY:
-        return [await producer.send(topic, value, key, partition, when) for value, when in messages]
-    under_way: list[Awaitable[Any]] = []
-    batch = producer.create_batch()
-    for value, when in messages:
-        if batch.append(timestamp=when, key=key, value=value) is None:
-            under_way.append(await producer.send_batch(batch, topic, partition=partition))
-            batch = producer.create_batch()
-            batch.append(timestamp=when, key=key, value=value)
-    under_way.append(await producer.send_batch(batch, topic, partition=partition))
-    return under_way
+class Sender:
+    """Sends through a producer, in the order in which the messages of each partition came."""
+
+    def __init__(self, producer: AIOKafkaProducer) -> None:
+        self.producer = producer
+        self._waiting: dict[tuple[str, int], list[Outgoing]] = {}
+        self._filling: set[asyncio.Task[None]] = set()
+
+    async def send(self, topic: str, partition: int, key: bytes, messages: Sequence[Dated]) -> Sequence[Awaitable[Any]]:
+        """Let messages go out in order; return what is done when they have arrived."""
+        if not messages:
+            return ()
+        own = Outgoing(key, messages, asyncio.get_running_loop().create_future())
+        place = topic, partition
+        if place in self._waiting:
+            self._waiting[place].append(own)
+        else:
+            self._waiting[place] = [own]
+            task = asyncio.create_task(self._fill_all(place))
+            self._filling.add(task)
+            task.add_done_callback(self._filling.discard)
+        return await own.under_way
+
+    async def _fill_all(self, place: tuple[str, int]) -> None:
+        """Put what waits for a partition into batches, until nothing does."""
+        while outgoing := self._waiting[place]:
+            self._waiting[place] = []
+            try:
+                found = await self._filled(place, outgoing)
+            except Exception as error:
+                found = [error] * len(outgoing)
+            for own, batches in zip(outgoing, found, strict=True):
+                if own.under_way.done():  # nobody waits for it any more
+                    continue
+                if isinstance(batches, Exception):
+                    own.under_way.set_exception(batches)
+                else:
+                    own.under_way.set_result(batches)
+        del self._waiting[place]
+
+    async def _filled(
+        self, place: tuple[str, int], outgoing: Sequence[Outgoing]
+    ) -> Sequence[list[Awaitable[Any]] | Exception]:
+        """Return the batches that the messages of each run lie in, which are on their way."""
+        topic, partition = place
+        batch = self.producer.create_batch()
+        sent: list[Awaitable[Any]] = []
+        span = []
+        for own in outgoing:
+            first = len(sent)
+            for value, when in own.messages:
+                if batch.append(timestamp=when, key=own.key, value=value) is None:
+                    sent.append(await self.producer.send_batch(batch, topic, partition=partition))
+                    batch = self.producer.create_batch()
+                    batch.append(timestamp=when, key=own.key, value=value)
+            span.append((first, len(sent)))
+        sent.append(await self.producer.send_batch(batch, topic, partition=partition))
+        return [sent[first : last + 1] for first, last in span]
 
 
 async def send_alone(

@@ -14,6 +14,8 @@ Result = TypeVar("Result")
 GRACE_SECONDS = 5.0
 """How long work that was told to end may take to hear it: compiled code hears nothing until it returns."""
 
+MOMENT = 0.001
+
 
 class Overrun(BaseException):
     """Work took too long and was ended; no handler of errors catches it on its way."""
@@ -37,6 +39,7 @@ class WorkThread:
         self._turn = asyncio.Lock()
         self._worker: int | None = None
         self._processor_time = 0.0
+        self._ended = False
         self._began: float | None = None
         self._executor = self._new()
 
@@ -67,11 +70,14 @@ class WorkThread:
         future = loop.run_in_executor(self._executor, self._watched, work)
         try:
             left = self._seconds
-            while left > 0 and not (await asyncio.wait({future}, timeout=left))[0]:
-                left = self._seconds - self._used()
-            if not future.done():
-                self._interrupt()
-                await asyncio.wait({future}, timeout=GRACE_SECONDS)
+            while not (await asyncio.wait({future}, timeout=max(left, MOMENT)))[0]:
+                with self._lock:
+                    left = self._left()
+                    if left <= 0:
+                        self._interrupt()
+                if left <= 0:
+                    await asyncio.wait({future}, timeout=GRACE_SECONDS)
+                    break
             if not future.done():
                 future.add_done_callback(lambda left: None if left.cancelled() else left.exception())
                 self._executor.shutdown(wait=False)
@@ -85,25 +91,40 @@ class WorkThread:
         """Let the thread end, once its work has."""
         self._executor.shutdown(wait=False)
 
+    def begin(self) -> None:
+        """Say, within the work, that a part of it begins which may take as long as all of it otherwise.
+
+        Raises
+        ------
+        Overrun
+            If the part before it took too long, and only just came to its end.
+        """
+        with self._lock:
+            self._processor_time = time.thread_time()
+            ended = self._ended
+        while ended:
+            time.sleep(MOMENT)  # the error comes as soon as this thread hears it
+
     def _watched(self, work: Callable[[], Result]) -> Result:
         with self._lock:
             self._worker = threading.get_ident()
             self._processor_time = time.thread_time()
+            self._ended = False
         try:
             return work()
         finally:
             with self._lock:
-                self._worker = None
+                if self._worker == threading.get_ident():  # work that was left to itself has no say any more
+                    self._worker = None
 
-    def _used(self) -> float:
-        """Return the processor time that the work under way has had, in seconds."""
-        with self._lock:
-            if self._worker is None:
-                return 0.0
-            return time.clock_gettime(time.pthread_getcpuclockid(self._worker)) - self._processor_time
+    def _left(self) -> float:
+        """Return the processor time that the work under way still has, in seconds."""
+        if self._worker is None:
+            return self._seconds
+        used = time.clock_gettime(time.pthread_getcpuclockid(self._worker)) - self._processor_time
+        return self._seconds - used
 
     def _interrupt(self) -> None:
-        """Raise `Overrun` in the thread, unless its work has just ended."""
-        with self._lock:
-            if self._worker is not None:
-                ctypes.pythonapi.PyThreadState_SetAsyncExc(ctypes.c_ulong(self._worker), ctypes.py_object(Overrun))
+        """Raise `Overrun` in the thread."""
+        self._ended = True
+        ctypes.pythonapi.PyThreadState_SetAsyncExc(ctypes.c_ulong(self._worker or 0), ctypes.py_object(Overrun))

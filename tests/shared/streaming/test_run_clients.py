@@ -4,7 +4,7 @@ import asyncio
 from typing import Any
 
 from shadowtime.shared.streaming.run_clients import PartitionFeed, RunClients, released, shared
-from shadowtime.shared.streaming.sending import MANY, send, send_alone
+from shadowtime.shared.streaming.sending import send_alone
 from shadowtime.shared.streaming.settings import Settings
 from shadowtime.shared.topics import DECISIONS, JOBS
 from shadowtime.stack.servers import Kafka
@@ -30,11 +30,11 @@ def test_each_run_hears_its_own_in_order_and_the_last_one_closes(kafka: Kafka) -
         assert await other.feed(0) is feed
         for key in (b"heard-a", b"heard-b"):
             feed.expect(key)
-        values = [b"%d" % number for number in range(3 * MANY)]
+        values = [b"%d" % number for number in range(60)]
         for key in (b"heard-b", b"heard-c", b"heard-a"):
-            under_way: list[Any] = await send(one.producer, DECISIONS, 0, key, [(value, None) for value in values])
-            under_way += await send(one.producer, DECISIONS, 0, key, [(b"few", 1_000)])
-            under_way.append(await send_alone(one.producer, DECISIONS, 0, key, (b"alone", None)))
+            under_way: list[Any] = [*await one.sender.send(DECISIONS, 0, key, [(value, None) for value in values])]
+            under_way += await one.sender.send(DECISIONS, 0, key, [(b"few", 1_000)])
+            under_way.append(await send_alone(one.sender.producer, DECISIONS, 0, key, (b"alone", None)))
             for delivery in under_way:
                 await delivery
         for key in (b"heard-a", b"heard-b"):
@@ -58,7 +58,7 @@ def test_what_was_published_of_a_run_is_found_also_by_who_has_read_the_log_befor
         await clients.start()
         try:
             for told in (1, 2, 3):
-                for delivery in await send(clients.producer, JOBS, 0, b"told", [(b"%d" % told, None)]):
+                for delivery in await clients.sender.send(JOBS, 0, b"told", [(b"%d" % told, None)]):
                     await delivery
                 assert not await clients.published(b"never-told", 0)
                 found = await clients.published(b"told", 0)
