@@ -10,6 +10,8 @@ from numba.core import typeinfer
 from numba.core.compiler_lock import global_compiler_lock
 from numba.core.registry import CPUDispatcher
 
+from shadowtime.shared.kernel_cache import KernelCache
+
 
 class OnDemand(CPUDispatcher):
     """What `numba.njit(signature, cache=True, nogil=True)` makes, but for when it is loaded.
@@ -28,7 +30,7 @@ class OnDemand(CPUDispatcher):
     def of(cls, function: Callable[..., object], signature: Any) -> "OnDemand":
         """Return a kernel that is in the cache."""
         kernel = cls(function, {}, {"nogil": True, "nopython": True, "boundscheck": None})
-        kernel.enable_caching()
+        kernel._cache = KernelCache(kernel.py_func)
         kernel.signature = signature
         if not kernel._is_cached():
             kernel.load()

@@ -126,3 +126,38 @@ def test_a_start_loads_nothing_and_what_is_missing_is_compiled_over_what_is_not_
     made, loaded = map(int, done.stdout.split())
     assert made > 50
     assert loaded == 0
+
+
+def test_what_a_kernel_calls_in_another_file_is_a_part_of_its_key(tmp_path: Path) -> None:
+    """As after a pull that changed a callee alone: the file of the kernel is as it was."""
+    package = tmp_path / "changed"
+    package.mkdir()
+    (package / "__init__.py").touch()
+    (package / "calling.py").write_text(
+        "from changed.called import step, BY\n"
+        "from shadowtime.shared.kernel import kernel\n\n\n"
+        "@kernel\n"
+        "def stepped(value: int) -> int:\n"
+        "    return step(value) * BY\n"
+    )
+    environment = os.environ | {
+        "PYTHONPATH": f"{tmp_path}{os.pathsep}{ROOT}",
+        "XDG_CACHE_HOME": str(tmp_path / "cache"),
+    }
+    environment.pop("NUMBA_CACHE_DIR", None)
+
+    def told(called: str) -> list[str]:
+        (package / "called.py").write_text("from shadowtime.shared.kernel import inlined, kernel\n\n" + called)
+        script = "from changed.calling import stepped; print(stepped.loaded, stepped(10), stepped.loaded)"
+        command = [sys.executable, "-B", "-c", script]
+        return subprocess.run(command, env=environment, check=True, capture_output=True, text=True).stdout.split()
+
+    inlining = "BY = {}\n\n\n@inlined\ndef step(value: int) -> int:\n    return value + {}\n"
+    calling = inlining.replace("inlined", "kernel")
+    assert told(inlining.format(2, 1)) == ["True", "22", "True"], "compiled"
+    assert told(inlining.format(2, 1)) == ["False", "22", "True"], "from the cache"
+    assert told(inlining.format(2, 3)) == ["True", "26", "True"], "what is compiled into it has changed"
+    assert told(inlining.format(3, 3)) == ["True", "39", "True"], "a constant has changed"
+    assert told(calling.format(3, 4)) == ["True", "42", "True"], "it calls a kernel now"
+    assert told(calling.format(3, 5)) == ["True", "45", "True"], "which has changed"
+    assert told(calling.format(3, 5)) == ["False", "45", "True"]

@@ -1,0 +1,72 @@
+"""The cache of compiled kernels: what a kernel calls, and the constants it uses, are part of its key.
+
+Numba looks for changes in a kernel's own file alone. Where a callee in another file has changed, as after a pull, it
+would go on with machine code that has the old one compiled into it.
+"""
+
+from collections.abc import Callable, Iterator
+from hashlib import sha256
+from types import CodeType, ModuleType
+from typing import Any
+
+import numpy as np
+from numba.core.caching import FunctionCache
+
+_CONSTANT = (bool, int, float, complex, str, bytes, type(None))
+
+
+class KernelCache(FunctionCache):
+    """Numba's own, with the digest of all that is compiled into a kernel in its key."""
+
+    _py_func: Any
+
+    def _index_key(self, sig: Any, codegen: Any) -> Any:
+        of_its_own: Any = super()
+        return *of_its_own._index_key(sig, codegen), digest(self._py_func)
+
+
+def digest(function: Callable[..., Any]) -> str:
+    """Return a digest of a function's code, and of all that it reaches by global names: O(their size).
+
+    >>> first = eval("lambda: step(2)", {"step": eval("lambda x: x + 1")})
+    >>> other = eval("lambda: step(2)", {"step": eval("lambda x: x + 2")})
+    >>> digest(first) == digest(first), digest(first) == digest(other)
+    (True, False)
+    """
+    told = sha256()
+    seen: set[int] = set()
+    left: list[tuple[str, Any]] = [("", function)]
+    while left:
+        name, value = left.pop()
+        value = getattr(value, "py_func", value)  # of a kernel
+        code = getattr(value, "__code__", None)
+        told.update(name.encode())
+        if isinstance(value, _CONSTANT):
+            told.update(repr(value).encode())
+        elif isinstance(value, np.ndarray | np.generic):
+            told.update(value.dtype.str.encode() + value.tobytes())
+        elif isinstance(value, tuple | frozenset):
+            told.update(f"{type(value).__name__} {len(value)}".encode())
+            left += [("", each) for each in (value if isinstance(value, tuple) else sorted(value, key=repr))]
+        elif isinstance(code, CodeType):
+            if id(value) in seen:
+                continue
+            seen.add(id(value))
+            names: set[str] = set()
+            for part in _parts(code):
+                told.update(part.co_code + repr(part.co_names).encode())
+                left += [("", each) for each in part.co_consts]  # code among them says nothing again
+                names |= set(part.co_names)
+            reached = value.__globals__
+            left += [(each, reached[each]) for each in sorted(names & reached.keys(), reverse=True)]
+        elif not isinstance(value, ModuleType) and hasattr(value, "_fields"):  # a NamedTuple
+            told.update(repr((value._fields, value.__annotations__)).encode())
+    return told.hexdigest()
+
+
+def _parts(code: CodeType) -> Iterator[CodeType]:
+    """Yield a piece of code and those inside it."""
+    yield code
+    for each in code.co_consts:
+        if isinstance(each, CodeType):
+            yield from _parts(each)
