@@ -1,6 +1,7 @@
 """Work beside the event loop: the loop goes on, and what takes too long ends."""
 
 import asyncio
+import threading
 import time
 
 import pytest
@@ -87,6 +88,48 @@ def test_errors_are_those_of_the_work() -> None:
         thread = WorkThread("test", 1.0)
         with pytest.raises(ZeroDivisionError):
             await thread.run(lambda: 1 // 0)
+        thread.close()
+
+    asyncio.run(work())
+
+
+def test_a_part_that_begins_has_the_whole_time() -> None:
+    async def work() -> None:
+        thread = WorkThread("test", 0.2)
+
+        def parts(seconds: float) -> str:
+            for _ in range(3):
+                thread.begin()
+                busy(seconds)
+            return "done"
+
+        assert await thread.run(parts, 0.1) == "done"
+        with pytest.raises(Overrun):
+            await thread.run(parts, 0.5)
+        thread.close()
+
+    asyncio.run(work())
+
+
+def test_a_part_is_not_ended_for_the_one_before_it(monkeypatch: pytest.MonkeyPatch) -> None:
+    """What was ended just as it came to its end hears it before the next part begins."""
+    heard: list[str] = []
+
+    async def work() -> None:
+        thread = WorkThread("test", 60.0)
+
+        def parts() -> None:
+            monkeypatch.setattr(work_thread.ctypes.pythonapi, "PyThreadState_SetAsyncExc", lambda *_: None)
+            thread._interrupt()  # the error is on its way
+            monkeypatch.undo()
+            threading.Timer(0.1, thread._interrupt).start()
+            thread.begin()
+            heard.append("the next part has begun")
+
+        with pytest.raises(Overrun):
+            await thread.run(parts)
+        assert not heard
+        assert await thread.run(busy, 0.01) == "done"
         thread.close()
 
     asyncio.run(work())
