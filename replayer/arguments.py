@@ -9,7 +9,7 @@ from pathlib import Path
 from typing import Any, NamedTuple
 
 import typer
-from pydantic import TypeAdapter, ValidationError
+from pydantic import ConfigDict, TypeAdapter, ValidationError
 
 from shadowtime.replayer.accounting.reading import Reading
 from shadowtime.replayer.log_formats import AS_READ, format_of, read_trace
@@ -25,7 +25,7 @@ from shadowtime.shared.spec import Spec, parse
 from shadowtime.shared.speedup import SpeedUp
 from shadowtime.shared.wording import quoted
 
-SPEEDUPS: TypeAdapter[SpeedUp] = TypeAdapter(SpeedUp)
+SPEEDUPS: TypeAdapter[SpeedUp] = TypeAdapter(SpeedUp, config=ConfigDict(defer_build=True))
 
 _NUMBER = re.compile(r"[0-9]{1,15}\Z")
 

@@ -5,7 +5,7 @@ from collections.abc import Callable, Sequence
 from typing import Any, get_args
 
 import orjson
-from pydantic import TypeAdapter, ValidationError
+from pydantic import ConfigDict, TypeAdapter, ValidationError
 
 from shadowtime.replayer.source import Archived, faults_named
 from shadowtime.services.pipeline import STAGES
@@ -15,7 +15,7 @@ from shadowtime.shared.stage import Stage, StageRun, fingerprint, read_snapshot
 
 Observer = Callable[[Envelope], None]
 
-EVENTS: TypeAdapter[list[Event]] = TypeAdapter(list[Event])
+EVENTS: TypeAdapter[list[Event]] = TypeAdapter(list[Event], config=ConfigDict(defer_build=True))
 KINDS = frozenset(get_args(Event))
 
 

@@ -11,7 +11,6 @@ import math
 
 import numpy as np
 from numpy.random import Generator
-from scipy.special import gammainc
 
 from shadowtime.shared.arrays import Floats, Integers
 
@@ -89,6 +88,8 @@ def bucket_weights() -> Floats:
     >>> int(weights.argmax()), int(weights.argmin())
     (27, 10)
     """
+    from scipy.special import gammainc  # here, for it takes a moment, which a replay of a log need not
+
     shape, scale = DAILY_CYCLE_GAMMA
     half_hours = np.arange(DAY_STARTS_AT_BUCKET, DAY_STARTS_AT_BUCKET + BUCKETS)
     edges = np.append(half_hours - 0.5, half_hours[-1] + 0.5)

@@ -99,7 +99,7 @@ _set_values, _set_names, _set_extra, _set_private = (
 class Frozen(BaseModel):
     """An immutable message; unknown fields are an error."""
 
-    model_config = ConfigDict(frozen=True, extra="forbid")
+    model_config = ConfigDict(frozen=True, extra="forbid", defer_build=True)
 
     blank__: ClassVar[dict[str, Any]] = {}
     """All fields, in their order, as a message has them that was given none; None where it must be."""

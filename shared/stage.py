@@ -42,10 +42,10 @@ class Stage:
 
     def intrusion(self, envelope: Envelope) -> str | None:
         """Return what an envelope brings along that no stage before this one says; None if it is as it should be."""
-        for name in self.foreign:
-            if name == envelope.event.kind or getattr(envelope, name, None):
-                return name
-        return None
+        if (kind := envelope.event.kind) in self.foreign:
+            return kind
+        fields = envelope.__dict__
+        return next((name for name in self.foreign if fields.get(name)), None)
 
 
 def chained(*stages: Stage) -> tuple[Stage, ...]:

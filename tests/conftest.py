@@ -8,6 +8,8 @@ from collections.abc import Iterator
 import pytest
 from hypothesis import settings
 
+import shadowtime.shared.events  # noqa: F401 - every message, to be completed below
+from shadowtime.shared.message import Frozen
 from shadowtime.stack import ports
 from tests.watcher import watch
 
@@ -31,6 +33,16 @@ for number in (signal.SIGINT, signal.SIGTERM):
 # How long an example takes says how busy the machine is; time is measured in tests/benchmarks.
 settings.register_profile("shadowtime", deadline=None)
 settings.load_profile("shadowtime")
+
+
+def complete(message: type[Frozen]) -> None:
+    """Build what a message is checked by, which its first use does otherwise: hypothesis reads the signature before."""
+    for each in message.__subclasses__():
+        each.model_rebuild()
+        complete(each)
+
+
+complete(Frozen)
 
 LONGEST = (
     "tests/slurm/",

@@ -4,8 +4,6 @@ from collections.abc import Iterator, Mapping, Sequence
 from statistics import fmean, stdev
 from typing import NamedTuple
 
-from scipy.special import stdtrit
-
 from shadowtime.replayer.campaign.cell_run import Figures
 from shadowtime.replayer.campaign.columns import Column
 from shadowtime.replayer.campaign.file import Campaign
@@ -109,4 +107,6 @@ def figure_of(column: Column, draws: Sequence[Figures], star: str, by_label: Map
     if len(values) < 2:
         return Figure(mean)
     spread = stdev(values) / base / len(values) ** 0.5
+    from scipy.special import stdtrit  # here, for it takes a moment, which no other command need take
+
     return Figure(mean, float(stdtrit(len(values) - 1, 0.975)) * spread)

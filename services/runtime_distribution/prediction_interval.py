@@ -3,7 +3,6 @@
 import math
 
 import numpy as np
-from scipy.special import stdtrit
 
 from shadowtime.shared.arrays import Floats
 from shadowtime.shared.kernel import kernel
@@ -23,6 +22,8 @@ def t_quantiles(confidence: float, degrees: int) -> Floats:
     >>> t_quantiles(0.9, 3).round(3).tolist()
     [inf, 6.314, 2.92, 2.353]
     """
+    from scipy.special import stdtrit  # here, for it takes a moment, which a run without templates need not
+
     return np.concatenate(([math.inf], stdtrit(np.arange(1, degrees + 1), (1 + confidence) / 2)))
 
 

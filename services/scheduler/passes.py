@@ -3,7 +3,7 @@
 from collections import deque
 from typing import Any, NamedTuple
 
-from pydantic import TypeAdapter
+from pydantic import ConfigDict, TypeAdapter
 
 from shadowtime.shared.events import Decided, Envelope, JobEnded, JobStarted, JobSubmitted, moment
 from shadowtime.shared.predictions import WaitBound
@@ -19,7 +19,7 @@ KEPT_ENDED = 100
 LIKELY = 0.9
 """The probability nearest to which a start is told."""
 
-REASONS: TypeAdapter[Reason] = TypeAdapter(Reason)
+REASONS: TypeAdapter[Reason] = TypeAdapter(Reason, config=ConfigDict(defer_build=True))
 
 
 class Refusal(NamedTuple):

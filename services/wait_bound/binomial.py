@@ -4,8 +4,6 @@ import math
 from functools import lru_cache
 from typing import NamedTuple
 
-from scipy.special import bdtr, ndtri
-
 
 @lru_cache(maxsize=1024)
 def minimum_history(quantile: float, confidence: float) -> int:
@@ -44,6 +42,8 @@ def upper_rank(count: int, quantile: float, confidence: float) -> int | None:
     ----------
     docs/algorithms.md#binomial-bound (Brevik 2006, section 3.1).
     """
+    from scipy.special import bdtr, ndtri  # here, for it takes a moment, which a run without bounds need not
+
     if count < minimum_history(quantile, confidence):
         return None
     spread = math.sqrt(count * quantile * (1 - quantile))
