@@ -3,6 +3,7 @@
 import os
 from collections.abc import Callable, Iterator
 from contextlib import contextmanager
+from functools import cache
 from pathlib import Path
 from typing import Any, TypeVar, cast, get_args, get_origin, get_type_hints
 
@@ -58,6 +59,7 @@ def kernel(function: Function) -> Function:
 NUMBERS: dict[object, Any] = {int: types.int64, float: types.float64, bool: types.boolean, type(None): types.void}
 
 
+@cache
 def _compiled_as(annotation: Any) -> Any:
     """Return numba's type for an annotation.
 

@@ -20,9 +20,13 @@ class KernelCache(FunctionCache):
 
     _py_func: Any
 
-    def _index_key(self, sig: Any, codegen: Any) -> Any:
+    def __init__(self, function: Callable[..., object]) -> None:
         of_its_own: Any = super()
-        return *of_its_own._index_key(sig, codegen), digest(self._py_func)
+        of_its_own.__init__(function)
+
+    def _index_key(self, sig: Any, codegen: Any) -> Any:
+        """Return what a compiled kernel is kept under: its types, the processor, and all that is compiled into it."""
+        return sig, codegen.magic_tuple(), digest(self._py_func)
 
 
 def digest(function: Callable[..., Any]) -> str:
@@ -57,6 +61,7 @@ def digest(function: Callable[..., Any]) -> str:
                 told.update(part.co_code + repr(part.co_names).encode())
                 left += [("", each) for each in part.co_consts]  # code among them says nothing again
                 names |= set(part.co_names)
+            left += [("", cell.cell_contents) for cell in value.__closure__ or ()]
             reached = value.__globals__
             left += [(each, reached[each]) for each in sorted(names & reached.keys(), reverse=True)]
         elif not isinstance(value, ModuleType) and hasattr(value, "_fields"):  # a NamedTuple

@@ -13,6 +13,7 @@ from tests.benchmarks.adjusted_requests import BENCHMARKS as ADJUSTMENTS
 from tests.benchmarks.large_machine import coarsening, large_machine
 from tests.benchmarks.live_page import live_page
 from tests.benchmarks.logs import SIZES
+from tests.benchmarks.many_runs import MANY, many_runs
 from tests.benchmarks.memory import memory
 from tests.benchmarks.probabilistic_pass import probabilistic_pass
 from tests.benchmarks.replay import replay, stages
@@ -45,6 +46,7 @@ BENCHMARKS: dict[str, Callable[[], dict[str, Any] | list[dict[str, Any]]]] = {
     "live-page": live_page,
     "stream": stream,
     "access-stream": stream_with_access,
+    **{f"many-runs-{partitions}x{each}": partial(many_runs, partitions, each) for partitions, each in MANY},
     "store-away": store_away,
     "worst-messages": worst_messages,
     "memory-stream": partial(stream_memory, "HPC2N", 200_000),

@@ -28,15 +28,15 @@ def memory(trace: str) -> dict[str, Any]:
     return measured
 
 
-def resident() -> float:
-    """Return the memory that this process holds now, in MiB."""
-    pages = int(Path("/proc/self/statm").read_text().split()[1])
+def resident(process: int | str = "self") -> float:
+    """Return the memory that a process holds now, in MiB."""
+    pages = int(Path(f"/proc/{process}/statm").read_text().split()[1])
     return round(pages * os.sysconf("SC_PAGE_SIZE") / MEGABYTE, 1)
 
 
-def peak() -> float:
-    """Return the most memory that this process ever held, in MiB; not that of the one it was forked from."""
-    (line,) = (each for each in Path("/proc/self/status").read_text().splitlines() if each.startswith("VmHWM"))
+def peak(process: int | str = "self") -> float:
+    """Return the most memory that a process ever held, in MiB; not that of the one it was forked from."""
+    (line,) = (each for each in Path(f"/proc/{process}/status").read_text().splitlines() if each.startswith("VmHWM"))
     return round(int(line.split()[1]) / 1024, 1)
 
 

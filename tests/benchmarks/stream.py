@@ -122,6 +122,7 @@ def workers(settings: Settings, *names: str, access: str | None = None) -> Itera
         "SHADOWTIME_KAFKA_BOOTSTRAP": settings.kafka_bootstrap,
         "SHADOWTIME_REDIS_URL": settings.redis_url,
         "SHADOWTIME_WEB_PORT": "0",
+        "SHADOWTIME_PARTITIONS": str(settings.partitions),
         "SHADOWTIME_CONNECT_SECONDS": str(PATIENCE),
     }
     if access is not None:

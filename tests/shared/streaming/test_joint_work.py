@@ -129,7 +129,11 @@ def test_one_that_fails_is_settled_before_the_next_is_worked_out(thread: Counted
         joint = JointWork(thread, 1_000_000, time.monotonic)
 
         async def one(name: str, works: Callable[[ClusterOpened], object]) -> None:
-            state, events, done = opening(lambda opened: (order.append(f"{name} worked out"), works(opened)))
+            def noted(opened: ClusterOpened) -> None:
+                order.append(f"{name} worked out")
+                works(opened)
+
+            state, events, done = opening(noted)
             async with joint.worked_out(state, events, done):
                 await asyncio.sleep(0.02)
                 order.append(f"{name} settled")

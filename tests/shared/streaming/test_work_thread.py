@@ -1,6 +1,7 @@
 """Work beside the event loop: the loop goes on, and what takes too long ends."""
 
 import asyncio
+import ctypes
 import threading
 import time
 
@@ -119,7 +120,7 @@ def test_a_part_is_not_ended_for_the_one_before_it(monkeypatch: pytest.MonkeyPat
         thread = WorkThread("test", 60.0)
 
         def parts() -> None:
-            monkeypatch.setattr(work_thread.ctypes.pythonapi, "PyThreadState_SetAsyncExc", lambda *_: None)
+            monkeypatch.setattr(ctypes.pythonapi, "PyThreadState_SetAsyncExc", lambda *_: None)
             thread._interrupt()  # the error is on its way
             monkeypatch.undo()
             threading.Timer(0.1, thread._interrupt).start()
