@@ -31,6 +31,10 @@ MAX_WRONG = 1_000
 """Things that may be wrong with a message, up to which the first is named."""
 
 
+class Ended(BaseException):
+    """Work is ended from outside, and nobody who handles errors on its way is to take it for one of them."""
+
+
 class ShadowtimeError(Exception):
     """Base of every error that Shadowtime raises on purpose."""
 

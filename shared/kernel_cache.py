@@ -62,6 +62,7 @@ def digest(function: Callable[..., Any]) -> str:
                 left += [("", each) for each in part.co_consts]  # code among them says nothing again
                 names |= set(part.co_names)
             left += [("", cell.cell_contents) for cell in value.__closure__ or ()]
+            left.append(("", value.__defaults__))
             reached = value.__globals__
             left += [(each, reached[each]) for each in sorted(names & reached.keys(), reverse=True)]
         elif not isinstance(value, ModuleType) and hasattr(value, "_fields"):  # a NamedTuple

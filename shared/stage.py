@@ -17,7 +17,7 @@ from typing import Any
 
 import orjson
 
-from shadowtime.shared.errors import RuleBroken, SequenceGap, SettingsError, SnapshotMismatch
+from shadowtime.shared.errors import Ended, RuleBroken, SequenceGap, SettingsError, SnapshotMismatch
 from shadowtime.shared.events import ClusterOpened, Envelope, Refusal, Rejected
 from shadowtime.shared.stage_handler import StageHandler
 from shadowtime.shared.wording import shortened
@@ -98,7 +98,9 @@ class StageRun:
             output = self._open(envelope) if self.handler is None else self.handler.handle(envelope)
         except (RuleBroken, SettingsError) as broken:
             output = rejected(envelope, str(broken))
-        except (Exception, SystemExit) as failure:  # a plug-in may call exit
+        except BaseException as failure:  # a plug-in may call exit, and its library panic
+            if isinstance(failure, KeyboardInterrupt | Ended):
+                raise
             self.spoiled = True
             output = rejected(envelope, f"{self.stage.name} failed: {described(failure)}", "failed")
         self.sequence = envelope.sequence

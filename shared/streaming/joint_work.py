@@ -25,7 +25,7 @@ class Piece:
     overrun: asyncio.Future[bool] = field(default_factory=lambda: asyncio.get_running_loop().create_future())
     settled: asyncio.Event = field(default_factory=asyncio.Event)
 
-    def answer(self, *, overrun: bool, failure: Exception | None = None) -> None:
+    def answer(self, *, overrun: bool, failure: BaseException | None = None) -> None:
         """Tell who waits, if somebody still does, how it went."""
         if self.overrun.done():
             return
@@ -71,25 +71,34 @@ class JointWork:
 
     async def _go(self) -> None:
         """Work out what waits, until nothing does."""
-        while self._waiting:
-            through: list[Piece] = []
-            failure: Exception | None = None
-            overrun = False
-            try:
-                await self._thread.run(self._push, list(self._waiting), through)
-            except Overrun:
-                overrun = True
-            except Exception as error:
-                failure = error
-            self._waiting = self._waiting[len(through) :]
-            for piece in through:
+        try:
+            while self._waiting:
+                await self._go_once()
+        finally:
+            self._going = None
+            for piece in self._waiting:  # none, unless this was ended
+                piece.overrun.cancel()
+
+    async def _go_once(self) -> None:
+        through: list[Piece] = []
+        failure: BaseException | None = None
+        going = asyncio.ensure_future(self._thread.run(self._push, list(self._waiting), through))
+        while not (await asyncio.wait({going}, timeout=2 * TOGETHER_SECONDS))[0]:
+            for piece in through:  # what is done is settled while the next takes long
                 piece.answer(overrun=False)
-            if self._waiting and (failure is not None or (overrun and self._waiting[0].begun)):
-                self._waiting.pop(0).answer(overrun=overrun, failure=failure)
-            if _large(through):
-                for piece in through:
-                    await piece.settled.wait()
-        self._going = None
+        try:
+            going.result()
+        except BaseException as error:
+            failure = error
+        self._waiting = self._waiting[len(through) :]
+        for piece in through:
+            piece.answer(overrun=False)
+        overrun = isinstance(failure, Overrun)
+        if failure is not None and self._waiting and (self._waiting[0].begun or not overrun):
+            self._waiting.pop(0).answer(overrun=overrun, failure=None if overrun else failure)
+        if _large(through):
+            for piece in through:
+                await piece.settled.wait()
 
     def _push(self, pieces: Sequence[Piece], through: list[Piece]) -> None:
         """Work slices out until time or space is up; `through` takes each as it is done."""

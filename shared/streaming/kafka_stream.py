@@ -44,7 +44,7 @@ class KafkaStream:
 
     def __init__(self, stage: Stage, settings: Settings) -> None:
         self._stage = stage
-        self._sender = Sender(bus.producer(settings))
+        self._sender = Sender(bus.producer(settings), settings.max_output_bytes)
         self._settings = settings
         self._reader = LogReader(settings)
         self._renewing, self._alone = asyncio.Lock(), asyncio.Lock()
@@ -136,7 +136,7 @@ class KafkaStream:
                 await new.start()
             except TROUBLE as error:
                 raise BusError(f"Kafka does not take outputs: {reason_of(error)}") from error
-            self._sender = Sender(new)
+            self._sender = Sender(new, self._settings.max_output_bytes)
             with suppress(*TROUBLE):
                 await old.producer.stop()
 

@@ -130,6 +130,10 @@ class RedisStore:
             b"behind" in state,
         )
 
+    async def attempts(self, run: str) -> int:
+        """Return how many processes have begun to work on a run since its last transaction."""
+        return int(await self._ask(self._client.hget(self._key(run, "attempts"), "count")) or 0)
+
     async def attempt(self, run: str) -> int:
         """Count a process that begins to work on a run, and return how many have since its last transaction."""
         key = self._key(run, "attempts")
@@ -181,10 +185,8 @@ class RedisStore:
             for (_, future), answer in zip(sent, answers, strict=True):
                 if future.done():
                     continue
-                if isinstance(answer, RedisError):
-                    future.set_exception(_unusable(answer))
-                elif isinstance(answer, Exception):
-                    future.set_exception(answer)
+                if isinstance(answer, Exception):
+                    future.set_exception(_unusable(answer) if isinstance(answer, RedisError) else answer)
                 else:
                     future.set_result(answer)
         self._sending = None
@@ -227,8 +229,7 @@ class RedisStore:
 
     async def wait_for(self, seconds: float) -> None:
         """Raise `StoreError` unless Redis answers within `seconds`."""
-        loop = asyncio.get_running_loop()
-        until = loop.time() + seconds
+        until = (loop := asyncio.get_running_loop()).time() + seconds
         while True:
             try:
                 await self._ask(self._client.ping())

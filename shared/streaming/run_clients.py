@@ -95,7 +95,7 @@ class RunClients:
     """What replays over one Kafka share; from `shared`, and to be `released` by each."""
 
     def __init__(self, settings: Settings) -> None:
-        self.sender = Sender(bus.producer(settings))
+        self.sender = Sender(bus.producer(settings), settings.max_output_bytes)
         self.partitions = 0
         self.users = 0
         self.broken = False

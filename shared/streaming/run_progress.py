@@ -4,9 +4,11 @@ A slice of events is one transaction. What the stage fails at is undone: the sta
 of the events of the slice before it.
 """
 
+import asyncio
 import logging
 from collections import defaultdict
 from collections.abc import Sequence
+from contextlib import nullcontext
 
 from shadowtime.shared.errors import Fenced, Refused, SnapshotMismatch
 from shadowtime.shared.events import Envelope
@@ -24,6 +26,9 @@ log = logging.getLogger("shadowtime.worker")
 MAX_ATTEMPTS = 5
 """Processes that may begin to work on a run without finishing a transaction: each ended, or was ended, before it."""
 
+SUSPECT = 2
+"""After so many, the run is begun with beside no other such run: of those that were at work together, one did it."""
+
 MAX_FAILURES = 10
 """Events of a run that the stage may fail at; each costs its undoing."""
 
@@ -33,6 +38,8 @@ MAX_STATE_BYTES = 64_000_000
 
 class RunProgress:
     """Takes the runs of a stage from event to event.
+
+    `quarantined` says why runs are, by name; `spent`, until it is cleared, for how many seconds each was worked on.
 
     Parameters
     ----------
@@ -45,17 +52,14 @@ class RunProgress:
     def __init__(self, context: WorkerContext, thread: WorkThread, letters: DeadLetters) -> None:
         self.stage = context.stage
         self.quarantined: dict[str, str] = {}
-        """Why runs are quarantined, by name."""
-        self._store = context.store
-        self._stream = context.stream
+        self._store, self._stream = context.store, context.stream
         self._settings = context.settings
-        self._metrics = context.metrics
-        self._clock = context.clock
+        self._metrics, self._clock = context.metrics, context.clock
         self._thread = thread
         self._letters = letters
         self.spent: defaultdict[str, float] = defaultdict(float)
-        """Seconds that runs were worked on, by name, until somebody clears it."""
         self._attempted: set[str] = set()
+        self._suspects = asyncio.Lock()
         self._joint = JointWork(thread, context.settings.max_output_bytes, context.clock)
 
     async def load(self, name: str, partition: int, put_away: PutAway | None = None) -> Run:
@@ -101,17 +105,28 @@ class RunProgress:
         if work[0][1].sequence > last + 1:
             return 0
         done = Slice(last, offset=run.offset)
-        if run.trouble is None and not run.begun and run.name not in self._attempted:
-            if await self._store.attempt(run.name) > MAX_ATTEMPTS:
-                run.trouble = f"{MAX_ATTEMPTS} processes ended while they worked on its next event"
-            self._attempted.add(run.name)
+        if run.trouble is not None or run.begun or run.name in self._attempted:
+            return await self._work(run, work, done)
+        suspect = await self._store.attempts(run.name) >= SUSPECT
+        async with self._suspects if suspect else nullcontext():
+            return await self._begin(run, work, done)
+
+    async def _begin(self, run: Run, work: Sequence[Work], done: Slice) -> int:
+        """Work on a run's next event as the first thing that this process does with it."""
+        if await self._store.attempt(run.name) > MAX_ATTEMPTS:
+            run.trouble = f"{MAX_ATTEMPTS} processes ended while they worked on its next event"
+        self._attempted.add(run.name)
+        return await self._work(run, work, done)
+
+    async def _work(self, run: Run, work: Sequence[Work], done: Slice) -> int:
         if run.trouble is not None:
             return await self._quarantine(run, done, work[0], run.trouble)
         async with self._joint.worked_out(run.state, work, done) as overrun:
             if overrun:
                 limit = self._settings.handler_seconds
                 self.spent[run.name] += limit
-                return await self._quarantine(run, done, work[done.done], f"an event took more than {limit:g} s")
+                slow = work[min(done.done, len(work) - 1)]
+                return await self._quarantine(run, done, slow, f"an event took more than {limit:g} s")
             self.spent[run.name] += done.seconds
             return await self._conclude(run, work, done)
 

@@ -8,6 +8,7 @@ from collections.abc import Awaitable, Sequence
 from typing import Any, NamedTuple
 
 from aiokafka import AIOKafkaProducer
+from aiokafka.errors import MessageSizeTooLargeError
 
 Dated = tuple[bytes, int | None]
 """A message, and its time in milliseconds since 1970; None for now."""
@@ -22,17 +23,32 @@ class Outgoing(NamedTuple):
 
 
 class Sender:
-    """Sends through a producer, in the order in which the messages of each partition came."""
+    """Sends through a producer, in the order in which the messages of each partition came.
 
-    def __init__(self, producer: AIOKafkaProducer) -> None:
+    Parameters
+    ----------
+    most
+        Bytes of the largest value: a larger one would be refused with all that lie in its batch.
+    """
+
+    def __init__(self, producer: AIOKafkaProducer, most: int) -> None:
         self.producer = producer
+        self._most = most
         self._waiting: dict[tuple[str, int], list[Outgoing]] = {}
         self._filling: set[asyncio.Task[None]] = set()
 
     async def send(self, topic: str, partition: int, key: bytes, messages: Sequence[Dated]) -> Sequence[Awaitable[Any]]:
-        """Let messages go out in order; return what is done when they have arrived."""
+        """Let messages go out in order; return what is done when they have arrived.
+
+        Raises
+        ------
+        KafkaError
+            If they cannot go out; `MessageSizeTooLargeError` if one is too large, and none does.
+        """
         if not messages:
             return ()
+        if (size := max(len(value) for value, _ in messages)) > self._most:
+            raise MessageSizeTooLargeError(f"a message of {size} bytes; at most {self._most} are sent")
         own = Outgoing(key, messages, asyncio.get_running_loop().create_future())
         place = topic, partition
         if place in self._waiting:
@@ -78,7 +94,8 @@ class Sender:
                     batch.append(timestamp=when, key=own.key, value=value)
             span.append((first, len(sent)))
         sent.append(await self.producer.send_batch(batch, topic, partition=partition))
-        return [sent[first : last + 1] for first, last in span]
+        # aiokafka gives one future for a batch: whoever is cancelled while he waits for it cancels it for himself alone
+        return [[asyncio.shield(each) for each in sent[first : last + 1]] for first, last in span]
 
 
 async def send_alone(

@@ -73,6 +73,10 @@ class StateStore(Protocol):
         """Return the runs that have been seen on a partition."""
         ...
 
+    async def attempts(self, run: str) -> int:
+        """Return how many processes have begun to work on a run since its last transaction."""
+        ...
+
     async def attempt(self, run: str) -> int:
         """Count a process that begins to work on a run, and return how many have since its last transaction."""
         ...

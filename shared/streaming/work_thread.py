@@ -8,6 +8,8 @@ from collections.abc import Callable
 from concurrent.futures import ThreadPoolExecutor
 from typing import ParamSpec, TypeVar
 
+from shadowtime.shared.errors import Ended
+
 Arguments = ParamSpec("Arguments")
 Result = TypeVar("Result")
 
@@ -17,8 +19,8 @@ GRACE_SECONDS = 5.0
 MOMENT = 0.001
 
 
-class Overrun(BaseException):
-    """Work took too long and was ended; no handler of errors catches it on its way."""
+class Overrun(Ended):
+    """Work took too long and was ended."""
 
 
 class WorkThread:
@@ -100,10 +102,10 @@ class WorkThread:
             If the part before it took too long, and only just came to its end.
         """
         with self._lock:
-            self._processor_time = time.thread_time()
-            ended = self._ended
-        while ended:
-            time.sleep(MOMENT)  # the error comes as soon as this thread hears it
+            if self._worker == threading.get_ident() and not self._ended:
+                self._processor_time = time.thread_time()
+                return
+        raise Overrun  # it is on its way, or was swallowed
 
     def _watched(self, work: Callable[[], Result]) -> Result:
         with self._lock:

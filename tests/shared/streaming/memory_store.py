@@ -26,7 +26,7 @@ class MemoryStore:
 
     def __init__(self, fails: Callable[[], bool] = lambda: False) -> None:
         self.kept: dict[str, _Kept] = {}
-        self.attempts: dict[str, int] = {}
+        self.begun: dict[str, int] = {}
         self._fails = fails
 
     def image(self) -> dict[str, _Kept]:
@@ -53,11 +53,14 @@ class MemoryStore:
             kept.behind,
         )
 
-    async def attempt(self, run: str) -> int:
+    async def attempts(self, run: str) -> int:
         if self._fails():
             raise StoreError("told to fail")
-        self.attempts[run] = self.attempts.get(run, 0) + 1
-        return self.attempts[run]
+        return self.begun.get(run, 0)
+
+    async def attempt(self, run: str) -> int:
+        self.begun[run] = await self.attempts(run) + 1
+        return self.begun[run]
 
     async def commit(self, transaction: Transaction) -> None:
         if self._fails():
@@ -69,7 +72,7 @@ class MemoryStore:
         kept.sequence, kept.offset = transaction.sequence, transaction.offset
         kept.partition = transaction.partition
         kept.quarantined, kept.behind = transaction.quarantined, transaction.behind
-        self.attempts.pop(transaction.run, None)
+        self.begun.pop(transaction.run, None)
         del kept.outbox[: transaction.delivered]
         if transaction.snapshot is None:
             kept.journal += transaction.inputs

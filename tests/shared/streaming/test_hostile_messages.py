@@ -27,6 +27,10 @@ from tests.shared.streaming.test_stage_worker import MemoryStream, Message, hand
 OPENED = ClusterOpened(time=0, cluster="c", processors=100)
 
 
+class Panic(BaseException):
+    """As a library in another language raises: no `Exception`."""
+
+
 class Fragile(StageHandler):
     """Counts submissions; some users' jobs do to it what no job should be able to."""
 
@@ -48,6 +52,10 @@ class Fragile(StageHandler):
             return envelope.model_copy(update={"cluster": "y" * 100_000})
         if job.user_id == 5:
             raise MemoryError
+        if job.user_id == 6:
+            raise KeyboardInterrupt  # nothing else that is raised ends the process
+        if job.user_id == 7:
+            raise Panic
         return envelope.model_copy(update={"cluster": str(self.submitted)})
 
     def snapshot(self) -> dict[str, object]:
@@ -119,7 +127,7 @@ HONEST = [None] * 12
 ALONE = [str(number) for number in range(1, 13)]
 
 
-@pytest.mark.parametrize(("user", "code"), [(1, "failed"), (5, "failed"), (4, "too-large")])
+@pytest.mark.parametrize(("user", "code"), [(1, "failed"), (5, "failed"), (7, "failed"), (4, "too-large")])
 def test_finding_01_what_a_stage_fails_at_is_undone_and_rejected(user: int, code: str) -> None:
     bench = Bench(log_of(("evil", told("evil", [None, user, None, user, None])), ("good", told("good", HONEST))))
     bench.handle()
@@ -182,6 +190,20 @@ def test_a_run_at_which_processes_end_is_quarantined() -> None:
     bench.handle()
     assert [each.event.kind for each in bench.outputs("evil")] == ["Rejected"]
     assert bench.counts("good") == ALONE
+
+
+def test_of_runs_that_are_at_work_together_as_processes_end_only_one_is_quarantined() -> None:
+    bench = Bench(log_of(("evil", told("evil", [6])), ("good", told("good", HONEST)), ("other", told("other", HONEST))))
+    ended = 0
+    for _ in range(2 * MAX_ATTEMPTS):
+        try:
+            bench.handle(batch=len(bench.log))
+        except KeyboardInterrupt:
+            ended += 1
+        bench.again()
+    assert ended == MAX_ATTEMPTS
+    assert [each.event.kind for each in bench.outputs("evil")] == ["Rejected"]
+    assert bench.counts("good") == bench.counts("other") == ALONE
 
 
 def test_a_process_that_finishes_a_transaction_counts_no_more() -> None:

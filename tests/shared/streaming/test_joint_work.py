@@ -152,3 +152,49 @@ def test_an_error_of_the_thread_is_told_to_who_waits(thread: Counted) -> None:
             await all_of(JointWork(thread, 1_000_000, time.monotonic), nothing, nothing)
 
     asyncio.run(asyncio.wait_for(work(), 20))
+
+
+def test_others_are_settled_while_one_takes_long(thread: Counted) -> None:
+    times: dict[str, float] = {}
+
+    async def work() -> None:
+        joint = JointWork(thread, 1_000_000, time.monotonic)
+
+        async def one(name: str, works: Callable[[ClusterOpened], object]) -> None:
+            async with joint.worked_out(*opening(works)):
+                times[name] = time.monotonic()
+
+        began = time.monotonic()
+        await asyncio.gather(one("quick", nothing), one("slow", lambda _: time.sleep(1.0)))
+        thread.close()
+        assert times["quick"] - began < 0.5
+        assert times["slow"] - began > 0.9
+
+    asyncio.run(work())
+
+
+class Panic(BaseException):
+    """As a library in another language raises: no `Exception`."""
+
+
+def panicking(_: ClusterOpened) -> None:
+    raise Panic
+
+
+def test_whatever_one_raises_the_others_go_on(thread: Counted) -> None:
+    assert together(thread, nothing, panicking, nothing) == [(False, 1)] * 3
+
+
+def test_who_is_ended_while_work_is_under_way_is_told(thread: Counted) -> None:
+    async def work() -> None:
+        joint = JointWork(thread, 1_000_000, time.monotonic)
+        waiting = [asyncio.create_task(all_of(joint, busy(0.1))) for _ in range(2)]
+        await asyncio.sleep(0.02)
+        assert joint._going is not None
+        joint._going.cancel()
+        ends = await asyncio.gather(*waiting, return_exceptions=True)
+        assert [type(end) for end in ends] == [asyncio.CancelledError] * 2
+        assert await all_of(joint, nothing) == [(False, 1)]
+        thread.close()
+
+    asyncio.run(asyncio.wait_for(work(), 20))

@@ -5,7 +5,7 @@ from collections.abc import Sequence
 from typing import Any
 
 import pytest
-from aiokafka.errors import KafkaError, ProducerClosed
+from aiokafka.errors import KafkaError, MessageSizeTooLargeError, ProducerClosed
 
 from shadowtime.shared.streaming import bus, topic_admin
 from shadowtime.shared.streaming.log_reader import read_log
@@ -27,7 +27,7 @@ async def sender(settings: Settings) -> tuple[Sender, list[int]]:
         return await send_batch(batch, topic, partition=partition)
 
     producer.send_batch = noted
-    return Sender(producer), batches
+    return Sender(producer, settings.max_output_bytes), batches
 
 
 async def arrived(sending: Sender, partition: int, key: bytes, values: Sequence[bytes]) -> None:
@@ -86,5 +86,28 @@ def test_whoever_sends_through_a_producer_that_is_closed_hears_it(kafka: Kafka) 
         assert [type(end) for end in ends] == [ProducerClosed] * 2
         with pytest.raises(KafkaError):
             await arrived(sending, 0, b"a", [b"later"])
+
+    asyncio.run(work())
+
+
+def test_one_that_is_too_large_or_not_waited_for_is_its_senders_alone(kafka: Kafka) -> None:
+    settings = Settings(kafka_bootstrap=kafka.address)
+
+    async def work() -> None:
+        sending, _ = await sender(settings)
+        large = b"x" * (settings.max_output_bytes + 1)
+        try:
+            ends = await asyncio.gather(
+                *(arrived(sending, 0, key, [value]) for key, value in ((b"a", b"1"), (b"large", large), (b"c", b"2"))),
+                return_exceptions=True,
+            )
+            assert [type(end) for end in ends] == [type(None), MessageSizeTooLargeError, type(None)]
+            [one], [other] = await asyncio.gather(
+                *(sending.send(SCORES, 0, key, [(b"3", None)]) for key in (b"a", b"c"))
+            )
+            one.cancel()
+            await other
+        finally:
+            await sending.producer.stop()
 
     asyncio.run(work())
