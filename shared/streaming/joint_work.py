@@ -94,7 +94,7 @@ class JointWork:
         for piece in through:
             piece.answer(overrun=False)
         overrun = isinstance(failure, Overrun)
-        if failure is not None and self._waiting and (self._waiting[0].begun or not overrun):
+        if failure is not None and self._waiting and (self._waiting[0].begun or not (overrun and through)):
             self._waiting.pop(0).answer(overrun=overrun, failure=None if overrun else failure)
         if _large(through):
             for piece in through:

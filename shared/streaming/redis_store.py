@@ -130,13 +130,11 @@ class RedisStore:
             b"behind" in state,
         )
 
-    async def attempts(self, run: str) -> int:
-        """Return how many processes have begun to work on a run since its last transaction."""
-        return int(await self._ask(self._client.hget(self._key(run, "attempts"), "count")) or 0)
-
-    async def attempt(self, run: str) -> int:
-        """Count a process that begins to work on a run, and return how many have since its last transaction."""
+    async def attempt(self, run: str, below: int | None = None) -> int | None:
+        """Count a process that begins to work on a run, unless so many have since its last transaction; return them."""
         key = self._key(run, "attempts")
+        if below is not None and int(await self._ask(self._client.hget(key, "count")) or 0) >= below:
+            return None
         attempts, _ = await self._at_once(("HINCRBY", key, "count", 1), ("EXPIRE", key, CLOSED_RUN_SECONDS))
         return int(attempts)
 

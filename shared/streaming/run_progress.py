@@ -8,7 +8,6 @@ import asyncio
 import logging
 from collections import defaultdict
 from collections.abc import Sequence
-from contextlib import nullcontext
 
 from shadowtime.shared.errors import Fenced, Refused, SnapshotMismatch
 from shadowtime.shared.events import Envelope
@@ -107,13 +106,14 @@ class RunProgress:
         done = Slice(last, offset=run.offset)
         if run.trouble is not None or run.begun or run.name in self._attempted:
             return await self._work(run, work, done)
-        suspect = await self._store.attempts(run.name) >= SUSPECT
-        async with self._suspects if suspect else nullcontext():
-            return await self._begin(run, work, done)
+        if (begun := await self._store.attempt(run.name, SUSPECT)) is not None:
+            return await self._begin(run, work, done, begun)
+        async with self._suspects:
+            return await self._begin(run, work, done, await self._store.attempt(run.name))
 
-    async def _begin(self, run: Run, work: Sequence[Work], done: Slice) -> int:
+    async def _begin(self, run: Run, work: Sequence[Work], done: Slice, begun: int | None) -> int:
         """Work on a run's next event as the first thing that this process does with it."""
-        if await self._store.attempt(run.name) > MAX_ATTEMPTS:
+        if begun is None or begun > MAX_ATTEMPTS:
             run.trouble = f"{MAX_ATTEMPTS} processes ended while they worked on its next event"
         self._attempted.add(run.name)
         return await self._work(run, work, done)

@@ -73,12 +73,11 @@ class StateStore(Protocol):
         """Return the runs that have been seen on a partition."""
         ...
 
-    async def attempts(self, run: str) -> int:
-        """Return how many processes have begun to work on a run since its last transaction."""
-        ...
+    async def attempt(self, run: str, below: int | None = None) -> int | None:
+        """Count a process that begins to work on a run, and return how many have since its last transaction.
 
-    async def attempt(self, run: str) -> int:
-        """Count a process that begins to work on a run, and return how many have since its last transaction."""
+        None, and nothing is counted, if `below` is given and so many had before.
+        """
         ...
 
     async def load(self, run: str) -> RunState | None:

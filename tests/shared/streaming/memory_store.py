@@ -53,13 +53,12 @@ class MemoryStore:
             kept.behind,
         )
 
-    async def attempts(self, run: str) -> int:
+    async def attempt(self, run: str, below: int | None = None) -> int | None:
         if self._fails():
             raise StoreError("told to fail")
-        return self.begun.get(run, 0)
-
-    async def attempt(self, run: str) -> int:
-        self.begun[run] = await self.attempts(run) + 1
+        if below is not None and self.begun.get(run, 0) >= below:
+            return None
+        self.begun[run] = self.begun.get(run, 0) + 1
         return self.begun[run]
 
     async def commit(self, transaction: Transaction) -> None:

@@ -105,7 +105,7 @@ def test_one_that_is_too_large_or_not_waited_for_is_its_senders_alone(kafka: Kaf
             [one], [other] = await asyncio.gather(
                 *(sending.send(SCORES, 0, key, [(b"3", None)]) for key in (b"a", b"c"))
             )
-            one.cancel()
+            asyncio.ensure_future(one).cancel()
             await other
         finally:
             await sending.producer.stop()

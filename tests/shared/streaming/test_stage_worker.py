@@ -162,6 +162,9 @@ class AtOnce(WorkThread):
     ) -> Result:
         return work(*arguments, **named)
 
+    def begin(self) -> None:
+        """Give it all the time there is."""
+
 
 @contextmanager
 def hurried() -> Iterator[None]:
