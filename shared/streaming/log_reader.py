@@ -55,7 +55,8 @@ class LogReader:
                 if records:
                     yield records
         finally:
-            consumer.unsubscribe()  # or it goes on fetching, and Kafka answers nothing else meanwhile
+            if place in consumer.assignment():
+                consumer.pause(place)  # or it goes on fetching, and Kafka answers nothing else meanwhile
 
     async def stop(self) -> None:
         """Let go of the connection."""
