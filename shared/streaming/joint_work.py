@@ -82,14 +82,15 @@ class JointWork:
     async def _go_once(self) -> None:
         through: list[Piece] = []
         failure: BaseException | None = None
-        going = asyncio.ensure_future(self._thread.run(self._push, list(self._waiting), through))
-        while not (await asyncio.wait({going}, timeout=2 * TOGETHER_SECONDS))[0]:
-            for piece in through:  # what is done is settled while the next takes long
-                piece.answer(overrun=False)
+        self._settle(through)
         try:
-            going.result()
+            await self._thread.run(self._push, list(self._waiting), through)
+        except asyncio.CancelledError:
+            raise
         except BaseException as error:
             failure = error
+        finally:
+            self._later.cancel()
         self._waiting = self._waiting[len(through) :]
         for piece in through:
             piece.answer(overrun=False)
@@ -99,6 +100,12 @@ class JointWork:
         if _large(through):
             for piece in through:
                 await piece.settled.wait()
+
+    def _settle(self, through: Sequence[Piece]) -> None:
+        """Let what is done be settled while the next takes long."""
+        for piece in through:
+            piece.answer(overrun=False)
+        self._later = asyncio.get_running_loop().call_later(2 * TOGETHER_SECONDS, self._settle, through)
 
     def _push(self, pieces: Sequence[Piece], through: list[Piece]) -> None:
         """Work slices out until time or space is up; `through` takes each as it is done."""
