@@ -3,7 +3,6 @@
 import asyncio
 import time
 from collections.abc import Callable
-from dataclasses import dataclass
 from typing import Any
 
 import pytest
@@ -15,16 +14,8 @@ from shadowtime.shared.streaming import joint_work
 from shadowtime.shared.streaming.joint_work import JointWork
 from shadowtime.shared.streaming.run_slice import Slice, Work
 from shadowtime.shared.streaming.work_thread import WorkThread
-
-
-@dataclass
-class Message:
-    value: bytes | None
-    topic: str = "jobs"
-    partition: int = 0
-    offset: int = 0
-    key: bytes | None = None
-    timestamp: float | None = None
+from tests.shared.streaming.test_hostile_messages import Panic
+from tests.shared.streaming.test_stage_worker import Message
 
 
 class Counted(WorkThread):
@@ -43,7 +34,7 @@ def opening(works: Callable[[ClusterOpened], object]) -> tuple[StageRun, list[Wo
         return StageHandler(opened)
 
     envelope = Envelope(run="x", sequence=0, event=ClusterOpened(time=0, cluster="x", processors=4))
-    return StageRun(Stage("test", "jobs", "out", handler)), [(Message(envelope.to_bytes()), envelope)], Slice(-1)
+    return StageRun(Stage("test", "jobs", "out", handler)), [(Message(envelope.to_bytes(), 0), envelope)], Slice(-1)
 
 
 def nothing(_: ClusterOpened) -> None:
@@ -171,10 +162,6 @@ def test_others_are_settled_while_one_takes_long(thread: Counted) -> None:
         assert times["slow"] - began > 0.9
 
     asyncio.run(work())
-
-
-class Panic(BaseException):
-    """As a library in another language raises: no `Exception`."""
 
 
 def panicking(_: ClusterOpened) -> None:

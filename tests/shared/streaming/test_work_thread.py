@@ -2,7 +2,6 @@
 
 import asyncio
 import ctypes
-import threading
 import time
 
 import pytest
@@ -123,7 +122,6 @@ def test_a_part_is_not_ended_for_the_one_before_it(monkeypatch: pytest.MonkeyPat
             monkeypatch.setattr(ctypes.pythonapi, "PyThreadState_SetAsyncExc", lambda *_: None)
             thread._interrupt()  # the error is on its way
             monkeypatch.undo()
-            threading.Timer(0.1, thread._interrupt).start()
             thread.begin()
             heard.append("the next part has begun")
 
