@@ -42,10 +42,10 @@ def upper_rank(count: int, quantile: float, confidence: float) -> int | None:
     ----------
     docs/algorithms.md#binomial-bound (Brevik 2006, section 3.1).
     """
-    from scipy.special import bdtr, ndtri  # here, for it takes a moment, which a run without bounds need not
-
     if count < minimum_history(quantile, confidence):
         return None
+    from scipy.special import bdtr, ndtri  # here, for it takes a moment, which a run without bounds need not
+
     spread = math.sqrt(count * quantile * (1 - quantile))
     rank = min(max(round(count * quantile + float(ndtri(confidence)) * spread), 1), count)
     while rank > 1 and bdtr(rank - 2, count, quantile) >= confidence:
