@@ -58,24 +58,30 @@ def by_time(times: Floats, jobs: Integers, probabilities: Floats) -> tuple[Float
 
 
 @kernel
-def add_job(released: Floats, top: int, size: int, ended: float, length: int) -> int:
+def add_job(released: Floats, top: int, size: int, ended: float, lowest: int, length: int, into: Floats) -> int:
     """Let one more job, ended with probability `ended`, take part in a distribution; return its new greatest value.
 
-    `released[x]` is the probability that x processors have been released, x up to `top`; values from `length` on are
-    dropped. In place, O(top + size).
+    `released[x]` is the probability that x processors have been released, x up to `top`; the new one is written to
+    `into`, without values below `lowest` and from `length` on. O(top + size - lowest).
     """
-    grown = min(top + size, length - 1)
-    for x in range(grown, -1, -1):
-        stays = (1.0 - ended) * released[x] if x <= top else 0.0
-        released[x] = stays + ended * released[x - size] if x >= size else stays
+    stays, grown = 1.0 - ended, min(top + size, length - 1)
+    for x in range(lowest, min(size, grown + 1)):
+        into[x] = stays * released[x] if x <= top else 0.0
+    first = max(size, lowest)
+    end = max(first, min(top, grown) + 1)
+    both, kept, moved = into[first:end], released[first:end], released[first - size : end - size]
+    for k in range(len(both)):
+        both[k] = stays * kept[k] + ended * moved[k]
+    above, moved = into[end : grown + 1], released[end - size :]
+    for k in range(len(above)):
+        above[k] = ended * moved[k]
     return grown
 
 
 @kernel
-def between(sums: Floats, top: int, low: int, high: int) -> float:
-    """Return the probability of the values in [low, high), from their running sums up to the greatest, `top`."""
-    low, high = max(low, 0), min(high, top + 1)
-    return sums[high] - sums[low] if low < high else 0.0
+def below(value: int, sums: Floats, first: int, last: int) -> float:
+    """Return the probability of the values from `first` on that are below `value`, from sums up to the `last`."""
+    return sums[min(max(value, first), last + 1)]
 
 
 @kernel
@@ -93,9 +99,12 @@ def walk(
     Each step needs the distribution of what all *other* jobs have released. The steps are halved again and again: a
     job without a step in a half has one probability throughout it and takes part once for the whole half; in a half
     of one step, all but the job of that step do. Only sums of products of probabilities: nothing is divided out,
-    which would lose all digits within some ten steps when jobs are small.
+    which would lose all digits within some ten steps when jobs are small. In a half only those values are worked out
+    from which its own jobs can make the head ready, or take it past the largest candidate: ever fewer, as halves
+    become shorter.
 
-    O(steps * log(jobs) * processors that matter), which are at most `needed` and the largest candidate.
+    O(steps * processors that matter) for jobs of a size, log(jobs) times that at most; those are up to `needed` and the
+    largest candidate.
 
     Parameters
     ----------
@@ -120,20 +129,24 @@ def walk(
         else:
             at[steps], by[steps], mass[steps] = times[k], jobs[k], probabilities[k]
             steps += 1
-    length = needed + (candidates[-1] if kinds else 0)
+    largest = candidates[-1] if kinds else 0
+    length = needed + largest
     depths = 2
     while 1 << (depths - 2) < steps:
         depths += 1
-    work = depths * (length + len(sizes))
+    work = depths * (2 * length + len(sizes))
     if work > allowed:
         nothing = np.empty((0, kinds))
         return at[:0].copy(), by[:0].copy(), mass[:0].copy(), nothing, nothing, work
     # What is true of the half at each depth that the walk is in: the distribution over the jobs that have no step in
-    # it, its greatest value, processors released for certain, and the jobs that do have a step in it.
-    released, top = np.empty((depths, length)), np.zeros(depths, dtype=np.int64)
+    # it, its row, its greatest value and the least that matters, processors released for certain, and the jobs that do
+    # have a step in it.
+    released, at_row = np.empty((2 * depths, length)), np.zeros(depths, dtype=np.int64)
+    top, least = np.zeros(depths, dtype=np.int64), np.zeros(depths, dtype=np.int64)
     certain = np.zeros(depths, dtype=np.int64)
     pending, count = np.empty((depths, len(sizes)), dtype=np.int64), np.zeros(depths, dtype=np.int64)
     released[0, 0] = 1.0
+    least[0] = needed - sizes.sum()
     count[0] = len(sizes)
     pending[0] = np.arange(len(sizes))
     stack = np.empty((2 * depths, 3), dtype=np.int64)
@@ -151,41 +164,51 @@ def walk(
         first, last, depth = stack[stacked]
         half += 1
         has_step[by[first:last]] = half
-        here, there = released[depth], released[depth - 1]
-        here[: top[depth - 1] + 1] = there[: top[depth - 1] + 1]
-        top[depth], certain[depth], count[depth] = top[depth - 1], certain[depth - 1], 0
-        work += top[depth] + count[depth - 1] + last - first
+        here, free = at_row[depth - 1], 2 * depth
+        top[depth], least[depth] = top[depth - 1], least[depth - 1]
+        certain[depth], count[depth] = certain[depth - 1], 0
+        work += count[depth - 1] + last - first
         for job in pending[depth - 1, : count[depth - 1]]:
             if has_step[job] == half:
                 pending[depth, count[depth]] = job
                 count[depth] += 1
             elif ended[job] >= CERTAIN:
                 certain[depth] += sizes[job]
-            elif ended[job] > 0.0:
-                top[depth] = add_job(here, top[depth], sizes[job], ended[job], length)
-                work += top[depth] + 1
+            else:
+                least[depth] += sizes[job]
+                if ended[job] > 0.0:
+                    low, end = max(least[depth], 0), length - certain[depth]
+                    top[depth] = add_job(released[here], top[depth], sizes[job], ended[job], low, end, released[free])
+                    work += max(top[depth] + 1 - low, 0)
+                    here, free = free, 2 * depth + 1 if free == 2 * depth else 2 * depth
+        at_row[depth] = here
         if last - first > 1:
             middle = (first + last) // 2
             stack[stacked] = middle, last, depth + 1
             stack[stacked + 1] = first, middle, depth + 1
             stacked += 2
             continue
-        work += EACH_SIZE * kinds
-        for x in range(top[depth] + 1):
-            sums[x + 1] = sums[x] + here[x]
-        job, greatest = by[row], top[depth]
-        size, lacking = sizes[job], needed - certain[depth]
-        ready[row] = mass[row] * between(sums, greatest, lacking - size, lacking)
+        job, first, lacking = by[row], max(least[depth], 0), needed - certain[depth]
+        size, last = sizes[job], max(min(top[depth], lacking + largest - 1), first - 1)
+        work += EACH_SIZE * kinds + max(last - first, 0)
+        values, so_far, sums[first] = released[here, first : last + 1], 0.0, 0.0
+        added = sums[first + 1 : last + 2]
+        for k in range(len(values)):
+            so_far += values[k]
+            added[k] = so_far
+        one_short = below(lacking - size, sums, first, last)
+        short = below(lacking, sums, first, last)
+        ready[row] = mass[row] * (short - one_short)
         waiting -= ready[row]
         ended[job] += mass[row]
         complete = row + 1 == steps or at[row + 1] > at[row]
         for d in range(kinds):
             both = lacking + candidates[d]
-            delays[row, d] = mass[row] * between(sums, greatest, lacking - size, min(lacking, both - size))
+            both_one_short = below(both - size, sums, first, last)
+            delays[row, d] = mass[row] * (min(short, both_one_short) - one_short)
             most = bounds[row - 1, d] if row > 0 else 0.0
             if complete:
-                if_ended = between(sums, greatest, lacking - size, both - size)
-                if_not = between(sums, greatest, lacking, both)
+                if_ended, if_not = both_one_short - one_short, below(both, sums, first, last) - short
                 most = max(most, ended[job] * if_ended + (1.0 - ended[job]) * if_not)
             bounds[row, d] = most
         row += 1

@@ -7,7 +7,7 @@ import numpy as np
 import pytest
 
 from shadowtime.services.scheduler.delay_probability import delay_bound, delay_of, delay_probability, walk_over
-from shadowtime.services.scheduler.release_walk import READY, UNBOUNDED, add_job, between, by_time, walk
+from shadowtime.services.scheduler.release_walk import READY, UNBOUNDED, add_job, below, by_time, walk
 from tests.services.scheduler.enumeration import Job, enumerated, enumerated_bound
 from tests.vectors.vector import vector
 
@@ -85,10 +85,11 @@ def test_released_processors_of_the_worked_example() -> None:
     """Its M[c] is the probability that at least c processors have been released."""
     example = vector("p0_dp_M")
     length = sum(example["sizes"]) + 1
-    released, top = np.zeros(length), 0
+    released, with_one_more, top = np.zeros(length), np.zeros(length), 0
     released[0] = 1.0
     for size, p in zip(example["sizes"], example["P"], strict=True):
-        top = add_job(released, top, size, float(Fraction(p)), length)
+        top = add_job(released, top, size, float(Fraction(p)), 0, length, with_one_more)
+        released, with_one_more = with_one_more, released
     at_least = np.cumsum(released[::-1])[::-1]
     assert at_least == pytest.approx([float(Fraction(m)) for m in example["M"]], abs=1e-15)
 
@@ -183,8 +184,8 @@ def test_kernels_equal_their_plain_twins() -> None:
         arguments = (at, delays, bounds, 0, times, np.array([candidate[time] for time in times.tolist()]))
         assert delay_of(*arguments) == pytest.approx(delay_of.py_func(*arguments), abs=1e-12)  # type: ignore[attr-defined]
     sums = np.array([0.0, 0.2, 0.7, 1.0])
-    for low, high in ((-3, 2), (0, 9), (2, 1)):
-        assert between(sums, 2, low, high) == between.py_func(sums, 2, low, high)  # type: ignore[attr-defined]
+    for value, expected in ((-3, 0.2), (2, 0.7), (9, 1.0)):
+        assert below(value, sums, 1, 2) == below.py_func(value, sums, 1, 2) == expected  # type: ignore[attr-defined]
     assert READY < 1e-12
 
 
