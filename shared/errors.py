@@ -111,7 +111,8 @@ def first_of(error: "ValidationError", whole: str | None = None) -> str:
         return f"{whole or error.title}: {error.error_count()} things are wrong with it"
     first = error.errors(include_url=False, include_context=False, include_input=False)[0]
     names = (error.title, *first["loc"]) if whole is None else first["loc"] or (whole,)
-    return shortened(f"{shortened('.'.join(map(str, names)), QUOTED)}: {shortened(first['msg'], 300)}")
+    what = "Extra inputs are not permitted" if first["type"] == "unexpected_keyword_argument" else first["msg"]
+    return shortened(f"{shortened('.'.join(map(str, names)), QUOTED)}: {shortened(what, 300)}")
 
 
 def reason_of(error: BaseException) -> str:

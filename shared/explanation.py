@@ -84,9 +84,11 @@ class Refused(Frozen):
 class Sooner(Frozen):
     """Another request with which a pass of the policy now would start the job; the policy was run to see that."""
 
-    requested_time: Count | None = Field(None, description="seconds, where a shorter request is enough")
-    processors: Count | None = Field(None, description="processors, where fewer are enough")
-    cut: Probability | None = Field(None, description="that the job runs longer than this request; None if not known")
+    requested_time: Count | None = Field(default=None, description="seconds, where a shorter request is enough")
+    processors: Count | None = Field(default=None, description="processors, where fewer are enough")
+    cut: Probability | None = Field(
+        default=None, description="that the job runs longer than this request; None if not known"
+    )
 
 
 class Explanation(Frozen):
@@ -102,27 +104,27 @@ class Explanation(Frozen):
     job_number: Count
     state: Literal["waiting", "starting", "running", "suspended", "ended"]
     processors: Count = Field(description="processors that it requests, or holds")
-    requested_time: Count | None = Field(None, description="seconds that it requests, or may run")
+    requested_time: Count | None = Field(default=None, description="seconds that it requests, or may run")
     since: Whole = Field(description="when its wait began")
     waits_for: Awaited | None = Field(
         None,
         description="of a waiting job: the site lets it not start; the machine is too small now; more of a resource "
         "must be free; it fits, and the head of the queue goes first; it fits, and the next pass may start it",
     )
-    asked: Count | None = Field(None, description="how much it asks for of the resource that it waits for")
-    free: Whole | None = Field(None, description="how much of that is free")
+    asked: Count | None = Field(default=None, description="how much it asks for of the resource that it waits for")
+    free: Whole | None = Field(default=None, description="how much of that is free")
     ahead: Ahead | None = None
     ends: Endings | None = None
     shadow: Shadow | None = None
     refused: Annotated[tuple[Refused, ...], AtMost(MAX_RISKS)] = Field((), description="the last of them, oldest first")
-    forecast: Whole | None = Field(None, description="when it was forecast to start, at its submission")
+    forecast: Whole | None = Field(default=None, description="when it was forecast to start, at its submission")
     starts_by: tuple[Probability, Whole] | None = Field(
         None, description="a probability, and by when it starts with it, as told at its submission"
     )
     sooner: Annotated[tuple[Sooner, ...], AtMost(MAX_RISKS)] = ()
     tried: bool = Field(default=False, description="whether other requests were tried; else nothing is known of them")
-    decided: Whole | None = Field(None, description="when it was decided, or first advised, to start it")
-    reason: Reason | None = Field(None, description="why")
+    decided: Whole | None = Field(default=None, description="when it was decided, or first advised, to start it")
+    reason: Reason | None = Field(default=None, description="why")
     started: Whole | None = None
     ended: Whole | None = None
     run_time: Count | None = None

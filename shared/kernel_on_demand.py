@@ -4,6 +4,8 @@ import signal
 import threading
 from collections.abc import Callable, Iterator
 from contextlib import contextmanager
+from functools import cache
+from importlib import import_module
 from typing import Any
 
 from numba.core import typeinfer
@@ -51,6 +53,7 @@ class OnDemand(CPUDispatcher):
         """Make it ready to be called; it takes nothing but its signature from then on."""
         with _not_interrupted(), global_compiler_lock:
             if not self.loaded:
+                _import_array_functions()
                 with typeinfer.register_dispatcher(self):
                     super().compile(self.signature)
                 self.disable_compile()
@@ -84,6 +87,23 @@ def load_all() -> None:
     """Load every kernel of the modules that are imported, for processes that are forked from this one."""
     for kernel in MADE:
         kernel.load()
+
+
+@cache
+def _import_array_functions() -> None:
+    """Import what numba has for arrays without scipy's linear algebra, a quarter of a second.
+
+    Numba imports that to see whether it is there, which it is: the package requires scipy. It is imported where a
+    kernel that calls it is compiled.
+    """
+    linalg: Any = import_module("numba.np.linalg")
+    ensure_blas = linalg.ensure_blas
+    linalg.ensure_blas = lambda: None
+    try:
+        arraymath: Any = import_module("numba.np.arraymath")
+    finally:
+        linalg.ensure_blas = ensure_blas
+    arraymath.ensure_blas = ensure_blas
 
 
 @contextmanager

@@ -1,11 +1,13 @@
 """What all messages have in common."""
 
-from collections.abc import Callable, Iterator
-from dataclasses import dataclass
-from typing import Annotated, Any, ClassVar, ParamSpec, Self, TypeVar
+from collections.abc import Callable, Iterator, Mapping
+from dataclasses import FrozenInstanceError, dataclass
+from typing import Annotated, Any, ClassVar, ParamSpec, Self, TypeVar, dataclass_transform
 
 from annotated_types import GroupedMetadata, MaxLen
-from pydantic import BaseModel, BeforeValidator, ConfigDict, FailFast, Field
+from pydantic import BeforeValidator, ConfigDict, FailFast, Field, TypeAdapter
+from pydantic.dataclasses import dataclass as pydantic_dataclass
+from pydantic.fields import FieldInfo
 
 from shadowtime.shared.bounds import (
     MAX_AMOUNT,
@@ -90,41 +92,93 @@ Message = TypeVar("Message")
 Fields = ParamSpec("Fields")
 
 _new = object.__new__
-_set_values, _set_names, _set_extra, _set_private = (
-    BaseModel.__dict__[slot].__set__
-    for slot in ("__dict__", "__pydantic_fields_set__", "__pydantic_extra__", "__pydantic_private__")
-)
 
 
-class Frozen(BaseModel):
-    """An immutable message; unknown fields are an error."""
+@dataclass_transform(kw_only_default=True, frozen_default=True, field_specifiers=(Field,))
+class Frozen:
+    """An immutable message; unknown fields are an error.
 
-    model_config = ConfigDict(frozen=True, extra="forbid", defer_build=True)
+    A pydantic dataclass, which is read four times as fast as a model, and made in half the time; with those methods of
+    a model that messages need. What it is checked by is built as it is first used.
+    """
 
     blank__: ClassVar[dict[str, Any]] = {}
     """All fields, in their order, as a message has them that was given none; None where it must be."""
-    names__: ClassVar[set[str]] = set()
+    model_fields: ClassVar[dict[str, FieldInfo]] = {}
 
-    @classmethod
-    def __pydantic_init_subclass__(cls, **kwargs: Any) -> None:
-        """Note what fields there are."""
-        super().__pydantic_init_subclass__(**kwargs)
+    def __init_subclass__(cls) -> None:
+        """Make it a dataclass, and note what fields there are."""
+        made: Any = pydantic_dataclass(kw_only=True, repr=False, eq=False, config=_CONFIG)(cls)
+        cls.model_fields = made.__pydantic_fields__
         cls.blank__ = {
             name: None if field.is_required() else field.get_default() for name, field in cls.model_fields.items()
         }
-        cls.names__ = set(cls.blank__)
+
+    def __setattr__(self, name: str, value: object) -> None:
+        """Refuse: it is immutable."""
+        raise FrozenInstanceError(f"{type(self).__name__} is immutable: {name} cannot be set")
+
+    def __delattr__(self, name: str) -> None:
+        """Refuse: it is immutable."""
+        raise FrozenInstanceError(f"{type(self).__name__} is immutable: {name} cannot be deleted")
+
+    def __eq__(self, other: object) -> bool:
+        """Return whether it is of the same kind, and says the same."""
+        return self.__dict__ == other.__dict__ if type(self) is type(other) else NotImplemented
+
+    def __hash__(self) -> int:
+        """Return a hash of what it says."""
+        return hash((type(self), *self.__dict__.values()))
+
+    def __repr__(self) -> str:
+        """Return how it would be made."""
+        return f"{type(self).__name__}({', '.join(f'{name}={value!r}' for name, value in self.__dict__.items())})"
 
     def replaced(self, **fields: Any) -> Self:
-        """Return it with other values of some fields, unchecked: for values of our own code.
-
-        As `model_copy`, at a quarter of its cost.
-        """
+        """Return it with other values of some fields, unchecked: for values of our own code."""
         made = _new(self.__class__)
         _set_values(made, self.__dict__ | fields)
-        _set_names(made, self.names__)
-        _set_extra(made, None)
-        _set_private(made, None)
         return made
+
+    def model_copy(self, update: Mapping[str, Any] | None = None) -> Self:
+        """Return a copy, with other values of some fields, unchecked."""
+        return self.replaced(**update or {})
+
+    def model_dump(self, **options: Any) -> dict[str, Any]:
+        """Return it as plain values; options are those of `pydantic.BaseModel.model_dump`."""
+        told: dict[str, Any] = self._pydantic().__pydantic_serializer__.to_python(self, **options)
+        return told
+
+    def model_dump_json(self, **options: Any) -> str:
+        """Return it as JSON; options are those of `pydantic.BaseModel.model_dump_json`."""
+        told: bytes = self._pydantic().__pydantic_serializer__.to_json(self, **options)
+        return told.decode()
+
+    @classmethod
+    def model_validate(cls, values: Any) -> Self:
+        """Return the message of these values; raises `pydantic.ValidationError` if they are none."""
+        made: Self = cls._pydantic().__pydantic_validator__.validate_python(values)
+        return made
+
+    @classmethod
+    def model_validate_json(cls, text: str | bytes) -> Self:
+        """Return the message of this JSON; raises `pydantic.ValidationError` if it is none."""
+        made: Self = cls._pydantic().__pydantic_validator__.validate_json(text)
+        return made
+
+    @classmethod
+    def model_json_schema(cls, **options: Any) -> dict[str, Any]:
+        """Return the JSON schema; options are those of `pydantic.TypeAdapter.json_schema`."""
+        return TypeAdapter(cls).json_schema(**options)
+
+    @classmethod
+    def _pydantic(cls) -> Any:
+        """Return it as who checks types does not know it: with what pydantic has put there."""
+        return cls
+
+
+_CONFIG = ConfigDict(extra="forbid", defer_build=True)
+_set_values = Frozen.__dict__["__dict__"].__set__
 
 
 def trusted(kind: Callable[Fields, Message], *no: Fields.args, **fields: Fields.kwargs) -> Message:
@@ -142,7 +196,4 @@ def trusted(kind: Callable[Fields, Message], *no: Fields.args, **fields: Fields.
     shape: Any = kind
     made: Message = _new(shape)
     _set_values(made, shape.blank__ | fields)
-    _set_names(made, shape.names__)
-    _set_extra(made, None)
-    _set_private(made, None)
     return made

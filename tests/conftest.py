@@ -4,9 +4,11 @@ import logging
 import os
 import signal
 from collections.abc import Iterator
+from typing import Any
 
 import pytest
 from hypothesis import settings
+from pydantic.dataclasses import rebuild_dataclass
 
 import shadowtime.shared.events  # noqa: F401 - every message, to be completed below
 from shadowtime.shared.message import Frozen
@@ -35,10 +37,10 @@ settings.register_profile("shadowtime", deadline=None)
 settings.load_profile("shadowtime")
 
 
-def complete(message: type[Frozen]) -> None:
+def complete(message: Any) -> None:
     """Build what a message is checked by, which its first use does otherwise: hypothesis reads the signature before."""
     for each in message.__subclasses__():
-        each.model_rebuild()
+        rebuild_dataclass(each)
         complete(each)
 
 

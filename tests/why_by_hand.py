@@ -8,7 +8,7 @@ import math
 import re
 from collections import Counter, defaultdict
 from collections.abc import Callable, Iterable, Iterator, Sequence
-from typing import NamedTuple
+from typing import Any, NamedTuple
 
 import numpy as np
 
@@ -334,7 +334,7 @@ class Checked:
     def soon(self) -> None:
         assert self.starts()
 
-    def starts(self, **asks: int) -> bool:
+    def starts(self, **asks: Any) -> bool:
         """Return whether the stage itself starts it, once it asks for this: the run, replayed from here."""
         run, number = StageRun(SCHEDULER), self.why.job_number
         run.restore(self.real.snapshot())

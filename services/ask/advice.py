@@ -28,13 +28,13 @@ class AdviceQuestion(Frozen):
     cluster: str = Field(min_length=1, max_length=200, description="the cluster, by name")
     processors: Processors = Field(description="processors that the job requests")
     requested_time: Request = Field(description="seconds that the job requests")
-    queue: Whole | None = Field(None, description="number of the queue that the job enters")
-    user: Whole | None = Field(None, description="number of the user who submits it")
-    group: Whole | None = Field(None, description="number of the user's group")
-    executable: Whole | None = Field(None, description="number of what it executes")
-    risk: Share = Field(0.05, description="probability of being cut that the advised alternative has at most")
-    moldable: bool = Field(False, description="whether it could run on other sizes, with the same work")
-    run: RunName | None = Field(None, description="a run of the cluster; by default that of the latest event")
+    queue: Whole | None = Field(default=None, description="number of the queue that the job enters")
+    user: Whole | None = Field(default=None, description="number of the user who submits it")
+    group: Whole | None = Field(default=None, description="number of the user's group")
+    executable: Whole | None = Field(default=None, description="number of what it executes")
+    risk: Share = Field(default=0.05, description="probability of being cut that the advised alternative has at most")
+    moldable: bool = Field(default=False, description="whether it could run on other sizes, with the same work")
+    run: RunName | None = Field(default=None, description="a run of the cluster; by default that of the latest event")
 
     def job(self, time: int, shape: Shape) -> JobSubmitted:
         """Return the job in some shape, as if it were submitted at a time in seconds."""
@@ -67,7 +67,7 @@ class RunTime(Frozen):
     )
     cut: Probability | None = Field(description="probability of being cut at its request")
     observations: Count = Field(description="ended jobs behind it")
-    reason: str | None = Field(None, description="why there is no distribution")
+    reason: str | None = Field(default=None, description="why there is no distribution")
 
 
 class Advice(Frozen):

@@ -36,9 +36,11 @@ class Alternative(Frozen):
     starts_within: tuple[tuple[Probability, Seconds], ...] = Field(
         description="probabilities, and the seconds within which it starts with them"
     )
-    reason: str | None = Field(None, description="why there is no telling when it starts")
-    pareto_best: bool = Field(False, description="no other ends as early at as small a risk, and better in one of both")
-    advised: bool = Field(False, description="ends earliest of those whose risk is not above what was asked")
+    reason: str | None = Field(default=None, description="why there is no telling when it starts")
+    pareto_best: bool = Field(
+        default=False, description="no other ends as early at as small a risk, and better in one of both"
+    )
+    advised: bool = Field(default=False, description="ends earliest of those whose risk is not above what was asked")
 
 
 def shapes(

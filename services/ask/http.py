@@ -7,7 +7,6 @@ from functools import partial
 
 import orjson
 from aiohttp import web
-from pydantic import BaseModel
 
 from shadowtime.services.ask.advice import AdviceQuestion, Advising
 from shadowtime.services.ask.answers import Answers
@@ -18,6 +17,7 @@ from shadowtime.services.ask.why import Explanations, JobQuestion
 from shadowtime.services.pipeline import EXPLAINED
 from shadowtime.shared.errors import ShadowtimeError
 from shadowtime.shared.logs import FewAMinute
+from shadowtime.shared.message import Frozen
 from shadowtime.shared.streaming.run_follower import reading
 from shadowtime.shared.streaming.settings import Settings
 from shadowtime.shared.streaming.web import Handler, address_of, listening, shutdown_event
@@ -68,7 +68,7 @@ def application(
     return made
 
 
-def answering(model: type[Asked], answer: Callable[[Asked], Awaitable[BaseModel]]) -> Handler:
+def answering(model: type[Asked], answer: Callable[[Asked], Awaitable[Frozen]]) -> Handler:
     """Return what answers questions of some kind over HTTP; within `without_traceback`."""
 
     async def handle(request: web.Request) -> web.Response:
@@ -103,8 +103,8 @@ async def without_traceback(request: web.Request, handler: Handler) -> web.Strea
         return _said(Problem(error="an error inside the server, which its log tells of"), 500)
 
 
-def _said(model: BaseModel, status: int = 200) -> web.Response:
-    body = model.model_dump_json().encode()
+def _said(message: Frozen, status: int = 200) -> web.Response:
+    body = message.model_dump_json().encode()
     return web.Response(
         body=body, status=status, content_type="application/json", headers={"Cache-Control": "no-store"}
     )

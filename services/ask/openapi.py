@@ -3,11 +3,10 @@
 from collections.abc import Mapping
 from typing import Any
 
-from pydantic import BaseModel
-
 from shadowtime.services.ask.advice import Advice, AdviceQuestion
 from shadowtime.services.ask.questions import Answer, Problem, Question
 from shadowtime.services.ask.why import JobQuestion, Why
+from shadowtime.shared.message import Frozen
 
 TEMPLATE = "#/components/schemas/{model}"
 
@@ -62,7 +61,7 @@ def document() -> dict[str, Any]:
 
 
 def _operation(
-    name: str, summary: str, question: type[BaseModel], answer: type[BaseModel], problems: Mapping[str, str]
+    name: str, summary: str, question: type[Frozen], answer: type[Frozen], problems: Mapping[str, str]
 ) -> dict[str, Any]:
     """Return what one path answers, and with which statuses it does not."""
     return {
@@ -74,7 +73,7 @@ def _operation(
     }
 
 
-def _parameters(model: type[BaseModel]) -> list[dict[str, Any]]:
+def _parameters(model: type[Frozen]) -> list[dict[str, Any]]:
     question = model.model_json_schema(ref_template=TEMPLATE)
     return [
         _parameter(name, schema, required=name in question["required"])

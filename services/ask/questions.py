@@ -24,12 +24,14 @@ class Question(Frozen):
 
     cluster: str = Field(min_length=1, max_length=200, description="the cluster, by name")
     processors: Processors = Field(description="processors that the job requests")
-    requested_time: Request | None = Field(None, description="seconds that the job requests")
-    queue: Whole | None = Field(None, description="number of the queue that the job enters")
-    user: Whole | None = Field(None, description="number of the user who submits it")
-    quantile: Share = Field(0.95, description="share of such jobs that shall wait no longer than the bound")
-    confidence: Share = Field(0.95, description="probability with which that many do")
-    run: RunName | None = Field(None, description="a run of the cluster; by default the latest that bounds waits")
+    requested_time: Request | None = Field(default=None, description="seconds that the job requests")
+    queue: Whole | None = Field(default=None, description="number of the queue that the job enters")
+    user: Whole | None = Field(default=None, description="number of the user who submits it")
+    quantile: Share = Field(default=0.95, description="share of such jobs that shall wait no longer than the bound")
+    confidence: Share = Field(default=0.95, description="probability with which that many do")
+    run: RunName | None = Field(
+        default=None, description="a run of the cluster; by default the latest that bounds waits"
+    )
 
 
 class Answer(Frozen):
@@ -46,7 +48,7 @@ class Problem(Frozen):
     """Why there is no answer."""
 
     error: str = Field(description="one line for people")
-    parameter: str | None = Field(None, description="the parameter at fault, if it is one")
+    parameter: str | None = Field(default=None, description="the parameter at fault, if it is one")
 
 
 class Unanswerable(ShadowtimeError):
@@ -79,7 +81,7 @@ def read_as(model: type[Asked], parameters: Mapping[str, object]) -> Asked:
     except ValidationError as error:
         first = error.errors(include_url=False)[0]
     name = str(first["loc"][0])
-    if first["type"] == "extra_forbidden":
+    if first["type"] == "unexpected_keyword_argument":
         raise Unanswerable(422, f"there is no such parameter; known: {', '.join(model.model_fields)}", name)
     if first["type"] == "missing":
         raise Unanswerable(422, "is missing", name)

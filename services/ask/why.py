@@ -26,7 +26,9 @@ class JobQuestion(Frozen):
 
     cluster: str = Field(min_length=1, max_length=200, description="the cluster, by name")
     job: Count = Field(description="number of the job")
-    run: RunName | None = Field(None, description="a run of the cluster; by default the latest that knows the job")
+    run: RunName | None = Field(
+        default=None, description="a run of the cluster; by default the latest that knows the job"
+    )
 
 
 class Why(Explanation):
@@ -76,7 +78,7 @@ def _explain(question: JobQuestion, run: str, state: StageRun) -> Why | str | No
     found = handler.explain(question.job, run, state.sequence)
     if found is None:
         return handler.known()
-    return Why(**dict(found), sentences=tuple(sentences_of(found)))
+    return Why(**vars(found), sentences=tuple(sentences_of(found)))
 
 
 def why_text(why: Why) -> str:

@@ -5,7 +5,7 @@ from collections.abc import Awaitable, Callable, Mapping
 from typing import Protocol, TypeVar
 
 from aiohttp import web
-from pydantic import BaseModel, Field
+from pydantic import Field
 
 from shadowtime.services.ask.advice import Advice, AdviceQuestion, Advising
 from shadowtime.services.ask.http import answering, without_traceback
@@ -28,7 +28,7 @@ class Shadows(Protocol):
         """Return how many each cluster has that has any."""
         ...
 
-    async def twin(self, cluster: str) -> BaseModel:
+    async def twin(self, cluster: str) -> Frozen:
         """Return a cluster beside its shadows; raises `Unanswerable` if it has none."""
         ...
 
@@ -78,7 +78,7 @@ def asked(advises: Advising, shadows: Shadows | None = None) -> web.Application:
     if shadows is not None:
         tells = shadows
 
-        async def twin(question: TwinQuestion) -> BaseModel:
+        async def twin(question: TwinQuestion) -> Frozen:
             return await tells.twin(question.cluster)
 
         made.add_routes([web.get("/twin", answering(TwinQuestion, twin))])

@@ -81,7 +81,7 @@ def add_job(released: Floats, top: int, size: int, ended: float, lowest: int, le
 @kernel
 def below(value: int, sums: Floats, first: int, last: int) -> float:
     """Return the probability of the values from `first` on that are below `value`, from sums up to the `last`."""
-    return sums[min(max(value, first), last + 1)]
+    return float(sums[min(max(value, first), last + 1)])
 
 
 @kernel

@@ -167,7 +167,8 @@ def _expected_starts(tally: Tally, sampling: Sampling) -> Told:
         queue = ALL if told.queue is None else str(told.queue)
         words = {"first": told.first, "last": told.last}
         if told.paired is not None:
-            words |= {f"{name}, of those forecast": each for name, each in told.paired if name != "forecast"}
+            paired = vars(told.paired).items()
+            words |= {f"{name}, of those forecast": each for name, each in paired if name != "forecast"}
             words["forecast"] = told.paired.forecast
         for by, scores in words.items() if queue in shown else ():
             yield names.EXPECTED, (by, queue), scores.jobs

@@ -1,5 +1,6 @@
 """Bounds on the waits of jobs, by queue and by cluster, in every grouping at once."""
 
+from functools import partial
 from typing import Any, ClassVar
 
 from shadowtime.services.wait_bound.bound_settings import BoundSettings
@@ -117,8 +118,8 @@ class AllBounds(Bounder):
         ]
         if x.queue_number is not None and len(said) == 1:
             reason = f"bounds of their own have the first {MAX_QUEUES} queues"
-            rest = {"queue": x.queue_number, "quantile": quantile, "confidence": confidence, "reason": reason}
-            told += [WaitBound(grouping=name, **rest) for name in self.published]
+            empty = partial(WaitBound, queue=x.queue_number, quantile=quantile, confidence=confidence, reason=reason)
+            told += [empty(grouping=name) for name in self.published]
         return tuple(told)
 
 

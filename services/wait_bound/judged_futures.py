@@ -1,5 +1,6 @@
 """What futures have come to in one queue, or in the whole cluster, and what is told by that."""
 
+from functools import partial
 from typing import Any
 
 import numpy as np
@@ -83,8 +84,8 @@ class JudgedFutures:
         if bound is None or not self._coverage.add(covered=wait <= bound):
             return ()
         low, high = self._coverage.band
-        share = {"revealed": self._coverage.revealed, "covered": self._coverage.share, "low": low, "high": high}
-        return (Coverage(grouping="futures", queue=self.queue, quantile=self._quantile, **share),)
+        told = partial(Coverage, grouping="futures", queue=self.queue, quantile=self._quantile, low=low, high=high)
+        return (told(revealed=self._coverage.revealed, covered=self._coverage.share),)
 
     def withdraw(self, job_number: int) -> None:
         """Forget a job that leaves without starting."""
@@ -99,15 +100,15 @@ class JudgedFutures:
     def message(self, quantiles: FloatTable | None, quantile: float, confidence: float) -> WaitBound:
         """Return the bound at a quantile, on a line between levels, and all levels."""
         count, (least, *_, most) = len(self._history), self._levels
-        told = {"grouping": "futures", "queue": self.queue, "quantile": quantile, "confidence": confidence}
+        at = partial(WaitBound, grouping="futures", queue=self.queue, quantile=quantile, confidence=confidence)
         if quantiles is None:
-            return WaitBound(observations=count, reason=f"not enough history: {count} of {MIN_WAITS} waits", **told)
+            return at(observations=count, reason=f"not enough history: {count} of {MIN_WAITS} waits")
         if not least <= quantile <= most:
-            return WaitBound(observations=count, reason=f"quantiles are told from {least:g} to {most:g}", **told)
+            return at(observations=count, reason=f"quantiles are told from {least:g} to {most:g}")
         seconds = self._tracked.seconds(quantiles)
         within = tuple((level, int(each)) for level, each in zip(self._levels, seconds.tolist(), strict=True))
         bound = int(np.interp(quantile, self._levels, seconds))
-        return WaitBound(bound=bound, observations=count, starts_within=within, **told)
+        return at(bound=bound, observations=count, starts_within=within)
 
     def snapshot(self) -> Any:
         """Return everything as plain values."""

@@ -13,7 +13,7 @@ from aiokafka import AIOKafkaProducer
 from aiokafka.record._crecords import default_records
 
 from shadowtime.shared.bounds import MAX_UNPACKED
-from shadowtime.shared.events import SCHEMA_VERSION, ClusterOpened, Envelope, JobStarted, SchedulingPoint
+from shadowtime.shared.events import SCHEMA_VERSION, ClusterOpened, Envelope, Event, JobStarted, SchedulingPoint
 from shadowtime.shared.streaming import bus, topic_admin
 from shadowtime.shared.streaming.settings import Settings
 from shadowtime.shared.topics import FLOW
@@ -154,7 +154,7 @@ def test_a_broken_rule_is_rejected_and_the_replay_stops_with_it(
     """Somebody else writes into the run's log: a start for a job never submitted."""
     run = "forged-start"
     opened = ClusterOpened(time=0, cluster="x", processors=8)
-    events = [opened, JobStarted(time=1, job_number=77, processors=1), SchedulingPoint(time=1)]
+    events: list[Event] = [opened, JobStarted(time=1, job_number=77, processors=1), SchedulingPoint(time=1)]
     envelopes = [Envelope(run=run, sequence=number, event=event) for number, event in enumerate(events)]
     publish(settings, "jobs", run, [envelope.model_dump_json().encode() for envelope in envelopes])
     (letter,) = dead_letters(settings, 1, reason="job 77")

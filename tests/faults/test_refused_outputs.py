@@ -11,7 +11,7 @@ from urllib.request import urlopen
 
 from aiokafka.admin import AIOKafkaAdminClient, NewTopic
 
-from shadowtime.shared.events import ClusterOpened, Envelope, SchedulingPoint
+from shadowtime.shared.events import ClusterOpened, Envelope, Event, SchedulingPoint
 from shadowtime.shared.paths import ROOT
 from shadowtime.shared.streaming import bus
 from shadowtime.shared.streaming.log_reader import read_log
@@ -41,7 +41,8 @@ async def publish(settings: Settings, run: str, policy: str, points: int) -> Non
     producer = bus.producer(settings)
     await producer.start()
     opened = ClusterOpened(time=0, cluster=run, processors=8, policy=policy)
-    for number, event in enumerate([opened, *(SchedulingPoint(time=at) for at in range(points))]):
+    events: list[Event] = [opened, *(SchedulingPoint(time=at) for at in range(points))]
+    for number, event in enumerate(events):
         value = Envelope(run=run, sequence=number, event=event).to_bytes()
         await producer.send_and_wait("jobs", value, run.encode(), 0)
     await producer.stop()

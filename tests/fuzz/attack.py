@@ -4,7 +4,7 @@ import json
 from collections.abc import Iterator, Sequence
 from itertools import count, islice
 from random import Random
-from typing import NamedTuple
+from typing import Any, NamedTuple
 
 from shadowtime.services.catalogue import configure
 from shadowtime.shared.bounds import MAX_PROCESSORS
@@ -127,8 +127,8 @@ def crowd(run: str, chance: Random, victims: Sequence[str], partitions: int) -> 
     jobs = chance.choice((50, 300))
     events: list[object] = [opened]
     for number in range(jobs):
-        whose = dict.fromkeys(("user_id", "group_id", "queue_number", "executable_number"), number)
-        asked = {"requested_processors": 10_000 // jobs, "requested_time": 3_600 + 7 * number}
+        whose: dict[str, Any] = dict.fromkeys(("user_id", "group_id", "queue_number", "executable_number"), number)
+        asked: dict[str, Any] = {"requested_processors": 10_000 // jobs, "requested_time": 3_600 + 7 * number}
         events.append(JobSubmitted(time=number, job_number=number, **asked, **whose))
         events.append(JobStarted(time=number, job_number=number, processors=10_000 // jobs))
     for number in range(jobs, 2 * jobs):

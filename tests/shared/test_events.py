@@ -1,5 +1,6 @@
 """Messages: frozen, closed to unknown fields, the same after a trip through JSON."""
 
+from dataclasses import FrozenInstanceError
 from typing import Any
 
 import pytest
@@ -53,7 +54,7 @@ def test_event_is_told_by_its_kind_alone(event_type: type[Any], data: st.DataObj
 @settings(max_examples=20, deadline=None)
 def test_event_is_frozen(event_type: type[Any], data: st.DataObject) -> None:
     event = data.draw(BY_TYPE[event_type])
-    with pytest.raises(ValidationError, match="frozen"):
+    with pytest.raises(FrozenInstanceError, match="is immutable: time cannot be set"):
         event.time = 0
 
 
@@ -62,13 +63,13 @@ def test_event_is_frozen(event_type: type[Any], data: st.DataObject) -> None:
 @settings(max_examples=20, deadline=None)
 def test_event_refuses_fields_that_it_does_not_have(event_type: type[Any], data: st.DataObject) -> None:
     event = data.draw(BY_TYPE[event_type])
-    with pytest.raises(ValidationError, match="Extra inputs are not permitted"):
+    with pytest.raises(ValidationError, match="colour\n  Unexpected keyword argument"):
         event_type.model_validate(event.model_dump() | {"colour": "red"})
 
 
 def test_envelope_refuses_fields_that_it_does_not_have() -> None:
     plain = Envelope(run="r", sequence=0, event=SchedulingPoint(time=0)).model_dump()
-    with pytest.raises(ValidationError, match="Extra inputs are not permitted"):
+    with pytest.raises(ValidationError, match="colour\n  Unexpected keyword argument"):
         Envelope.model_validate(plain | {"colour": "red"})
 
 

@@ -161,3 +161,18 @@ def test_what_a_kernel_calls_in_another_file_is_a_part_of_its_key(tmp_path: Path
     assert told(calling.format(3, 4)) == ["True", "42", "True"], "it calls a kernel now"
     assert told(calling.format(3, 5)) == ["True", "45", "True"], "which has changed"
     assert told(calling.format(3, 5)) == ["False", "45", "True"]
+
+
+def test_a_kernel_is_loaded_without_linear_algebra_and_one_that_takes_it_gets_it() -> None:
+    program = (
+        "import sys\n"
+        "import numpy as np\n"
+        "import shadowtime.services.pipeline\n"
+        "from shadowtime.shared.kernel_on_demand import MADE\n"
+        "MADE[0].load()\n"
+        "print('scipy.linalg' in sys.modules)\n"
+        "import numba\n"
+        "print(numba.njit(lambda matrix: np.linalg.inv(matrix) @ matrix)(np.eye(2)).sum())\n"
+    )
+    done = subprocess.run([sys.executable, "-c", program], cwd=ROOT, capture_output=True, text=True, check=True)
+    assert done.stdout.split() == ["False", "2.0"]

@@ -1,5 +1,7 @@
 """Whatever happens can be told in words, and the words do nothing to a terminal."""
 
+from typing import Any
+
 import pytest
 from hypothesis import given
 from hypothesis import strategies as st
@@ -129,13 +131,14 @@ def test_starts_and_ends_tell_how_predictions_fared() -> None:
         "change point of static\ufffd: 3 misses in a row, 59 waits kept"
     )
     assert words(ended, coverage=(told,)) == "job 7 completed after 1.5 min: waits within bounds: plain 95.0 %"
-    for outcome, tail in {
+    tails: dict[Any, str] = {
         None: "",
         "none": ": not adjusted",
         "over": ": adjusted to 30.0 min, which was enough",
         "under": ": adjusted to 30.0 min, too short",
         "bad": ": adjusted to 30.0 min, too short by half an hour or more",
-    }.items():
+    }
+    for outcome, tail in tails.items():
         adjustment = WalltimeAdjustment(adjusted_time=1800, observations=4, outcome=outcome)
         assert words(ended, adjustment=adjustment) == f"job 7 completed after 1.5 min{tail}"
 

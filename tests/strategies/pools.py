@@ -27,7 +27,7 @@ POOLED_OPENINGS = OPENINGS.map(lambda opened: opened.model_copy(update={"process
 def resized(time: int, pool: int, eighths: int) -> CapacityChanged:
     """Return so many eighths of a pool, nodes of which have left."""
     whole = POOLS[pool]
-    parts = {
+    parts: dict[str, Any] = {
         name: None if has is None else has * eighths // 8
         for name, has in (("memory", whole.memory), ("gpus", whole.gpus))
     }

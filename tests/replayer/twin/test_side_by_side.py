@@ -2,6 +2,7 @@
 
 import json
 from itertools import chain
+from typing import Any
 
 import numpy as np
 import pytest
@@ -141,7 +142,7 @@ def test_the_busy_machine_is_that_of_the_schedule(logs: tuple[list[Event], list[
         assert share == pytest.approx(work / (128 * (until - began)))
 
 
-def submit(both: SideBySide, number: int, time: int, **more: int) -> None:
+def submit(both: SideBySide, number: int, time: int, **more: Any) -> None:
     both.submitted(JobSubmitted(time=time, job_number=number, requested_processors=2, requested_time=60, **more))
 
 

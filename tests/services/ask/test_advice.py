@@ -192,7 +192,7 @@ def test_the_table_says_it_in_words(stored: Stored) -> None:
 
 def test_marks() -> None:
     def of(mean_end: float | None, cut: float | None) -> Alternative:
-        shape = {"processors": 1, "requested_time": 60, "mean_wait": 0.0, "starts_within": ()}
+        shape: dict[str, Any] = {"processors": 1, "requested_time": 60, "mean_wait": 0.0, "starts_within": ()}
         return Alternative(**shape, cut=cut, mean_end=mean_end)
 
     found = marked([of(100, 0.0), of(50, 0.04), of(40, 0.2), of(60, 0.1), of(None, None)], risk=0.05)

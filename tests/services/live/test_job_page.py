@@ -384,7 +384,8 @@ def test_why_it_waits_is_what_the_decisions_say() -> None:
 def test_without_the_policy_a_run_is_shown_all_the_same() -> None:
     runs = LiveRuns()
     opened = ClusterOpened(time=0, cluster="c", processors=8, policy="of-a-plug-in")
-    for sequence, event in enumerate((opened, submitted(1, 8))):
+    events: list[Event] = [opened, submitted(1, 8)]
+    for sequence, event in enumerate(events):
         runs.push(Envelope(run="r", sequence=sequence, event=event))
     page = job_page(runs.view("r"), 1)
     assert page is not None

@@ -49,7 +49,7 @@ def batch(log: list[Ended], asked: Ended, elapsed: int, degree: int) -> RunTimeP
             behind = sum(map(len, known))
         else:
             continue
-        return RunTimePrediction(point=max(min(found, limit), elapsed + 1.0), observations=behind)
+        return RunTimePrediction(point=float(max(min(found, limit), elapsed + 1.0)), observations=behind)
     return None
 
 

@@ -1,6 +1,7 @@
 """Forecasts in the order of priority, against the machine that goes on as was predicted."""
 
 from random import Random
+from typing import Any
 
 import pytest
 
@@ -33,7 +34,7 @@ class Machine:
         self.run_times: dict[int, int] = {}
         self.ends: dict[int, int] = {}
         self.starts: dict[int, int] = {}
-        machine = {"time": 0, "cluster": "c", "processors": PROCESSORS, "runtime": "requested"}
+        machine: dict[str, Any] = {"time": 0, "cluster": "c", "processors": PROCESSORS, "runtime": "requested"}
         self.push(
             ClusterOpened(**machine, policy=configure("easy:queue=priority", "requested", "none").policy),
             ClusterOpened(**machine, policy=configure(policy, "requested", "none").policy, mode="recorded"),
@@ -51,7 +52,7 @@ class Machine:
 
     def submit(self, number: int, processors: int, run_time: int, requested: int, priority: int) -> WaitForecast | None:
         self.run_times[number] = run_time
-        asked = {"requested_processors": processors, "requested_time": requested, "priority": priority}
+        asked: dict[str, Any] = {"requested_processors": processors, "requested_time": requested, "priority": priority}
         return self.push(JobSubmitted(time=self.time, job_number=number, **asked), run_time=run_time)[1].forecast
 
     def go_on(self, until: int) -> None:

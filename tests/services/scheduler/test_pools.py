@@ -23,6 +23,7 @@ from shadowtime.shared.events import (
     ClusterOpened,
     Decided,
     Envelope,
+    Event,
     JobEnded,
     JobSubmitted,
     Rejected,
@@ -190,16 +191,14 @@ class Greedy(Policy):
     ],
 )
 def test_a_policy_that_starts_too_much_is_named(
-    monkeypatch: pytest.MonkeyPatch, asked: dict[str, int], reason: str
+    monkeypatch: pytest.MonkeyPatch, asked: dict[str, Any], reason: str
 ) -> None:
     monkeypatch.setitem(POLICIES.classes.data, "greedy", Greedy)
     run = StageRun(next(stage for stage in STAGES if stage.name == "scheduler"))
     first = JobSubmitted(time=0, job_number=1, requested_processors=3, requested_time=9, pool=1, memory=4, gpus=2)
     second = JobSubmitted(time=0, job_number=2, requested_time=9, pool=1, **asked)
-    answers = [
-        run.push(Envelope(run="r", sequence=at, event=event))
-        for at, event in enumerate((opened("greedy"), first, second, SchedulingPoint(time=0)))
-    ]
+    events: list[Event] = [opened("greedy"), first, second, SchedulingPoint(time=0)]
+    answers = [run.push(Envelope(run="r", sequence=at, event=event)) for at, event in enumerate(events)]
     assert answers[-1] is not None
     assert isinstance(answers[-1].event, Rejected)
     assert f"policy 'greedy' {reason}" in answers[-1].event.reason

@@ -1,5 +1,7 @@
 """Outcomes of evaluated candidates against a recomputation from the whole log, and the reliability table."""
 
+from typing import Literal
+
 import numpy as np
 import orjson
 import pytest
@@ -19,7 +21,7 @@ from shadowtime.services.scoreboard.handler import Scoreboard
 from shadowtime.services.scoreboard.reliability_table import ReliabilityTable
 from shadowtime.shared.decisions import Evaluated
 from shadowtime.shared.errors import RuleBroken
-from shadowtime.shared.events import CapacityChanged, ClusterOpened, Decided, Envelope, JobStarted, JobSubmitted
+from shadowtime.shared.events import CapacityChanged, ClusterOpened, Decided, Envelope, Event, JobStarted, JobSubmitted
 from shadowtime.shared.run_time_bins import EDGES, RATIO
 from shadowtime.shared.scores import Reliability
 from shadowtime.testing.workloads import TraceRow, workload, workloads
@@ -73,7 +75,7 @@ def check(log: Log, envelope: Envelope) -> None:
     assert scores.exact.candidates + scores.open_candidates == sum(len(each.job_numbers) for _, _, each in log.attempts)
 
 
-def replay(jobs: Workload, source: Archived, mode: str, tau: float = 0.3) -> None:
+def replay(jobs: Workload, source: Archived, mode: Literal["closed", "recorded"], tau: float = 0.3) -> None:
     policy, runtime, adjustment = configure(f"probabilistic:tau={tau},runtime=empirical")
     opened = ClusterOpened(
         time=0,
@@ -91,13 +93,15 @@ def replay(jobs: Workload, source: Archived, mode: str, tau: float = 0.3) -> Non
 @pytest.mark.parametrize("mode", ["closed", "recorded"])
 @given(jobs=workloads(waits=True))
 @settings(max_examples=60, deadline=None)
-def test_outcomes_of_small_logs(mode: str, jobs: Workload) -> None:
+def test_outcomes_of_small_logs(mode: Literal["closed", "recorded"], jobs: Workload) -> None:
     assume(mode == "closed" or (jobs.columns["wait_time"] >= 0).any())
     replay(jobs, (Machine if mode == "closed" else Recorded)(jobs), mode)
 
 
 @pytest.mark.parametrize("mode", ["closed", "recorded"])
-def test_outcomes_of_the_bundled_log_in_several_batches(mode: str, monkeypatch: pytest.MonkeyPatch) -> None:
+def test_outcomes_of_the_bundled_log_in_several_batches(
+    mode: Literal["closed", "recorded"], monkeypatch: pytest.MonkeyPatch
+) -> None:
     monkeypatch.setattr(Calibration, "MIN_BATCH", 16)
     jobs = prepare(read_swf(BUNDLED), limit=700)
     replay(jobs, (Machine if mode == "closed" else Recorded)(jobs), mode)
@@ -194,7 +198,8 @@ def test_a_decision_about_a_job_that_does_not_wait_is_rejected(number: int) -> N
     opened = ClusterOpened(time=0, cluster="c", processors=8)
     scoreboard = Scoreboard(opened)
     job = JobSubmitted(time=0, job_number=1, requested_processors=1)
-    for sequence, event in enumerate([job, JobStarted(time=0, job_number=1, processors=1)], 1):
+    events: list[Event] = [job, JobStarted(time=0, job_number=1, processors=1)]
+    for sequence, event in enumerate(events, 1):
         scoreboard.handle(Envelope(run="r", sequence=sequence, event=event))
     before = orjson.dumps(scoreboard.snapshot(), option=orjson.OPT_SERIALIZE_NUMPY)
     weighed = Evaluated(

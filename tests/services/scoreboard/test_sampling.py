@@ -216,12 +216,13 @@ def test_of_queues_that_share_a_label_it_is_told_when_they_are_empty() -> None:
     last = MAX_QUEUES + 1
     jobs = (JobSubmitted(time=0, job_number=at, requested_processors=1, queue_number=at) for at in range(last + 1))
     waited: list[float] = []
-    for event in (
+    events: list[Event] = [
         *jobs,
         JobStarted(time=70, job_number=last - 1, processors=1),
         JobStarted(time=70, job_number=last, processors=1),
         JobEnded(time=130, job_number=last, run_time=60),
-    ):
+    ]
+    for event in events:
         answer = board.handle(Envelope(run="r", sequence=1, event=event))
         waited += [figure(sample, "queued_jobs", "others") for sample in answer.samples or ()]
     assert waited == [2, 2, 0]

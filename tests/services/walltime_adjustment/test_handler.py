@@ -1,9 +1,11 @@
 """The stage adds an adjusted request where its scheme has one."""
 
+from typing import Any
+
 import pytest
 
 from shadowtime.services.walltime_adjustment.handler import ADJUSTERS, WalltimeAdjustments
-from shadowtime.shared.events import ClusterOpened, Envelope, Event, JobEnded, JobStarted, JobSubmitted
+from shadowtime.shared.events import ClusterOpened, Envelope, Event, JobEnded, JobStarted, JobSubmitted, Outcome
 from shadowtime.shared.predictions import WalltimeAdjustment
 from shadowtime.shared.predictor import Passthrough
 from shadowtime.shared.spec import parse
@@ -50,7 +52,7 @@ def test_it_adds_the_adjustment_and_learns_run_times_at_the_end() -> None:
 @pytest.mark.parametrize(
     ("run_time", "outcome"), [(200, "over"), (300, "over"), (301, "under"), (2099, "under"), (2100, "bad")]
 )
-def test_the_end_tells_what_the_adjustment_turned_out_to_be(run_time: int, outcome: str) -> None:
+def test_the_end_tells_what_the_adjustment_turned_out_to_be(run_time: int, outcome: Any) -> None:
     stage = WalltimeAdjustments(ClusterOpened(time=0, cluster="c", processors=8))
     stage.predictor = Halved()
     handle(stage, submitted(1))
@@ -64,7 +66,8 @@ def test_a_job_cut_short_by_the_scheduler_teaches_nothing() -> None:
     stage = WalltimeAdjustments(ClusterOpened(time=0, cluster="c", processors=8))
     stage.predictor = halved = Halved()
     handle(stage, submitted(1))
-    for outcome, requeued in (("limit", True), ("killed", True), ("killed", False)):
+    ends: list[tuple[Outcome, bool]] = [("limit", True), ("killed", True), ("killed", False)]
+    for outcome, requeued in ends:
         handle(stage, JobStarted(time=50, job_number=1, processors=1))
         end = JobEnded(time=50, job_number=1, run_time=0, outcome=outcome, requeued=requeued)
         assert handle(stage, end).adjustment is None

@@ -1,5 +1,7 @@
 """Percentile schemes: keys, fallback, thresholds, and equality with what one would compute from the whole record."""
 
+from typing import Any
+
 import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
@@ -21,7 +23,7 @@ def scheme(keys: str) -> Percentile:
 
 
 def job(time: int = 0, requested_time: int | None = 1000, **fields: int | None) -> JobSubmitted:
-    known = {"user_id": 7, "group_id": 3, **fields}
+    known: dict[str, Any] = {"user_id": 7, "group_id": 3, **fields}
     return JobSubmitted(time=time, job_number=1, requested_processors=1, requested_time=requested_time, **known)
 
 

@@ -7,7 +7,7 @@ from collections.abc import AsyncIterator, Sequence
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from shadowtime.shared.events import ClusterOpened, Envelope, SchedulingPoint
+from shadowtime.shared.events import ClusterOpened, Envelope, Event, SchedulingPoint
 from shadowtime.shared.streaming.state_store import RunState, Transaction
 from shadowtime.shared.streaming.stream import Record
 from tests.shared.streaming.memory_store import MemoryStore
@@ -105,10 +105,11 @@ def test_effectively_once_while_runs_are_at_work_beside_each_other(seed: int, fa
 
 def test_what_each_run_has_cost_is_told() -> None:
     opened = ClusterOpened(time=0, cluster="test", processors=16, policy="easy")
+    events: list[Event] = [opened, SchedulingPoint(time=1)]
     values = [
         (run, Envelope(run=run, sequence=number, event=event).to_bytes())
         for run in ("a", "b")
-        for number, event in enumerate((opened, SchedulingPoint(time=1)))
+        for number, event in enumerate(events)
     ]
     log = [Message(value, offset, run.encode()) for offset, (run, value) in enumerate(values)]
 
