@@ -52,10 +52,10 @@ class Pending:
     candidate: Candidate
     delayed: bool | None = True
 
-    def __lt__(self, other: "Pending") -> bool:
-        """Order by time, then as they were weighed."""
-        return (self.due, self.attempt, self.candidate.job_number) < (
-            other.due,
-            other.attempt,
-            other.candidate.job_number,
-        )
+    def ranked(self) -> "Ranked":
+        """Return it behind what orders it: by time, then as they were weighed; no two are alike in that."""
+        return self.due, self.attempt, self.candidate.job_number, self
+
+
+Ranked = tuple[int, int, int, Pending]
+"""When it is due, its attempt, its job, and itself."""

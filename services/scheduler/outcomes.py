@@ -11,7 +11,7 @@ import heapq
 from collections.abc import Iterable, Iterator, Sequence
 from typing import Any
 
-from shadowtime.services.scheduler.attempt import Attempt, Candidate, Outcome, Pending
+from shadowtime.services.scheduler.attempt import Attempt, Candidate, Outcome, Pending, Ranked
 from shadowtime.shared.events import JobEnded, JobStarted
 
 EACH_ATTEMPT = 32
@@ -47,7 +47,7 @@ class Outcomes:
         """Start and end of those of them that have ended."""
         self.waiting: dict[int, list[tuple[int, int, Candidate]]] = {}
         """Of waiting jobs: attempts whose head was ready, after how many seconds, and what they were in it."""
-        self.pending: list[Pending] = []
+        self.pending: list[Ranked] = []
         """A heap."""
         self.runs: dict[int, list[Pending]] = {}
         """Of each running job, those that its end decides."""
@@ -130,8 +130,8 @@ class Outcomes:
     def told(self, now: int) -> Iterator[Outcome]:
         """Yield the outcomes that are to be told by now, with all jobs told of that ended by now."""
         self._settle()
-        while self.pending and self.pending[0].due <= now:
-            pending = heapq.heappop(self.pending)
+        while self.pending and self.pending[0][0] <= now:
+            pending = heapq.heappop(self.pending)[-1]
             self.followed -= 1
             if pending.delayed is not None:
                 yield Outcome(pending.candidate, pending.delayed)
@@ -162,11 +162,11 @@ class Outcomes:
         """Put a candidate, now that its head is ready, where its outcome is waited for."""
         number, ready_after = candidate.job_number, self.last_end - attempt.time
         if attempt.released >= attempt.needed + candidate.processors:
-            heapq.heappush(self.pending, Pending(self.last_end, attempt.id, candidate, delayed=False))
+            self._tell(Pending(self.last_end, attempt.id, candidate, delayed=False))
         elif number in self.ran:
             start, end = self.ran[number]
             due = start + ready_after
-            heapq.heappush(self.pending, Pending(due, attempt.id, candidate, delayed=end > due))
+            self._tell(Pending(due, attempt.id, candidate, delayed=end > due))
         elif number in self.running:
             self._await(Pending(self.running[number][2] + ready_after, attempt.id, candidate))
         else:
@@ -174,8 +174,12 @@ class Outcomes:
 
     def _await(self, pending: Pending) -> None:
         """Wait for what a running job has to say of itself."""
-        heapq.heappush(self.pending, pending)
+        self._tell(pending)
         self.runs.setdefault(pending.candidate.job_number, []).append(pending)
+
+    def _tell(self, pending: Pending) -> None:
+        """Have it told of when it is due."""
+        heapq.heappush(self.pending, pending.ranked())
 
     def snapshot(self) -> Any:
         """Return the whole state as plain values."""
@@ -189,7 +193,7 @@ class Outcomes:
                 (each.id, each.time, each.needed, each.running, each.released, [tuple(one) for one in each.candidates])
                 for each in self.attempts
             ],
-            "pending": [(each.due, each.attempt, tuple(each.candidate), each.delayed) for each in self.pending],
+            "pending": [(each.due, each.attempt, tuple(each.candidate), each.delayed) for *_, each in self.pending],
         }
 
     def restore(self, state: Any) -> None:
@@ -201,12 +205,13 @@ class Outcomes:
             for number, rows in state["waiting"]
         }
         self.pending = [
-            Pending(due, attempt, Candidate(*each), delayed) for due, attempt, each, delayed in state["pending"]
+            Pending(due, attempt, Candidate(*each), delayed).ranked()
+            for due, attempt, each, delayed in state["pending"]
         ]
         self.followed = len(self.pending) + sum(len(each) for each in self.waiting.values())
         self.attempts, self.open, self.runs = [], {}, {}
         for number, time, needed, running, released, candidates in state["attempts"]:
             self._keep(Attempt(number, time, needed, running, released, [Candidate(*each) for each in candidates]))
-        for pending in self.pending:
+        for *_, pending in self.pending:
             if pending.candidate.job_number in self.running:
                 self.runs.setdefault(pending.candidate.job_number, []).append(pending)
