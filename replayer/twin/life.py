@@ -3,7 +3,7 @@
 The rule: docs/shadows.md#how-a-shadow-runs.
 """
 
-from dataclasses import dataclass
+from dataclasses import asdict, dataclass
 from math import ceil
 from typing import Any
 
@@ -199,7 +199,7 @@ class Life:
 
     def snapshot(self) -> dict[str, Any]:
         """Return it as plain values."""
-        return vars(self) | {"job": self.job.model_dump()}
+        return asdict(self) | {"job": self.job.model_dump()}
 
     @classmethod
     def of(cls, state: dict[str, Any]) -> "Life":
