@@ -51,7 +51,7 @@ def scores(
         known = shortened(", ".join(others)) if others else "none"
         raise SettingsError(f"there is no run {quoted(run)}; known: {known}")
     if json:
-        sys.stdout.buffer.write(found.model_dump_json().encode() + b"\n")
+        sys.stdout.buffer.write(found.as_json() + b"\n")
         return
     console = Console(highlight=False, markup=False, emoji=False)
     for table in tables(run, found):

@@ -216,7 +216,7 @@ class Envelope(Frozen):
 
     def to_bytes(self) -> bytes:
         """Return the envelope as JSON, as it lies on a topic: what is None is left out."""
-        return self.model_dump_json(exclude_none=True).encode()
+        return self.as_json(exclude_none=True)
 
     @classmethod
     def from_bytes(cls, value: bytes) -> "Envelope":

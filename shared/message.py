@@ -151,8 +151,12 @@ class Frozen:
 
     def model_dump_json(self, **options: Any) -> str:
         """Return it as JSON; options are those of `pydantic.BaseModel.model_dump_json`."""
+        return self.as_json(**options).decode()
+
+    def as_json(self, **options: Any) -> bytes:
+        """Return what `model_dump_json` does, as it is sent."""
         told: bytes = self._pydantic().__pydantic_serializer__.to_json(self, **options)
-        return told.decode()
+        return told
 
     @classmethod
     def model_validate(cls, values: Any) -> Self:

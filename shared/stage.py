@@ -222,7 +222,7 @@ def described(error: BaseException) -> str:
 
 def fingerprint(opened: ClusterOpened) -> str:
     """Return a digest of all settings of a run."""
-    return sha256(opened.model_dump_json(exclude_none=True).encode()).hexdigest()[:16]
+    return sha256(opened.as_json(exclude_none=True)).hexdigest()[:16]
 
 
 def read_snapshot(snapshot: bytes, of: str) -> dict[str, Any]:

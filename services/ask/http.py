@@ -104,7 +104,7 @@ async def without_traceback(request: web.Request, handler: Handler) -> web.Strea
 
 
 def _said(message: Frozen, status: int = 200) -> web.Response:
-    body = message.model_dump_json().encode()
+    body = message.as_json()
     return web.Response(
         body=body, status=status, content_type="application/json", headers={"Cache-Control": "no-store"}
     )

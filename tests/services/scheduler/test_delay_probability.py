@@ -189,6 +189,17 @@ def test_kernels_equal_their_plain_twins() -> None:
     assert READY < 1e-12
 
 
+@pytest.mark.parametrize("jobs", [256, 1024])
+def test_the_work_of_a_step_does_not_grow_with_the_jobs(jobs: int) -> None:
+    """Beyond the processors that matter: eight steps of each job, of one processor each, half of which are needed."""
+    chance = np.random.default_rng(3)
+    times = np.sort(chance.random((jobs, 8)), axis=1).ravel()
+    ordered = by_time(times, np.repeat(np.arange(jobs), 8), np.full(8 * jobs, 1 / 8))
+    needed = jobs // 2
+    *found, work = walk(needed, np.ones(jobs, dtype=np.int64), *ordered, np.array([1]), UNBOUNDED)
+    assert work < 2 * len(found[0]) * (needed + 1)
+
+
 @pytest.mark.parametrize(
     ("case", "words"),
     [
