@@ -1,6 +1,5 @@
 """A bound on the wait from simulated futures: the machine run ahead, judged by what such futures came to before."""
 
-from functools import partial
 from typing import Any, ClassVar, NamedTuple
 
 import numpy as np
@@ -185,8 +184,10 @@ class FuturesBound(Bounder):
         told = [each.message(each.quantiles(asked.alike, asked.trees), quantile, confidence) for each in scopes]
         if job.queue_number is not None and len(scopes) == 1:
             reason = f"bounds of their own have the first {MAX_QUEUES} queues"
-            empty = partial(WaitBound, quantile=quantile, confidence=confidence, reason=reason)
-            told.append(empty(grouping=self.name, queue=job.queue_number))
+            queue = job.queue_number
+            told.append(
+                WaitBound(grouping=self.name, queue=queue, quantile=quantile, confidence=confidence, reason=reason)
+            )
         return tuple(told)
 
     def snapshot(self) -> Any:

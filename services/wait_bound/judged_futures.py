@@ -84,8 +84,17 @@ class JudgedFutures:
         if bound is None or not self._coverage.add(covered=wait <= bound):
             return ()
         low, high = self._coverage.band
-        told = partial(Coverage, grouping="futures", queue=self.queue, quantile=self._quantile, low=low, high=high)
-        return (told(revealed=self._coverage.revealed, covered=self._coverage.share),)
+        return (
+            Coverage(
+                grouping="futures",
+                queue=self.queue,
+                quantile=self._quantile,
+                revealed=self._coverage.revealed,
+                covered=self._coverage.share,
+                low=low,
+                high=high,
+            ),
+        )
 
     def withdraw(self, job_number: int) -> None:
         """Forget a job that leaves without starting."""
