@@ -1,18 +1,15 @@
-"""Compile a hot loop with numba, once, into a cache on disk."""
+"""Hot loops, which numba compiles once into a cache on disk; numba itself is imported as the first is called."""
 
+import gc
 import os
-from collections.abc import Callable, Iterator
-from contextlib import contextmanager
-from functools import cache
+import sys
+import threading
+from collections.abc import Callable
+from functools import update_wrapper
+from importlib import import_module
 from pathlib import Path
-from typing import Any, TypeVar, cast, get_args, get_origin, get_type_hints
-
-import numba
-from numba import types
-from numba.core.caching import UserProvidedCacheLocator
-from numba.extending import register_jitable
-
-from shadowtime.shared.kernel_on_demand import OnDemand
+from types import ModuleType
+from typing import Any, TypeVar, cast
 
 Function = TypeVar("Function", bound=Callable[..., object])
 
@@ -22,70 +19,87 @@ def cache_folder() -> Path:
     return Path(os.environ.get("XDG_CACHE_HOME") or Path.home() / ".cache") / "shadowtime" / "kernels"
 
 
-class CompiledBefore(UserProvidedCacheLocator):
-    """Reads compiled kernels from a `NUMBA_CACHE_DIR` that nobody may write, as in the image.
+class Kernel:
+    """A pure function over arrays, compiled for the one signature that its annotations say.
 
-    Numba's own locators pass over a folder that cannot be written. Whoever may write there runs code in all who read:
-    the files are pickles. Chosen by `NUMBA_CACHE_LOCATOR_CLASSES`. A kernel that is not there is a `PermissionError`
-    at import: the image was built for something else.
+    It is read from the cache as it is first called, by a process or by another kernel that is compiled, and compiled
+    where the cache has none. A command needs few of a hundred, and none to say its first word.
     """
 
-    def ensure_cache_path(self) -> None:
-        """Make the folder, unless it is there."""
-        os.makedirs(self.get_cache_path(), exist_ok=True)  # type: ignore[no-untyped-call]
+    def __init__(self, function: Callable[..., Any]) -> None:
+        update_wrapper(self, function)
+        self.py_func = function
+        """As it was before it was compiled, for tests."""
+        self._compiled: Callable[..., Any] | None = None
+
+    def __call__(self, *arguments: Any) -> Any:
+        """Return what the function does; raises `TypeError` for arguments of other types."""
+        compiled = self._compiled
+        return (self.load() if compiled is None else compiled)(*arguments)
+
+    @property
+    def loaded(self) -> bool:
+        """Whether it has been."""
+        return self._compiled is not None
+
+    def load(self) -> Any:
+        """Make it ready to be called, and return what is called in its place."""
+        with _LOADING:
+            if self._compiled is None:
+                compiling = _compiling()
+                self._compiled = compiling.compiled(self.py_func)
+        return self._compiled
+
+    @property
+    def _numba_type_(self) -> Any:
+        """What numba takes it for where another kernel calls it."""
+        return self.load()._numba_type_
+
+    def __reduce__(self) -> str:
+        """Have a pickle say its name."""
+        return self.py_func.__qualname__
+
+
+def _compiling() -> ModuleType:
+    """Return what compiles: numba is half of a short command's time.
+
+    As at a start, the collector of garbage need not look through what stays.
+    """
+    if _COMPILING in sys.modules:
+        return sys.modules[_COMPILING]
+    collects = gc.isenabled()
+    gc.disable()
+    try:
+        return import_module(_COMPILING)
+    finally:
+        gc.freeze()
+        if collects:
+            gc.enable()
+
+
+_COMPILING = "shadowtime.shared.compiling"
+_LOADING = threading.RLock()
+MADE: list[Kernel] = []
+INLINED: list[Callable[..., object]] = []
+"""What kernels may call that numba has not been told of."""
+
+
+def kernel(function: Function) -> Function:
+    """Have a function compiled as it is first called: a `Kernel`.
+
+    What it takes and returns are numbers, arrays of `shared.arrays`, and tuples of these, named ones too.
+    """
+    MADE.append(Kernel(function))
+    return cast("Function", MADE[-1])
 
 
 def inlined(function: Function) -> Function:
     """Let kernels call a small function, which is compiled into each of them; anybody else calls it as it is."""
-    return register_jitable(inline="always")(function)
+    INLINED.append(function)
+    return function
 
 
-def kernel(function: Function) -> Function:
-    """Compile a pure function over arrays, for the one signature that its annotations say.
-
-    They are numbers, arrays of `shared.arrays`, and tuples of these, named ones too. Compilation happens at import and
-    is cached, so importing `shadowtime.services.pipeline` warms every kernel; what is cached already is loaded as it is
-    first called. The uncompiled function stays reachable as `.py_func`, for tests.
-    """
-    told = get_type_hints(function, include_extras=True)
-    returned = _compiled_as(told.pop("return"))
-    signature = returned(*map(_compiled_as, told.values()))
-    if numba.config.DISABLE_JIT:  # type: ignore[attr-defined]
-        return function
-    with _cached_by_the_user():
-        return cast("Function", OnDemand.of(function, signature))
-
-
-NUMBERS: dict[object, Any] = {int: types.int64, float: types.float64, bool: types.boolean, type(None): types.void}
-
-
-@cache
-def _compiled_as(annotation: Any) -> Any:
-    """Return numba's type for an annotation.
-
-    >>> from shadowtime.shared.arrays import Integers
-    >>> _compiled_as(tuple[int, Integers])
-    Tuple((int64, Array(int64, 1, 'C', False, aligned=True)))
-    """
-    tuple_of: Any = types.BaseTuple.from_types
-    if annotation in NUMBERS:
-        return NUMBERS[annotation]
-    if hasattr(annotation, "_fields"):  # a NamedTuple
-        parts = get_type_hints(annotation, include_extras=True).values()
-        return tuple_of([*map(_compiled_as, parts)], annotation)
-    if get_origin(annotation) is tuple:
-        return tuple_of([*map(_compiled_as, get_args(annotation))])
-    (array,) = annotation.__metadata__
-    return eval(array, {}, vars(types))  # noqa: S307 - one of ours, from shared.arrays
-
-
-@contextmanager
-def _cached_by_the_user() -> Iterator[None]:
-    """Have numba cache in `cache_folder()`, for our kernels alone: others in this process keep their own places."""
-    config: Any = numba.config
-    before = config.CACHE_DIR
-    config.CACHE_DIR = before or str(cache_folder())
-    try:
-        yield
-    finally:
-        config.CACHE_DIR = before
+def load_all() -> None:
+    """Load every kernel of the modules that are imported; compile what the cache lacks."""
+    for each in MADE:
+        each.load()

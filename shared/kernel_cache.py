@@ -4,15 +4,29 @@ Numba looks for changes in a kernel's own file alone. Where a callee in another 
 would go on with machine code that has the old one compiled into it.
 """
 
+import os
 from collections.abc import Callable, Iterator
 from hashlib import sha256
 from types import CodeType, ModuleType
 from typing import Any
 
 import numpy as np
-from numba.core.caching import FunctionCache
+from numba.core.caching import FunctionCache, UserProvidedCacheLocator
 
 _CONSTANT = (bool, int, float, complex, str, bytes, type(None))
+
+
+class CompiledBefore(UserProvidedCacheLocator):
+    """Reads compiled kernels from a `NUMBA_CACHE_DIR` that nobody may write, as in the image.
+
+    Numba's own locators pass over a folder that cannot be written. Whoever may write there runs code in all who read:
+    the files are pickles. Chosen by `NUMBA_CACHE_LOCATOR_CLASSES`. A kernel that is not there is a `PermissionError`
+    as it is first called: the image was built for something else.
+    """
+
+    def ensure_cache_path(self) -> None:
+        """Make the folder, unless it is there."""
+        os.makedirs(self.get_cache_path(), exist_ok=True)  # type: ignore[no-untyped-call]
 
 
 class KernelCache(FunctionCache):
@@ -27,6 +41,11 @@ class KernelCache(FunctionCache):
     def _index_key(self, sig: Any, codegen: Any) -> Any:
         """Return what a compiled kernel is kept under: its types, the processor, and all that is compiled into it."""
         return sig, codegen.magic_tuple(), digest(self._py_func)
+
+    def holds(self, signature: Any, codegen: Any) -> bool:
+        """Return whether it has been compiled."""
+        its: Any = self
+        return self._index_key(signature, codegen) in its._cache_file._load_index()
 
 
 def digest(function: Callable[..., Any]) -> str:

@@ -237,9 +237,10 @@ def test_nobody_may_write_kernels_finding_07() -> None:
     (given_up,) = [at for at, (name, _) in enumerate(lines) if name == "USER"]
     assert compiled < given_up
     (settings,) = [rest for name, rest in lines if name == "ENV"]
-    assert {"NUMBA_CPU_NAME=generic", "NUMBA_CACHE_LOCATOR_CLASSES=shadowtime.shared.kernel.CompiledBefore"} < set(
-        settings.split()
-    )
+    assert {
+        "NUMBA_CPU_NAME=generic",
+        "NUMBA_CACHE_LOCATOR_CLASSES=shadowtime.shared.kernel_cache.CompiledBefore",
+    } < set(settings.split())
 
 
 def test_one_image_is_built_once() -> None:

@@ -11,6 +11,7 @@ from prometheus_client import CollectorRegistry
 from shadowtime.replayer.following.follower import STORE, Follower
 from shadowtime.replayer.following.live_source import LiveSource
 from shadowtime.replayer.following.pages import health_of, registry_of
+from shadowtime.shared.compiling import compile_missing
 from shadowtime.shared.errors import ShadowtimeError
 from shadowtime.shared.events import ClusterOpened
 from shadowtime.shared.streaming.redis_store import RedisStore, connect
@@ -65,6 +66,7 @@ async def follow_all(
     FollowError
         Once all are through, what the first of them failed at.
     """
+    compile_missing()
     async with AsyncExitStack() as stack:
         ended = shutdown_event()
         if settings.web_port:

@@ -15,6 +15,7 @@ from shadowtime.services.ask.openapi import document
 from shadowtime.services.ask.questions import Asked, Problem, Question, Unanswerable, read_as
 from shadowtime.services.ask.why import Explanations, JobQuestion
 from shadowtime.services.pipeline import EXPLAINED
+from shadowtime.shared.compiling import compile_missing
 from shadowtime.shared.errors import ShadowtimeError
 from shadowtime.shared.logs import FewAMinute
 from shadowtime.shared.message import Frozen
@@ -29,6 +30,7 @@ log.addFilter(FewAMinute())
 
 async def serve(settings: Settings, host: str, port: int, names: Sequence[str] = ()) -> None:
     """Answer over HTTP until SIGTERM or Ctrl-C."""
+    compile_missing()
     async with (
         reading(settings, STAGE.name) as reader,
         reading(settings, EXPLAINED.name) as schedules,

@@ -9,6 +9,7 @@ from shadowtime.services.ask.once import advising
 from shadowtime.services.live.asked import Shadows, asked
 from shadowtime.services.live.page import LivePage
 from shadowtime.services.live.view import LiveRuns
+from shadowtime.shared.compiling import compile_missing
 from shadowtime.shared.errors import StoreError
 from shadowtime.shared.events import Envelope
 from shadowtime.shared.streaming.run_follower import reading_later
@@ -52,6 +53,7 @@ async def serve_live(
     SettingsError
         If the port is taken, or one of `names` is none.
     """
+    compile_missing()
     await prepare_topics(settings)
     ended = shutdown_event()
     async with AsyncExitStack() as stack:

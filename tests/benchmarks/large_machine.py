@@ -53,7 +53,7 @@ def large_machine(jobs: int = JOBS) -> dict[str, Any]:
 def in_single_processors() -> Callable[..., Any]:
     """Return `evaluate_candidates` compiled once more, counting every processor of any machine."""
     plain = evaluate_candidates.py_func  # type: ignore[attr-defined]
-    [signature] = evaluate_candidates.nopython_signatures  # type: ignore[attr-defined]
+    [signature] = evaluate_candidates.load().nopython_signatures  # type: ignore[attr-defined]
     kernel: Callable[..., Any] = numba.njit(signature)(
         FunctionType(plain.__code__, {**plain.__globals__, "UNITS": PROCESSORS * PROCESSORS})
     )

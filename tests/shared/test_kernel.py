@@ -35,7 +35,7 @@ def test_compiled_kernels_are_read_where_nobody_may_write_finding_07(tmp_path: P
     chosen = {
         "NUMBA_CACHE_DIR": str(folder),
         "NUMBA_CPU_NAME": "generic",
-        "NUMBA_CACHE_LOCATOR_CLASSES": "shadowtime.shared.kernel.CompiledBefore",
+        "NUMBA_CACHE_LOCATOR_CLASSES": "shadowtime.shared.kernel_cache.CompiledBefore",
         "PYTHONPATH": str(ROOT),
     }
 
