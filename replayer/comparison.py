@@ -25,6 +25,7 @@ from shadowtime.shared.bounds import MAX_NAME_LENGTH
 from shadowtime.shared.chance import key_of
 from shadowtime.shared.errors import ReplayError
 from shadowtime.shared.events import CapacityChanged, ClusterOpened, Envelope
+from shadowtime.shared.kernel import get_ready
 from shadowtime.shared.scores import Scores
 from shadowtime.shared.spec import parse
 
@@ -126,6 +127,7 @@ def carry_out(plan: Plan, observers: Sequence[Observer] = ()) -> Result:
     stopwatch, waits = plan.stopwatch(), BoundedWaits()
     remembered = plan.bounds_waits and plan.workload.whole
     replay = plan.replay([*observers, waits] if remembered else observers, stopwatch)
+    get_ready()
     wall, cpu = time.perf_counter(), time.process_time()
     replay.run_to_end()
     spent = time.perf_counter() - wall, time.process_time() - cpu
@@ -139,6 +141,7 @@ def carry_out_paced(plans: Sequence[Plan], pace: Pace, observers: Sequence[Seque
     each = zip(plans, observers, stopwatches, strict=True)
     replays = [plan.replay(seen_by, stopwatch) for plan, seen_by, stopwatch in each]
     began = [replay.next_time() or 0 for replay in replays]
+    get_ready()
     wall, cpu = time.perf_counter(), time.process_time()
     open_runs = set(range(len(plans)))
     results: dict[int, Result] = {}

@@ -2,7 +2,7 @@
 
 import signal
 import threading
-from collections.abc import Callable, Iterator
+from collections.abc import Callable, Iterable, Iterator
 from contextlib import contextmanager
 from functools import cache
 from importlib import import_module
@@ -15,7 +15,7 @@ from numba.core.compiler_lock import global_compiler_lock
 from numba.core.registry import CPUDispatcher, cpu_target
 from numba.extending import register_jitable
 
-from shadowtime.shared.kernel import INLINED, MADE, cache_folder
+from shadowtime.shared.kernel import INLINED, Kernel, cache_folder
 from shadowtime.shared.kernel_cache import KernelCache
 
 
@@ -37,13 +37,10 @@ def compiled(function: Callable[..., Any]) -> Callable[..., Any]:
     return made  # type: ignore[no-any-return]
 
 
-def compile_missing() -> None:
-    """Compile the kernels of imported modules that the cache lacks: who serves does not have an event wait for that.
-
-    O(kernels), 50 us each where it lacks none.
-    """
+def compile_missing(kernels: Iterable[Kernel]) -> None:
+    """Compile those that the cache lacks."""
     codegen = cpu_target.target_context.codegen()
-    for kernel in MADE:
+    for kernel in kernels:
         cached: Any = None if kernel.loaded else _cache(kernel.py_func)
         if cached and not cached.holds(_signature(kernel.py_func), codegen):
             kernel.load()

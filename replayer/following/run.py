@@ -11,9 +11,9 @@ from prometheus_client import CollectorRegistry
 from shadowtime.replayer.following.follower import STORE, Follower
 from shadowtime.replayer.following.live_source import LiveSource
 from shadowtime.replayer.following.pages import health_of, registry_of
-from shadowtime.shared.compiling import compile_missing
 from shadowtime.shared.errors import ShadowtimeError
 from shadowtime.shared.events import ClusterOpened
+from shadowtime.shared.kernel import get_ready
 from shadowtime.shared.streaming.redis_store import RedisStore, connect
 from shadowtime.shared.streaming.settings import Settings
 from shadowtime.shared.streaming.web import Route, listening, shutdown_event
@@ -66,7 +66,7 @@ async def follow_all(
     FollowError
         Once all are through, what the first of them failed at.
     """
-    compile_missing()
+    get_ready()
     async with AsyncExitStack() as stack:
         ended = shutdown_event()
         if settings.web_port:

@@ -15,8 +15,8 @@ from shadowtime.services.ask.openapi import document
 from shadowtime.services.ask.questions import Asked, Problem, Question, Unanswerable, read_as
 from shadowtime.services.ask.why import Explanations, JobQuestion
 from shadowtime.services.pipeline import EXPLAINED
-from shadowtime.shared.compiling import compile_missing
 from shadowtime.shared.errors import ShadowtimeError
+from shadowtime.shared.kernel import get_ready
 from shadowtime.shared.logs import FewAMinute
 from shadowtime.shared.message import Frozen
 from shadowtime.shared.streaming.run_follower import reading
@@ -30,7 +30,7 @@ log.addFilter(FewAMinute())
 
 async def serve(settings: Settings, host: str, port: int, names: Sequence[str] = ()) -> None:
     """Answer over HTTP until SIGTERM or Ctrl-C."""
-    compile_missing()
+    get_ready()
     async with (
         reading(settings, STAGE.name) as reader,
         reading(settings, EXPLAINED.name) as schedules,

@@ -9,9 +9,9 @@ from shadowtime.services.ask.once import advising
 from shadowtime.services.live.asked import Shadows, asked
 from shadowtime.services.live.page import LivePage
 from shadowtime.services.live.view import LiveRuns
-from shadowtime.shared.compiling import compile_missing
 from shadowtime.shared.errors import StoreError
 from shadowtime.shared.events import Envelope
+from shadowtime.shared.kernel import get_ready
 from shadowtime.shared.streaming.run_follower import reading_later
 from shadowtime.shared.streaming.settings import Settings
 from shadowtime.shared.streaming.subscribe import subscribe
@@ -53,7 +53,7 @@ async def serve_live(
     SettingsError
         If the port is taken, or one of `names` is none.
     """
-    compile_missing()
+    get_ready()
     await prepare_topics(settings)
     ended = shutdown_event()
     async with AsyncExitStack() as stack:

@@ -12,7 +12,7 @@ from typing import Any
 
 import faust
 
-from shadowtime.shared.compiling import compile_missing
+from shadowtime.shared.kernel import get_ready
 from shadowtime.shared.stage import Stage
 from shadowtime.shared.streaming import topic_admin
 from shadowtime.shared.streaming.kafka_stream import KafkaStream
@@ -103,7 +103,7 @@ class WorkerLoop:
         context = WorkerContext(self._stage, store, stream, self._settings, self._metrics, partitions, time.monotonic)
         worker = StageWorker(context)
         self._worker = worker
-        compile_missing()
+        get_ready()
         gc.freeze()  # what was imported stays: no collection is to look through it
         self._ready.set()
         try:

@@ -21,7 +21,7 @@ def total(values: Integers) -> int:
         found += value
     return found
 
-print(total(np.arange(5)), sum(total.stats.cache_hits.values()))
+print(total(np.arange(5)), sum(total.load().stats.cache_hits.values()))
 """
 
 
