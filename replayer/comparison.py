@@ -1,6 +1,5 @@
 """Replay a workload under several configurations, one after another, and lay the results side by side."""
 
-import asyncio
 import time
 from collections.abc import Mapping, Sequence
 from datetime import UTC, datetime
@@ -25,7 +24,6 @@ from shadowtime.shared.bounds import MAX_NAME_LENGTH
 from shadowtime.shared.chance import key_of
 from shadowtime.shared.errors import ReplayError
 from shadowtime.shared.events import CapacityChanged, ClusterOpened, Envelope
-from shadowtime.shared.kernel import get_ready
 from shadowtime.shared.scores import Scores
 from shadowtime.shared.spec import parse
 
@@ -127,7 +125,6 @@ def carry_out(plan: Plan, observers: Sequence[Observer] = ()) -> Result:
     stopwatch, waits = plan.stopwatch(), BoundedWaits()
     remembered = plan.bounds_waits and plan.workload.whole
     replay = plan.replay([*observers, waits] if remembered else observers, stopwatch)
-    get_ready()
     wall, cpu = time.perf_counter(), time.process_time()
     replay.run_to_end()
     spent = time.perf_counter() - wall, time.process_time() - cpu
@@ -141,7 +138,6 @@ def carry_out_paced(plans: Sequence[Plan], pace: Pace, observers: Sequence[Seque
     each = zip(plans, observers, stopwatches, strict=True)
     replays = [plan.replay(seen_by, stopwatch) for plan, seen_by, stopwatch in each]
     began = [replay.next_time() or 0 for replay in replays]
-    get_ready()
     wall, cpu = time.perf_counter(), time.process_time()
     open_runs = set(range(len(plans)))
     results: dict[int, Result] = {}
@@ -165,6 +161,8 @@ async def carry_out_streamed(
 ) -> list[Result]:
     """Replay several plans over Kafka, side by side; `run` names the runs, and resumes those that are known."""
     # here, so that an embedded replay does not load the Kafka client
+    import asyncio
+
     from shadowtime.replayer.streamed import StreamedReplay
 
     names = [run_name(plan.cluster, plan.label, uuid4().hex[:8]) if run is None else run for plan in plans]

@@ -5,7 +5,6 @@ import threading
 from collections.abc import Callable, Iterable, Iterator
 from contextlib import contextmanager
 from functools import cache
-from importlib import import_module
 from typing import Any, get_args, get_origin, get_type_hints
 
 import numba
@@ -28,7 +27,6 @@ def compiled(function: Callable[..., Any]) -> Callable[..., Any]:
     made = of_numba(function, {}, {"nogil": True, "nopython": True, "boundscheck": None})
     made._cache = cached
     with _not_interrupted(), global_compiler_lock:
-        _import_array_functions()
         while INLINED:
             register_jitable(inline="always")(INLINED.pop())
         with typeinfer.register_dispatcher(made):
@@ -84,23 +82,6 @@ def _compiled_as(annotation: Any) -> Any:
         return tuple_of([*map(_compiled_as, get_args(annotation))])
     (array,) = annotation.__metadata__
     return eval(array, {}, vars(types))  # noqa: S307 - one of ours, from shared.arrays
-
-
-@cache
-def _import_array_functions() -> None:
-    """Import what numba has for arrays without scipy's linear algebra, a quarter of a second.
-
-    Numba imports that to see whether it is there, which it is: the package requires scipy. It is imported where a
-    kernel that calls it is compiled.
-    """
-    linalg: Any = import_module("numba.np.linalg")
-    ensure_blas = linalg.ensure_blas
-    linalg.ensure_blas = lambda: None
-    try:
-        arraymath: Any = import_module("numba.np.arraymath")
-    finally:
-        linalg.ensure_blas = ensure_blas
-    arraymath.ensure_blas = ensure_blas
 
 
 @contextmanager

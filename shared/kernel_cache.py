@@ -8,10 +8,13 @@ import os
 from collections.abc import Callable, Iterator
 from hashlib import sha256
 from types import CodeType, ModuleType
-from typing import Any
+from typing import Any, cast
 
 import numpy as np
 from numba.core.caching import FunctionCache, UserProvidedCacheLocator
+from numba.core.runtime.nrt import rtsys
+
+from shadowtime.shared.kernel_payload import FORMAT, Payload
 
 _CONSTANT = (bool, int, float, complex, str, bytes, type(None))
 
@@ -32,6 +35,7 @@ class CompiledBefore(UserProvidedCacheLocator):
 class KernelCache(FunctionCache):
     """Numba's own, with the digest of all that is compiled into a kernel in its key."""
 
+    _impl_class = Payload
     _py_func: Any
 
     def __init__(self, function: Callable[..., object]) -> None:
@@ -40,7 +44,13 @@ class KernelCache(FunctionCache):
 
     def _index_key(self, sig: Any, codegen: Any) -> Any:
         """Return what a compiled kernel is kept under: its types, the processor, and all that is compiled into it."""
-        return sig, codegen.magic_tuple(), digest(self._py_func)
+        return FORMAT, sig, codegen.magic_tuple(), digest(self._py_func)
+
+    def load_overload(self, sig: Any, target_context: Any) -> Any:
+        """Return what was compiled, without the registries that numba fills to compile."""
+        its, runtime = cast("Any", self), cast("Any", rtsys)
+        runtime.initialize(target_context)
+        return its._load_overload(sig, target_context)
 
     def holds(self, signature: Any, codegen: Any) -> bool:
         """Return whether it has been compiled."""

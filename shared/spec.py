@@ -94,7 +94,7 @@ def _split_keys(text: str, whole: str) -> Iterable[str]:
 class SpecSettings(BaseModel):
     """Base of the settings that a policy or predictor takes from its SPEC."""
 
-    model_config = ConfigDict(frozen=True, extra="forbid")
+    model_config = ConfigDict(frozen=True, extra="forbid", defer_build=True)
 
     files: ClassVar[Mapping[str, Callable[[str], str]]] = {}
     """Settings whose value may name a file, with what returns the value that such a file stands for."""

@@ -4,6 +4,11 @@ import math
 from functools import lru_cache
 from typing import NamedTuple
 
+from shadowtime.shared.kernel import kernel
+
+NEGLIGIBLE = 1e-20
+ROUNDING = 1e-12
+
 
 @lru_cache(maxsize=1024)
 def minimum_history(quantile: float, confidence: float) -> int:
@@ -33,7 +38,7 @@ def upper_rank(count: int, quantile: float, confidence: float) -> int | None:
 
     It is the smallest rank such that, of `count` observations, fewer lie below the quantile with at least that
     probability; None where there are too few. The rule of the paper, as printed, picks the maximum always: its
-    equation 1 falls in k, so the largest k is meant. O(1) but for a few steps.
+    equation 1 falls in k, so the largest k is meant. O(sqrt(count)).
 
     >>> upper_rank(59, 0.95, 0.95), upper_rank(200, 0.95, 0.95), upper_rank(58, 0.95, 0.95)
     (59, 196, None)
@@ -44,15 +49,36 @@ def upper_rank(count: int, quantile: float, confidence: float) -> int | None:
     """
     if count < minimum_history(quantile, confidence):
         return None
-    from scipy.special import bdtr, ndtri  # here, for it takes a moment, which a run without bounds need not
-
-    spread = math.sqrt(count * quantile * (1 - quantile))
-    rank = min(max(round(count * quantile + float(ndtri(confidence)) * spread), 1), count)
-    while rank > 1 and bdtr(rank - 2, count, quantile) >= confidence:
-        rank -= 1
-    while rank <= count and bdtr(rank - 1, count, quantile) < confidence:
-        rank += 1
+    rank = _covering(count, quantile, confidence)
     return rank if rank <= count else None
+
+
+@kernel
+def _covering(count: int, quantile: float, confidence: float) -> int:
+    """Return one more than the least number that a binomial variable exceeds with at most the doubt that is left.
+
+    Probabilities are told in shares of the likeliest number's, each from the one beside it, to where they are
+    negligible; their sum is what they are shares of. As probable as `confidence` is what is so but for rounding: that
+    less than half of an odd number of observations lie below the median is so with one half.
+    """
+    odds = quantile / (1.0 - quantile)
+    likeliest = min(int((count + 1) * quantile), count)
+    number, share, total = likeliest, 1.0, 1.0
+    while number < count and share > NEGLIGIBLE:
+        share *= (count - number) / (number + 1.0) * odds
+        number += 1
+        total += share
+    number, share = likeliest, 1.0
+    while number > 0 and share > NEGLIGIBLE:
+        share *= number / (count - number + 1.0) / odds
+        number -= 1
+        total += share
+    asked, covered = confidence * (1.0 - ROUNDING) * total, share
+    while covered < asked and number < count:
+        share *= (count - number) / (number + 1.0) * odds
+        number += 1
+        covered += share
+    return number + 1
 
 
 def lower_rank(count: int, quantile: float, confidence: float) -> int | None:

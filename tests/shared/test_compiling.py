@@ -157,16 +157,49 @@ def test_what_a_kernel_calls_in_another_file_is_a_part_of_its_key(tmp_path: Path
     assert told(calling.format(3, 5)) == ["45", "0"]
 
 
-def test_a_kernel_is_loaded_without_linear_algebra_and_one_that_takes_it_gets_it() -> None:
+def test_what_was_loaded_is_compiled_into_a_caller(tmp_path: Path) -> None:
+    """Its code for callers is read then, though it runs already."""
+    (tmp_path / "called.py").write_text(
+        "import numpy as np\n"
+        "from shadowtime.shared.kernel import kernel\n\n\n"
+        "@kernel\n"
+        "def step(value: int) -> int:\n"
+        "    if value < 0:\n"
+        "        raise ValueError('below 0')\n"
+        "    return np.arange(value).sum()\n\n\n"
+        "@kernel\n"
+        "def stepped(value: int) -> int:\n"
+        "    return 2 * step(value)\n"
+    )
+    environment = os.environ | {"PYTHONPATH": f"{tmp_path}{os.pathsep}{ROOT}", "XDG_CACHE_HOME": str(tmp_path)}
+    environment.pop("NUMBA_CACHE_DIR", None)
+
+    def told(*calls: str) -> list[str]:
+        asked = [f"{call}(5), *{call}.load().stats.cache_hits.values()" for call in calls]
+        script = (
+            f"from called import step, stepped\nprint({', '.join(asked)})\n"
+            "try:\n    stepped(-1)\nexcept ValueError as error:\n    print(error)\n"
+        )
+        command = [sys.executable, "-B", "-c", script]
+        return subprocess.run(command, env=environment, check=True, capture_output=True, text=True).stdout.split()
+
+    assert told("step")[:1] == ["10"]
+    (index,) = tmp_path.rglob("called.stepped*.nbi")
+    index.unlink()
+    assert told("step", "stepped") == ["10", "1", "20", "below", "0"], "step is loaded, stepped compiled"
+    assert told("stepped", "step") == ["20", "1", "10", "1", "below", "0"], "both are loaded"
+
+
+def test_no_kernel_of_the_cache_takes_what_numba_compiles_with() -> None:
     program = (
         "import sys\n"
         "import numpy as np\n"
         "import shadowtime.services.pipeline\n"
-        "from shadowtime.shared.kernel import MADE\n"
-        "MADE[0].load()\n"
-        "print('scipy.linalg' in sys.modules)\n"
+        "from shadowtime.shared.kernel import load_all\n"
+        "load_all()\n"
+        "print(sum(name in sys.modules for name in ('scipy.linalg', 'scipy.special', 'numba.np.arrayobj')))\n"
         "import numba\n"
         "print(numba.njit(lambda matrix: np.linalg.inv(matrix) @ matrix)(np.eye(2)).sum())\n"
     )
     done = subprocess.run([sys.executable, "-c", program], cwd=ROOT, capture_output=True, text=True, check=True)
-    assert done.stdout.split() == ["False", "2.0"]
+    assert done.stdout.split() == ["0", "2.0"]

@@ -35,6 +35,18 @@ def test_upper_rank(count: int, quantile: float, confidence: float) -> None:
         assert upper_rank(count, quantile, confidence) == upper_by_definition(count, quantile, confidence)
 
 
+@pytest.mark.parametrize("count", [1, 7, 59, 1001, 30_001, 200_001])
+def test_what_is_as_probable_as_asked_is_enough(count: int) -> None:
+    """Of an odd number of waits, no more than half lie below the median with exactly one half."""
+    assert upper_rank(count, 0.5, 0.5) == (count + 1) // 2
+
+
+@pytest.mark.parametrize("quantile", [1e-6, 1 - 1e-6])
+@pytest.mark.parametrize("confidence", [1e-9, 1 - 1e-9])
+def test_of_a_million_waits(quantile: float, confidence: float) -> None:
+    assert upper_rank(1_000_000, quantile, confidence) == upper_by_definition(1_000_000, quantile, confidence)
+
+
 @given(COUNTS, QUANTILES, CONFIDENCES)
 @settings(max_examples=200, deadline=None)
 def test_lower_rank(count: int, quantile: float, confidence: float) -> None:
