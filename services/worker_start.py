@@ -8,7 +8,8 @@ from shadowtime.shared.errors import SettingsError
 from shadowtime.shared.logs import start_logging
 from shadowtime.shared.stage import Stage
 from shadowtime.shared.streaming.faust_runner import run_stage
-from shadowtime.shared.streaming.redis_store import RedisStore, connect
+from shadowtime.shared.streaming.redis_client import connect
+from shadowtime.shared.streaming.redis_store import RedisStore
 from shadowtime.shared.streaming.settings import Settings, read_settings
 from shadowtime.shared.streaming.topic_admin import prepare_topics
 from shadowtime.shared.streaming.web import require_port

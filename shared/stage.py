@@ -45,7 +45,10 @@ class Stage:
         if (kind := envelope.event.kind) in self.foreign:
             return kind
         fields = envelope.__dict__
-        return next((name for name in self.foreign if fields.get(name)), None)
+        for name in self.foreign:
+            if fields.get(name):
+                return name
+        return None
 
 
 def chained(*stages: Stage) -> tuple[Stage, ...]:

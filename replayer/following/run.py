@@ -14,7 +14,8 @@ from shadowtime.replayer.following.pages import health_of, registry_of
 from shadowtime.shared.errors import ShadowtimeError
 from shadowtime.shared.events import ClusterOpened
 from shadowtime.shared.kernel import get_ready
-from shadowtime.shared.streaming.redis_store import RedisStore, connect
+from shadowtime.shared.streaming.redis_client import connect
+from shadowtime.shared.streaming.redis_store import RedisStore
 from shadowtime.shared.streaming.settings import Settings
 from shadowtime.shared.streaming.web import Route, listening, shutdown_event
 from shadowtime.shared.streaming.web_names import split_names

@@ -4,10 +4,7 @@ import math
 from functools import lru_cache
 from typing import NamedTuple
 
-from shadowtime.shared.kernel import kernel
-
-NEGLIGIBLE = 1e-20
-ROUNDING = 1e-12
+from shadowtime.services.wait_bound.covering_rank import covering_rank
 
 
 @lru_cache(maxsize=1024)
@@ -49,36 +46,8 @@ def upper_rank(count: int, quantile: float, confidence: float) -> int | None:
     """
     if count < minimum_history(quantile, confidence):
         return None
-    rank = _covering(count, quantile, confidence)
+    rank = covering_rank(count, quantile, confidence)
     return rank if rank <= count else None
-
-
-@kernel
-def _covering(count: int, quantile: float, confidence: float) -> int:
-    """Return one more than the least number that a binomial variable exceeds with at most the doubt that is left.
-
-    Probabilities are told in shares of the likeliest number's, each from the one beside it, to where they are
-    negligible; their sum is what they are shares of. As probable as `confidence` is what is so but for rounding: that
-    less than half of an odd number of observations lie below the median is so with one half.
-    """
-    odds = quantile / (1.0 - quantile)
-    likeliest = min(int((count + 1) * quantile), count)
-    number, share, total = likeliest, 1.0, 1.0
-    while number < count and share > NEGLIGIBLE:
-        share *= (count - number) / (number + 1.0) * odds
-        number += 1
-        total += share
-    number, share = likeliest, 1.0
-    while number > 0 and share > NEGLIGIBLE:
-        share *= number / (count - number + 1.0) / odds
-        number -= 1
-        total += share
-    asked, covered = confidence * (1.0 - ROUNDING) * total, share
-    while covered < asked and number < count:
-        share *= (count - number) / (number + 1.0) * odds
-        number += 1
-        covered += share
-    return number + 1
 
 
 def lower_rank(count: int, quantile: float, confidence: float) -> int | None:

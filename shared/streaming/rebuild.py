@@ -8,7 +8,8 @@ from shadowtime.shared.events import Envelope, Rejected
 from shadowtime.shared.stage import Stage
 from shadowtime.shared.streaming import topic_admin
 from shadowtime.shared.streaming.log_reader import LogReader, read_log
-from shadowtime.shared.streaming.redis_store import RedisStore, connect
+from shadowtime.shared.streaming.redis_client import connect
+from shadowtime.shared.streaming.redis_store import RedisStore
 from shadowtime.shared.streaming.settings import Settings
 from shadowtime.shared.streaming.stage_worker import StageWorker
 from shadowtime.shared.streaming.stream import Record

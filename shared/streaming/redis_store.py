@@ -4,16 +4,12 @@ import asyncio
 from collections.abc import Awaitable, Sequence
 from typing import Any, cast
 
-from redis.asyncio import Redis, RedisCluster
-from redis.asyncio.cluster import ClusterNode
-from redis.asyncio.retry import Retry
-from redis.backoff import NoBackoff
+from redis.asyncio import RedisCluster
 from redis.exceptions import AuthenticationError, NoScriptError, RedisError
 from redis.exceptions import ConnectionError as Disconnected
 
 from shadowtime.shared.errors import Fenced, StoreError, reason_of
-from shadowtime.shared.streaming.redis_url import cluster_nodes
-from shadowtime.shared.streaming.settings import Settings
+from shadowtime.shared.streaming.redis_client import Client
 from shadowtime.shared.streaming.state_store import RunState, Transaction
 
 # The shebang makes Redis refuse the whole script when memory is full, instead of stopping it half-way.
@@ -60,30 +56,6 @@ CLOSED_RUN_SECONDS = 86_400
 """How long the state of a closed run is kept, and for how long attempts are counted."""
 
 PARTS = ("state", "journal", "outbox", "read-model", "attempts")
-
-
-Client = Redis | RedisCluster
-
-
-def connect(settings: Settings, retries: int = 0) -> Client:
-    """Return a client, of a Redis or of a Redis Cluster; it connects at its first command.
-
-    With `retries` it sends a command again whose connection broke, as after a restart of Redis; who writes may not.
-    """
-    password, nodes = settings.redis_password, cluster_nodes(settings.redis_url)
-    common: dict[str, Any] = {
-        "username": settings.redis_username,
-        "password": None if password is None else password.get_secret_value(),
-        "socket_timeout": 5,
-        "socket_connect_timeout": 5,
-        "retry": Retry(NoBackoff(), retries, (Disconnected,)),
-    }
-    if settings.redis_ca_file is not None:
-        common["ssl_ca_certs"] = str(settings.redis_ca_file)
-    if not nodes:
-        return Redis.from_url(settings.redis_url, **common)
-    tls = settings.redis_url.startswith("rediss")
-    return RedisCluster(startup_nodes=[ClusterNode(*node) for node in nodes], ssl=tls, **common)
 
 
 class RedisStore:

@@ -21,7 +21,8 @@ from typing import Protocol, TypeVar
 from shadowtime.shared.errors import SnapshotMismatch, StoreError
 from shadowtime.shared.events import Envelope
 from shadowtime.shared.stage import Stage, StageRun
-from shadowtime.shared.streaming.redis_store import RedisStore, connect
+from shadowtime.shared.streaming.redis_client import connect
+from shadowtime.shared.streaming.redis_store import RedisStore
 from shadowtime.shared.streaming.settings import Settings
 from shadowtime.shared.streaming.state_store import RunState
 from shadowtime.shared.wording import quoted

@@ -7,7 +7,8 @@ from http.client import HTTPException
 
 from shadowtime.shared import topics
 from shadowtime.shared.errors import StoreError
-from shadowtime.shared.streaming.redis_store import RedisStore, connect
+from shadowtime.shared.streaming.redis_client import connect
+from shadowtime.shared.streaming.redis_store import RedisStore
 from shadowtime.shared.streaming.settings import Settings, read_settings
 from shadowtime.shared.streaming.topic_admin import partitions_of
 

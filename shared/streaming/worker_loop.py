@@ -17,7 +17,8 @@ from shadowtime.shared.stage import Stage
 from shadowtime.shared.streaming import topic_admin
 from shadowtime.shared.streaming.kafka_stream import KafkaStream
 from shadowtime.shared.streaming.partition_log import MAX_KEY_LENGTH, name_of
-from shadowtime.shared.streaming.redis_store import RedisStore, connect
+from shadowtime.shared.streaming.redis_client import connect
+from shadowtime.shared.streaming.redis_store import RedisStore
 from shadowtime.shared.streaming.run_slice import SLICE_BYTES
 from shadowtime.shared.streaming.settings import Settings
 from shadowtime.shared.streaming.stage_worker import Received, StageWorker

@@ -32,7 +32,7 @@ from shadowtime.services.catalogue import configure
 from shadowtime.shared.paths import ROOT
 from shadowtime.shared.streaming import topic_admin
 from shadowtime.shared.streaming.log_reader import read_log
-from shadowtime.shared.streaming.redis_store import connect
+from shadowtime.shared.streaming.redis_client import connect
 from shadowtime.shared.streaming.settings import Settings
 from shadowtime.shared.topics import DEAD_LETTERS
 from shadowtime.stack.ports import free_port

@@ -20,7 +20,7 @@ from shadowtime.replayer.workload import Workload
 from shadowtime.services.catalogue import configure
 from shadowtime.services.pipeline import STAGES
 from shadowtime.shared.events import Envelope, JobEnded, JobSubmitted
-from shadowtime.shared.streaming.redis_store import connect
+from shadowtime.shared.streaming.redis_client import connect
 from shadowtime.shared.streaming.settings import Settings
 from shadowtime.stack.servers import Kafka, Redis
 from tests.benchmarks.logs import log

@@ -9,7 +9,8 @@ import pytest
 import redis
 
 from shadowtime.shared.errors import Fenced, StoreError
-from shadowtime.shared.streaming.redis_store import RedisStore, connect
+from shadowtime.shared.streaming.redis_client import connect
+from shadowtime.shared.streaming.redis_store import RedisStore
 from shadowtime.shared.streaming.settings import Settings
 from shadowtime.shared.streaming.state_store import StateStore, Transaction
 from shadowtime.stack.servers import Redis

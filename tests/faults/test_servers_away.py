@@ -14,7 +14,7 @@ from shadowtime.shared.events import Envelope, SchedulingPoint
 from shadowtime.shared.paths import ROOT
 from shadowtime.shared.stage import SNAPSHOT_SCHEMA
 from shadowtime.shared.streaming.bus import partition_of
-from shadowtime.shared.streaming.redis_store import connect
+from shadowtime.shared.streaming.redis_client import connect
 from shadowtime.shared.streaming.settings import Settings
 from shadowtime.stack.servers import Kafka, Redis
 from tests.faults.test_bad_messages import dead_letters, publish

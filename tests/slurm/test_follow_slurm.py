@@ -17,7 +17,8 @@ from shadowtime.replayer.accounting.sacct import FIELDS
 from shadowtime.replayer.following.follower import STORE
 from shadowtime.shared.events import ClusterOpened, Envelope, JobChanged, JobSuspended
 from shadowtime.shared.paths import ROOT
-from shadowtime.shared.streaming.redis_store import RedisStore, connect
+from shadowtime.shared.streaming.redis_client import connect
+from shadowtime.shared.streaming.redis_store import RedisStore
 from shadowtime.shared.streaming.settings import Settings
 from shadowtime.stack.servers import Kafka, Redis
 from tests.patience import PATIENCE

@@ -18,7 +18,8 @@ from shadowtime.services.pipeline import EXPLAINED, STAGES
 from shadowtime.shared.events import ClusterOpened, Envelope, Event, JobStarted, JobSubmitted, SchedulingPoint
 from shadowtime.shared.paths import ROOT
 from shadowtime.shared.stage import StageRun
-from shadowtime.shared.streaming.redis_store import RedisStore, connect
+from shadowtime.shared.streaming.redis_client import connect
+from shadowtime.shared.streaming.redis_store import RedisStore
 from shadowtime.shared.streaming.settings import Settings
 from shadowtime.shared.streaming.state_store import StateStore, Transaction
 from shadowtime.stack.servers import Redis

@@ -13,7 +13,8 @@ from shadowtime.shared.errors import SnapshotMismatch, StoreError
 from shadowtime.shared.events import ClusterOpened, Envelope, Event, JobSubmitted
 from shadowtime.shared.stage import Stage, StageRun
 from shadowtime.shared.stage_handler import StageHandler
-from shadowtime.shared.streaming.redis_store import RedisStore, connect
+from shadowtime.shared.streaming.redis_client import connect
+from shadowtime.shared.streaming.redis_store import RedisStore
 from shadowtime.shared.streaming.run_follower import JournalEnd, Position, RedisReader, RunFollower, RunReader
 from shadowtime.shared.streaming.settings import Settings
 from shadowtime.shared.streaming.state_store import RunState, StateStore, Transaction
