@@ -47,12 +47,11 @@ def admitted(record: Record, stage: Stage, partitions: int, max_bytes: int) -> E
         raise Refuse(f"not an envelope of this schema: {first_of(error, 'message')}") from None
     except Exception as error:  # whatever a library makes of bytes that nobody has thought of
         raise Refuse(f"not an envelope of this schema: {described(error)}") from None
-    run = quoted(envelope.run)
     if record.key != envelope.run.encode(errors="replace"):
         key = "no key" if record.key is None else f"key {quoted(record.key.decode(errors='replace'))}"
-        raise Refuse(f"run {run} came under {key}")
+        raise Refuse(f"run {quoted(envelope.run)} came under {key}")
     if (home := partition_of(envelope.run, partitions)) != record.partition:
-        raise Refuse(f"run {run} lives on partition {home}")
+        raise Refuse(f"run {quoted(envelope.run)} lives on partition {home}")
     if (intrusion := stage.intrusion(envelope)) is not None:
         raise Refuse(f"{intrusion!r} is not for anybody before stage {stage.name} to say")
     return envelope
