@@ -10,6 +10,7 @@ from uuid import uuid4
 
 from shadowtime.replayer.block_bootstrap import Interval
 from shadowtime.replayer.bounded_waits import BoundedWaits
+from shadowtime.replayer.clocks import CLOCKS
 from shadowtime.replayer.embedded import EmbeddedReplay, Observer
 from shadowtime.replayer.machine import Machine
 from shadowtime.replayer.pace import Pace
@@ -125,10 +126,9 @@ def carry_out(plan: Plan, observers: Sequence[Observer] = ()) -> Result:
     stopwatch, waits = plan.stopwatch(), BoundedWaits()
     remembered = plan.bounds_waits and plan.workload.whole
     replay = plan.replay([*observers, waits] if remembered else observers, stopwatch)
-    wall, cpu = time.perf_counter(), time.process_time()
+    began = CLOCKS.now()
     replay.run_to_end()
-    spent = time.perf_counter() - wall, time.process_time() - cpu
-    result = _result(plan, replay.run, replay.last, *spent, stopwatch)
+    result = _result(plan, replay.run, replay.last, *CLOCKS.since(began), stopwatch)
     return result._replace(coverage=waits.coverage(key_of(plan.seed, plan.cluster)))
 
 
@@ -138,7 +138,7 @@ def carry_out_paced(plans: Sequence[Plan], pace: Pace, observers: Sequence[Seque
     each = zip(plans, observers, stopwatches, strict=True)
     replays = [plan.replay(seen_by, stopwatch) for plan, seen_by, stopwatch in each]
     began = [replay.next_time() or 0 for replay in replays]
-    wall, cpu = time.perf_counter(), time.process_time()
+    opened = CLOCKS.now()
     open_runs = set(range(len(plans)))
     results: dict[int, Result] = {}
     while open_runs:
@@ -147,8 +147,8 @@ def carry_out_paced(plans: Sequence[Plan], pace: Pace, observers: Sequence[Seque
         pace.wait_for(due[run])
         if not replays[run].step():
             open_runs.remove(run)
-            spent = time.perf_counter() - wall, time.process_time() - cpu
-            results[run] = _result(plans[run], replays[run].run, replays[run].last, *spent, stopwatches[run])
+            replay = replays[run]
+            results[run] = _result(plans[run], replay.run, replay.last, *CLOCKS.since(opened), stopwatches[run])
     return [results[run] for run in range(len(plans))]
 
 

@@ -5,6 +5,7 @@ import asyncio
 from shadowtime.services.metrics.run import run_metrics
 from shadowtime.services.pipeline import STAGES
 from shadowtime.shared.errors import SettingsError
+from shadowtime.shared.kernel import get_ready
 from shadowtime.shared.logs import start_logging
 from shadowtime.shared.stage import Stage
 from shadowtime.shared.streaming.faust_runner import run_stage
@@ -20,6 +21,7 @@ def serve_stage(name: str, flags: list[str]) -> None:
     settings = read_settings(flags, name)
     start_logging(settings.log_format, name)
     asyncio.run(require_all(settings))
+    get_ready()
     run_stage(stage_of(name), settings)
 
 

@@ -1,9 +1,6 @@
 """What numba makes of a kernel: machine code for one signature, from the cache if it is there."""
 
-import signal
-import threading
-from collections.abc import Callable, Iterable, Iterator
-from contextlib import contextmanager
+from collections.abc import Callable
 from functools import cache
 from typing import Any, get_args, get_origin, get_type_hints
 
@@ -17,31 +14,34 @@ from numba.extending import register_jitable
 from shadowtime.shared.kernel import INLINED, Kernel, cache_folder
 from shadowtime.shared.kernel_cache import KernelCache
 
+cpu_target.target_context  # noqa: B018 - made now, as its lock comes before the compiler's
 
-def compiled(function: Callable[..., Any]) -> Callable[..., Any]:
+
+def compiled(kernel: Kernel) -> Callable[..., Any]:
     """Return what `numba.njit(signature, cache=True, nogil=True)` makes, with a cache of ours."""
+    function = kernel.py_func
     if numba.config.DISABLE_JIT:  # type: ignore[attr-defined]
         return function
     signature, cached = _signature(function), _cache(function)
     of_numba: Any = CPUDispatcher
     made = of_numba(function, {}, {"nogil": True, "nopython": True, "boundscheck": None})
     made._cache = cached
-    with _not_interrupted(), global_compiler_lock:
-        while INLINED:
-            register_jitable(inline="always")(INLINED.pop())
+    while INLINED:
+        register_jitable(inline="always")(INLINED.pop())
+    kernel.being_made = made
+    try:
         with typeinfer.register_dispatcher(made):
             made.compile(signature)
-        made.disable_compile()
+    finally:
+        kernel.being_made = None
+    made.disable_compile()
     return made  # type: ignore[no-any-return]
 
 
-def compile_missing(kernels: Iterable[Kernel]) -> None:
-    """Compile those that the cache lacks."""
-    codegen = cpu_target.target_context.codegen()
-    for kernel in kernels:
-        cached: Any = None if kernel.loaded else _cache(kernel.py_func)
-        if cached and not cached.holds(_signature(kernel.py_func), codegen):
-            kernel.load()
+def is_kept(kernel: Kernel) -> bool:
+    """Return whether the cache has a kernel."""
+    with global_compiler_lock:  # which guards `CACHE_DIR` too
+        return _cache(kernel.py_func).file(_signature(kernel.py_func)).exists()
 
 
 def _signature(function: Callable[..., Any]) -> Any:
@@ -82,22 +82,3 @@ def _compiled_as(annotation: Any) -> Any:
         return tuple_of([*map(_compiled_as, get_args(annotation))])
     (array,) = annotation.__metadata__
     return eval(array, {}, vars(types))  # noqa: S307 - one of ours, from shared.arrays
-
-
-@contextmanager
-def _not_interrupted() -> Iterator[None]:
-    """Let Ctrl-C wait: LLVM calls back into Python while it loads, where `KeyboardInterrupt` would be lost."""
-    if (
-        threading.current_thread() is not threading.main_thread()
-        or signal.getsignal(signal.SIGINT) is not signal.default_int_handler
-    ):
-        yield
-        return
-    told: list[int] = []
-    signal.signal(signal.SIGINT, lambda number, _: told.append(number))
-    try:
-        yield
-    finally:
-        signal.signal(signal.SIGINT, signal.default_int_handler)
-        if told:
-            raise KeyboardInterrupt

@@ -1,20 +1,34 @@
-"""The cache of compiled kernels: what a kernel calls, and the constants it uses, are part of its key.
+"""The cache of compiled kernels: a file for each, whose name is what it was compiled of.
 
-Numba looks for changes in a kernel's own file alone. Where a callee in another file has changed, as after a pull, it
-would go on with machine code that has the old one compiled into it.
+Numba's own looks for changes in a kernel's file alone, in an index that a crash can leave ahead of its data. Where a
+callee in another file has changed, as after a pull, it would go on with machine code that has the old one compiled
+into it.
 """
 
+import logging
 import os
+import pickle
 from collections.abc import Callable, Iterator
+from contextlib import suppress
 from hashlib import sha256
+from pathlib import Path
+from tempfile import NamedTemporaryFile
 from types import CodeType, ModuleType
-from typing import Any, cast
+from typing import Any
 
+import numba
 import numpy as np
 from numba.core.caching import FunctionCache, UserProvidedCacheLocator
+from numba.core.registry import cpu_target
 from numba.core.runtime.nrt import rtsys
+from numba.core.serialize import dumps
 
 from shadowtime.shared.kernel_payload import FORMAT, Payload
+
+log = logging.getLogger(__name__)
+
+DIGEST = 32
+"""Bytes at the head of a file that say what its others are."""
 
 _CONSTANT = (bool, int, float, complex, str, bytes, type(None))
 
@@ -23,8 +37,7 @@ class CompiledBefore(UserProvidedCacheLocator):
     """Reads compiled kernels from a `NUMBA_CACHE_DIR` that nobody may write, as in the image.
 
     Numba's own locators pass over a folder that cannot be written. Whoever may write there runs code in all who read:
-    the files are pickles. Chosen by `NUMBA_CACHE_LOCATOR_CLASSES`. A kernel that is not there is a `PermissionError`
-    as it is first called: the image was built for something else.
+    the files are pickles. Chosen by `NUMBA_CACHE_LOCATOR_CLASSES`.
     """
 
     def ensure_cache_path(self) -> None:
@@ -33,29 +46,57 @@ class CompiledBefore(UserProvidedCacheLocator):
 
 
 class KernelCache(FunctionCache):
-    """Numba's own, with the digest of all that is compiled into a kernel in its key."""
+    """The cache of one kernel, in the folder that numba chooses."""
 
     _impl_class = Payload
+    _cache_path: str
+    _impl: Any
     _py_func: Any
 
     def __init__(self, function: Callable[..., object]) -> None:
         of_its_own: Any = super()
         of_its_own.__init__(function)
 
-    def _index_key(self, sig: Any, codegen: Any) -> Any:
-        """Return what a compiled kernel is kept under: its types, the processor, and all that is compiled into it."""
-        return FORMAT, sig, codegen.magic_tuple(), digest(self._py_func)
+    def file(self, signature: Any) -> Path:
+        """Return where a kernel is: types, processor, numba and all that is compiled into it are in the name."""
+        codegen: Any = cpu_target.target_context.codegen()
+        key = FORMAT, numba.__version__, str(signature), codegen.magic_tuple(), digest(self._py_func)
+        return Path(self._cache_path, f"{self._impl.filename_base}.{sha256(repr(key).encode()).hexdigest()[:32]}.nbc")
 
     def load_overload(self, sig: Any, target_context: Any) -> Any:
-        """Return what was compiled, without the registries that numba fills to compile."""
-        its, runtime = cast("Any", self), cast("Any", rtsys)
+        """Return what was compiled, without the registries that numba fills to compile; None where there is none."""
+        try:
+            kept = self.file(sig).read_bytes()
+            if sha256(kept[DIGEST:]).digest() != kept[:DIGEST]:
+                raise ValueError("it is not as it was written")
+            payload = pickle.loads(kept[DIGEST:])  # noqa: S301 - as numba reads it: see CompiledBefore
+        except FileNotFoundError:
+            return None
+        except Exception as error:  # damaged, or of somebody else
+            log.warning("compiled kernel %s cannot be read: %r; it is compiled anew", self.file(sig), error)
+            return None
+        runtime: Any = rtsys
         runtime.initialize(target_context)
-        return its._load_overload(sig, target_context)
+        return self._impl.rebuild(target_context, payload)
 
-    def holds(self, signature: Any, codegen: Any) -> bool:
-        """Return whether it has been compiled."""
-        its: Any = self
-        return self._index_key(signature, codegen) in its._cache_file._load_index()
+    def save_overload(self, sig: Any, data: Any) -> None:
+        """Keep what was compiled in the place of what was compiled of the kernel before."""
+        if not self._impl.check_cachable(data):
+            return
+        pickled: Any = dumps
+        file, payload = self.file(sig), pickled(self._impl.reduce(data))
+        try:
+            self._impl.locator.ensure_cache_path()
+            with NamedTemporaryFile(dir=file.parent, suffix=".tmp", delete=False) as new:
+                new.write(sha256(payload).digest() + payload)
+            os.replace(new.name, file)
+        except OSError as error:
+            log.warning("compiled kernel %s cannot be kept: %s", file, error)
+            return
+        for old in file.parent.glob(f"{self._impl.filename_base}.*"):
+            if old != file:
+                with suppress(OSError):
+                    old.unlink()
 
 
 def digest(function: Callable[..., Any]) -> str:
@@ -92,10 +133,12 @@ def digest(function: Callable[..., Any]) -> str:
                 names |= set(part.co_names)
             left += [("", cell.cell_contents) for cell in value.__closure__ or ()]
             left.append(("", value.__defaults__))
+            left += sorted(value.__annotations__.items())
             reached = value.__globals__
             left += [(each, reached[each]) for each in sorted(names & reached.keys(), reverse=True)]
         elif not isinstance(value, ModuleType) and hasattr(value, "_fields"):  # a NamedTuple
-            told.update(repr((value._fields, value.__annotations__)).encode())
+            told.update(repr(value._fields).encode())
+            left += sorted(value.__annotations__.items())
     return told.hexdigest()
 
 

@@ -13,6 +13,9 @@ from numba.core.environment import Environment, lookup_environment
 FORMAT = 2
 """Of what is kept; another number where that is changed."""
 
+HASHES = b"_numba_hashsecret_"
+"""What code has in it that hashes strings or bytes."""
+
 
 class _Loaded(JITCodeLibrary):
     """Machine code from the cache; what is compiled into callers is read only as one of them is compiled."""
@@ -20,6 +23,8 @@ class _Loaded(JITCodeLibrary):
     @classmethod
     def _unserialize(cls, codegen: Any, state: Any) -> "_Loaded":
         name, _, (code, bitcode) = state
+        if HASHES in code:
+            import numba.cpython.hashing  # noqa: F401 - where the secret is that it hashes with
         made: Any = cls
         loaded: Any = made(codegen, name)
         loaded.enable_object_caching()

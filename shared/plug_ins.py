@@ -112,9 +112,9 @@ class PlugIns(UserDict[str, Of]):
         whose = f"{self._kind} {quoted(point.name)} of {_told(point)}"
         try:
             loaded = point.load()
+            wrong = self._wrong(loaded, point.name)
         except (Exception, SystemExit) as error:  # whatever a module of others does as it is imported
             return f"{whose} cannot be imported: {type(error).__name__}: {shortened(str(error), 300)}"
-        wrong = self._wrong(loaded, point.name)
         return f"{whose} is no {self._kind}: {wrong}" if wrong else cast("Of", loaded)
 
 
@@ -147,9 +147,11 @@ class Classes(PlugIns[type[Of]]):
             return "it is no class"
         if getattr(loaded, "name", None) != name:
             return f"its `name` is not {name!r}"
-        settings = getattr(loaded, "Settings", None)
+        settings: Any = getattr(loaded, "Settings", None)
         if self._settings is not None and not (isinstance(settings, type) and issubclass(settings, self._settings)):
             return f"its `Settings` is no subclass of {self._settings.__name__}"
+        if self._settings is not None:
+            settings.model_rebuild()  # which says at once what is wrong with them
         lacking = [each for each in dir(self._base) if each[0] != "_" and not hasattr(loaded, each)]
         return f"it has no {', '.join(lacking)}" if lacking else None
 

@@ -12,7 +12,6 @@ from typing import Any
 
 import faust
 
-from shadowtime.shared.kernel import get_ready
 from shadowtime.shared.stage import Stage
 from shadowtime.shared.streaming import topic_admin
 from shadowtime.shared.streaming.kafka_stream import KafkaStream
@@ -104,7 +103,6 @@ class WorkerLoop:
         context = WorkerContext(self._stage, store, stream, self._settings, self._metrics, partitions, time.monotonic)
         worker = StageWorker(context)
         self._worker = worker
-        get_ready()
         gc.freeze()  # what was imported stays: no collection is to look through it
         self._ready.set()
         try:

@@ -6,6 +6,7 @@ import signal
 import subprocess
 import sys
 import threading
+from collections.abc import Callable
 from pathlib import Path
 from typing import Any
 
@@ -157,37 +158,128 @@ def test_what_a_kernel_calls_in_another_file_is_a_part_of_its_key(tmp_path: Path
     assert told(calling.format(3, 5)) == ["45", "0"]
 
 
-def test_what_was_loaded_is_compiled_into_a_caller(tmp_path: Path) -> None:
-    """Its code for callers is read then, though it runs already."""
-    (tmp_path / "called.py").write_text(
-        "import numpy as np\n"
-        "from shadowtime.shared.kernel import kernel\n\n\n"
-        "@kernel\n"
-        "def step(value: int) -> int:\n"
-        "    if value < 0:\n"
-        "        raise ValueError('below 0')\n"
-        "    return np.arange(value).sum()\n\n\n"
-        "@kernel\n"
-        "def stepped(value: int) -> int:\n"
-        "    return 2 * step(value)\n"
-    )
+KERNELS = """
+import numpy as np
+from shadowtime.shared.kernel import kernel
+
+
+@kernel
+def step(value: int) -> int:
+    if value < 0:
+        raise ValueError("below 0")
+    return np.arange(value).sum()
+
+
+@kernel
+def stepped(value: int) -> int:
+    return 2 * step(value)
+
+
+@kernel
+def factorial(value: int) -> int:
+    return 1 if value < 2 else value * factorial(value - 1)
+
+
+@kernel
+def by_name(value: int) -> int:
+    return {"a": 1, "b": 2}["b"] + value
+"""
+
+Told = Callable[[str], str]
+
+
+@pytest.fixture
+def told(tmp_path: Path) -> Told:
+    """What a process prints that runs some lines, with a cache that all such processes share."""
+    (tmp_path / "kernels.py").write_text(KERNELS)
     environment = os.environ | {"PYTHONPATH": f"{tmp_path}{os.pathsep}{ROOT}", "XDG_CACHE_HOME": str(tmp_path)}
     environment.pop("NUMBA_CACHE_DIR", None)
 
-    def told(*calls: str) -> list[str]:
-        asked = [f"{call}(5), *{call}.load().stats.cache_hits.values()" for call in calls]
-        script = (
-            f"from called import step, stepped\nprint({', '.join(asked)})\n"
-            "try:\n    stepped(-1)\nexcept ValueError as error:\n    print(error)\n"
-        )
-        command = [sys.executable, "-B", "-c", script]
-        return subprocess.run(command, env=environment, check=True, capture_output=True, text=True).stdout.split()
+    def run(lines: str) -> str:
+        command = [sys.executable, "-B", "-c", f"from kernels import *\n{lines}"]
+        done = subprocess.run(command, env=environment, capture_output=True, text=True, timeout=100, check=False)
+        assert done.returncode == 0, done.stderr
+        return done.stdout.strip()
 
-    assert told("step")[:1] == ["10"]
-    (index,) = tmp_path.rglob("called.stepped*.nbi")
-    index.unlink()
-    assert told("step", "stepped") == ["10", "1", "20", "below", "0"], "step is loaded, stepped compiled"
-    assert told("stepped", "step") == ["20", "1", "10", "1", "below", "0"], "both are loaded"
+    return run
+
+
+def test_what_was_loaded_is_compiled_into_a_caller(told: Told, tmp_path: Path) -> None:
+    """Its code for callers is read then, though it runs already; its errors are raised in both."""
+    both = (
+        "hits = lambda each: [*each.load().stats.cache_hits.values()]\n"
+        "print(step(5), hits(step), stepped(5), hits(stepped))\n"
+        "try:\n    stepped(-1)\nexcept ValueError as error:\n    print(error)"
+    )
+    told("step(5)")
+    assert told(both) == "10 [1] 20 []\nbelow 0", "step is loaded, stepped compiled"
+    assert told(both) == "10 [1] 20 [1]\nbelow 0", "both are loaded"
+    assert len(list(tmp_path.rglob("kernels.step*.nbc"))) == 2
+
+
+@pytest.mark.parametrize(("call", "found"), [("factorial(5)", "120"), ("by_name(2)", "4"), ("step(value=5)", "10")])
+def test_it_is_the_same_compiled_and_loaded(told: Told, call: str, found: str) -> None:
+    assert [told(f"print({call})") for _ in range(2)] == [found] * 2
+
+
+@pytest.mark.parametrize("at", [0, 40, -1])
+def test_a_damaged_file_is_compiled_anew(told: Told, tmp_path: Path, at: int) -> None:
+    told("step(5)")
+    (file,) = tmp_path.rglob("kernels.step*.nbc")
+    written = bytearray(file.read_bytes())
+    written[at] ^= 1
+    file.write_bytes(written)
+    assert told("print(step(5), step.load().stats.cache_hits)") == "10 Counter()"
+    assert told("print(step(5), len(step.load().stats.cache_hits))") == "10 1"
+    file.write_bytes(written[:100])
+    assert told("from shadowtime.shared.kernel import get_ready\nget_ready()\nprint(step(5))") == "10"
+
+
+def test_what_cannot_be_kept_is_compiled_once_in_a_process(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch, caplog: pytest.LogCaptureFixture
+) -> None:
+    def full(*_: object) -> None:
+        raise OSError(28, "No space left on device")
+
+    monkeypatch.setattr(numba.config, "CACHE_DIR", str(tmp_path))
+    monkeypatch.setattr("shadowtime.shared.kernel_cache.os.replace", full)
+    unkept = Kernel(weighted)
+    assert [unkept(np.arange(4), 2.0) for _ in range(2)] == [12, 12]
+    (told,) = caplog.messages
+    assert told.endswith("cannot be kept: [Errno 28] No space left on device")
+
+
+def test_threads_that_compile_what_calls_kernels_do_not_wait_for_each_other(told: Told) -> None:
+    """One compiles a function of its own that calls a kernel, while the other calls another kernel first."""
+    assert told(
+        "import threading, numba\n"
+        "from shadowtime.shared.kernel import get_ready\n"
+        "own = numba.njit(lambda value: by_name(value) + step(value))\n"
+        "found = []\n"
+        "calls = [lambda: own(5), lambda: stepped(5), lambda: get_ready(), lambda: factorial(5)]\n"
+        "threads = [threading.Thread(target=lambda call=call: found.append(call()), daemon=True) for call in calls]\n"
+        "for each in threads: each.start()\n"
+        "for each in threads: each.join(60)\n"
+        "print(sorted(map(str, found)))"
+    ) == str(sorted(["17", "20", "None", "120"]))
+
+
+def test_ctrl_c_while_numba_is_imported_comes_afterwards(told: Told) -> None:
+    assert (
+        told(
+            "import os, signal\n"
+            "signal.signal(signal.SIGALRM, lambda *_: os.kill(os.getpid(), signal.SIGINT))\n"
+            "signal.setitimer(signal.ITIMER_REAL, 0.05)\n"
+            "try:\n    step(5)\n    print('through')\n"
+            "except KeyboardInterrupt:\n    print('interrupted', step(5))"
+        )
+        == "interrupted 10"
+    )
+
+
+def test_what_a_program_of_others_has_made_can_be_collected(told: Told) -> None:
+    """Only a command, whose imports stay, has the collector pass over them."""
+    assert told("import gc\nstep(5)\nprint(gc.get_freeze_count(), gc.isenabled())") == "0 True"
 
 
 def test_no_kernel_of_the_cache_takes_what_numba_compiles_with() -> None:

@@ -173,6 +173,19 @@ def test_faulty_plug_ins_are_named_and_stop_nobody_else(folder: Path) -> None:
     assert "acme 1.0 (entry point broken" in ran(folder, "-c", WORKER, "policy", "broken").stdout
 
 
+def test_a_plug_in_whose_settings_make_no_schema_is_named_where_all_are_listed(tmp_path: Path) -> None:
+    (tmp_path / "acme.py").write_text(
+        "from shadowtime.services.scheduler.fcfs import Fcfs\n"
+        "class Settings(Fcfs.Settings):\n"
+        "    odd: type('Odd', (), {}) = None\n"
+        "class Odd(Fcfs):\n"
+        "    name, Settings = 'odd', Settings\n"
+    )
+    install(tmp_path, "acme", "odd = acme:Odd")
+    told = command(tmp_path, "list", "policies").stderr
+    assert "policy 'odd' of acme 1.0 (entry point odd = acme:Odd) cannot be imported: PydanticSchemaGeneration" in told
+
+
 def test_two_plug_ins_of_one_name_are_an_error_that_names_both(folder: Path) -> None:
     install(folder, "zenith", "mine = acme:Mine")
     done = command(folder, *SMALL, "mine")
