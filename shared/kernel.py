@@ -54,7 +54,7 @@ class Kernel:
 
     def load(self) -> Any:
         """Make it ready to be called, and return what is called in its place; Ctrl-C comes afterwards."""
-        with not_interrupted():
+        with _not_interrupted():
             compiling = _compiling()
             with compiling.global_compiler_lock:
                 if self._compiled is None:
@@ -72,7 +72,7 @@ class Kernel:
 
 
 @contextmanager
-def not_interrupted() -> Iterator[None]:
+def _not_interrupted() -> Iterator[None]:
     """Let Ctrl-C wait: a module that is half imported stays so, and what LLVM calls back into Python loses it."""
     if (
         threading.current_thread() is not threading.main_thread()
@@ -142,7 +142,7 @@ def get_ready() -> None:
 
     O(kernels), 50 us each where it lacks none.
     """
-    with not_interrupted():
+    with _not_interrupted():
         compiling = _compiling()
     for each in MADE:
         if not each.loaded and not compiling.is_kept(each):
