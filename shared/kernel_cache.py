@@ -12,7 +12,6 @@ from collections.abc import Callable, Iterator
 from contextlib import suppress
 from hashlib import sha256
 from pathlib import Path
-from tempfile import NamedTemporaryFile
 from types import CodeType, ModuleType
 from typing import Any
 
@@ -50,6 +49,7 @@ class KernelCache(FunctionCache):
 
     _impl_class = Payload
     _cache_path: str
+    _cache_file: Any
     _impl: Any
     _py_func: Any
 
@@ -87,13 +87,12 @@ class KernelCache(FunctionCache):
         file, payload = self.file(sig), pickled(self._impl.reduce(data))
         try:
             self._impl.locator.ensure_cache_path()
-            with NamedTemporaryFile(dir=file.parent, suffix=".tmp", delete=False) as new:
+            with self._cache_file._open_for_write(str(file)) as new:  # whole or not at all, for all who may read there
                 new.write(sha256(payload).digest() + payload)
-            os.replace(new.name, file)
         except OSError as error:
             log.warning("compiled kernel %s cannot be kept: %s", file, error)
             return
-        for old in file.parent.glob(f"{self._impl.filename_base}.*"):
+        for old in file.parent.glob(f"{self._impl.filename_base}.*nb[ci]"):
             if old != file:
                 with suppress(OSError):
                     old.unlink()

@@ -248,6 +248,13 @@ def test_what_cannot_be_kept_is_compiled_once_in_a_process(
     assert told.endswith("cannot be kept: [Errno 28] No space left on device")
 
 
+def test_all_who_may_read_in_the_folder_may_read_what_is_kept(told: Told, tmp_path: Path) -> None:
+    """As in the image, where root compiles and somebody else runs; nothing half written stays."""
+    told("import os\nos.umask(0o022)\nstep(5)")
+    (file,) = (each for each in tmp_path.rglob("*") if each.is_file() and each.name != "kernels.py")
+    assert file.stat().st_mode & 0o777 == 0o644
+
+
 def test_threads_that_compile_what_calls_kernels_do_not_wait_for_each_other(told: Told) -> None:
     """One compiles a function of its own that calls a kernel, while the other calls another kernel first."""
     assert told(
