@@ -12,6 +12,7 @@ from shadowtime.services.pipeline import STAGES
 from shadowtime.shared.errors import ReplayError, SnapshotMismatch, first_of
 from shadowtime.shared.events import ClusterClosed, ClusterOpened, Decided, Envelope, Event, Rejected
 from shadowtime.shared.stage import Stage, StageRun, fingerprint, read_snapshot
+from shadowtime.shared.stage_handler import read_together
 
 Observer = Callable[[Envelope], None]
 
@@ -120,6 +121,7 @@ class EmbeddedReplay:
             raise ReplayError(f"event {self._sequence} of run {self.run!r} was rejected: {answer.reason}")
         if self._sequence == 0:
             self._stages = [stage for stage in self._stages if not stage.passthrough]
+            read_together([stage.handler for stage in self._stages if stage.handler is not None])
         self._sequence += 1
         self.last = envelope
         for observer in self._observers:
@@ -156,6 +158,7 @@ class EmbeddedReplay:
             stages = [StageRun(each.stage) for each in self._stages if not began or each.stage.name in state["stages"]]
             for stage in stages if began else []:
                 stage.restore(state["stages"][stage.stage.name].encode(), settings)
+            read_together([stage.handler for stage in stages if stage.handler is not None])
             self.source.restore(state["source"])
             self._pending = deque(EVENTS.validate_python(state["pending"]))
             self._sequence, self.closed, self._stages = state["sequence"], state["closed"], stages

@@ -3,6 +3,7 @@
 from time import perf_counter  # far cheaper than `process_time`, and it is read twice per event
 from typing import Any
 
+from shadowtime.shared.checked_log import CheckedLog
 from shadowtime.shared.events import ClusterOpened, Envelope
 from shadowtime.shared.stage import Stage
 from shadowtime.shared.stage_handler import StageHandler
@@ -23,11 +24,16 @@ class _Measured(StageHandler):
     """A run in a stage, all of whose state is that of the handler within."""
 
     def __init__(self, stage: Stage, opened: ClusterOpened, stopwatch: Stopwatch) -> None:
-        super().__init__(opened)
         began = perf_counter()
         self._within = stage.open(opened)
         self._stopwatch = stopwatch
         stopwatch.seconds += perf_counter() - began
+        super().__init__(opened)
+
+    def share(self, log: CheckedLog) -> None:
+        """Have the handler within read `log`."""
+        super().share(log)
+        self._within.share(log)
 
     def handle(self, envelope: Envelope) -> Envelope:
         """Return the answer of the handler within."""

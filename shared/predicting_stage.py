@@ -11,7 +11,7 @@ from shadowtime.shared.events import (
     JobSubmitted,
     Rejected,
 )
-from shadowtime.shared.jobs_in_system import only_priority
+from shadowtime.shared.jobs_in_system import RunningJob, only_priority
 from shadowtime.shared.predictor import Passthrough, Predictor
 from shadowtime.shared.stage_handler import StageHandler, left
 
@@ -29,12 +29,12 @@ class PredictingStage(StageHandler):
         self.predictor = predictor
         self.passthrough = type(predictor).predict_one is Passthrough.predict_one
 
-    def handle(self, envelope: Envelope) -> Envelope:
+    def answer(self, envelope: Envelope, known: Any) -> Envelope:
         """Answer the event, then let the predictor see it, unless it changes nothing."""
-        output = super().handle(envelope)
+        output = super().answer(envelope, known)
         event = envelope.event
         if type(event) is JobChanged:
-            for seen in self.noticed(event):
+            for seen in self.noticed(event, known[1]):
                 self.predictor.observe(seen)
         elif type(event) is not Rejected and type(event) is not JobExpected:
             self.predictor.observe(event)
@@ -45,16 +45,15 @@ class PredictingStage(StageHandler):
         prediction = self.predictor.predict_one(job)
         return envelope if prediction is None else envelope.replaced(**{self.field: prediction})
 
-    def noticed(self, changed: JobChanged) -> tuple[Event, ...]:
-        """Return a change, once it was answered, as the predictor sees it.
+    def noticed(self, changed: JobChanged, new: JobSubmitted | RunningJob) -> tuple[Event, ...]:
+        """Return a change, and the job as it is from then on, as the predictor sees it.
 
         It knows none of waiting jobs: such a one leaves the queue, and enters it as it is now. Of what the site's
         priority is it hears nothing.
         """
-        job = self.jobs.waiting.get(changed.job_number)
-        if job is not None:
-            return () if only_priority(changed) else (left(changed), job)
-        return (changed,)
+        if isinstance(new, RunningJob):
+            return (changed,)
+        return () if only_priority(changed) else (left(changed), new)
 
     def snapshot(self) -> dict[str, Any]:
         """Return the whole state as plain values."""

@@ -1,9 +1,9 @@
 """What a stage does in one run: each event has a method of its own."""
 
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
 from typing import Any
 
-from shadowtime.shared.errors import RuleBroken
+from shadowtime.shared.checked_log import CheckedLog
 from shadowtime.shared.events import (
     CapacityChanged,
     ClusterClosed,
@@ -22,8 +22,7 @@ from shadowtime.shared.events import (
     SchedulingPoint,
     moment,
 )
-from shadowtime.shared.jobs_in_system import JobsInSystem, RunningJob, new_request, only_priority
-from shadowtime.shared.pools import Room, Rooms
+from shadowtime.shared.jobs_in_system import RunningJob, only_priority
 
 
 class StageHandler:
@@ -38,10 +37,11 @@ class StageHandler:
 
     def __init__(self, opened: ClusterOpened) -> None:
         self.opened = opened
-        self.time = opened.time
-        self.rooms = Rooms(opened.processors, opened.pools or ())
-        self.jobs = JobsInSystem()
-        self.closed = False
+        self.share(CheckedLog(opened))
+
+    def share(self, log: CheckedLog) -> None:
+        """Have events checked by `log` from now on, which is where its own one is."""
+        self.checked, self.jobs, self.rooms = log, log.jobs, log.rooms
 
     def handle(self, envelope: Envelope) -> Envelope:
         """Return what to forward for `envelope`.
@@ -51,17 +51,19 @@ class StageHandler:
         RuleBroken
             If the event contradicts the log; nothing has changed then.
         """
-        event = envelope.event
-        if (kind := type(event)) is Rejected:  # it changed nothing in the stage before, not even the time
-            return _HANDLERS[kind](self, envelope, event)
-        time = event.time
-        if time < self.time:
-            raise RuleBroken(f"{event.kind} at {time} comes after {self.time}: time went back")
-        if self.closed:
-            raise RuleBroken(f"{event.kind} at {time}: run {envelope.run!r} was closed at {self.time}")
-        output = _HANDLERS[kind](self, envelope, event)
-        self.time = time
+        output = self.answer(envelope, self.checked.check(envelope))
+        self.checked.advance()
         return output
+
+    def answer(self, envelope: Envelope, known: Any) -> Envelope:
+        """Return what to forward for an envelope that was checked; the jobs in the system change thereafter.
+
+        Parameters
+        ----------
+        known
+            What the log tells of the event's job: see `CheckedLog.check`.
+        """
+        return _ANSWERS[type(envelope.event)](self, envelope, envelope.event, known)
 
     def on_submitted(self, envelope: Envelope, job: JobSubmitted) -> Envelope:
         """Answer the submission of a job."""
@@ -140,89 +142,51 @@ class StageHandler:
         """Return how many processors the machine has after a change of one of its pools."""
         return self.processors - self.rooms[changed.pool or 0].processors + changed.processors
 
+    @property
+    def time(self) -> int:
+        """Time of the last event, in seconds."""
+        return self.checked.time
+
+    @property
+    def closed(self) -> bool:
+        """Whether the run has ended."""
+        return self.checked.closed
+
     def snapshot(self) -> dict[str, Any]:
         """Return the whole state as plain values; a subclass adds its own under keys of its own."""
-        told = {"time": self.time, "closed": self.closed, "rooms": self.rooms.snapshot()}
-        return told | {"jobs": self.jobs.snapshot()}
+        return self.checked.snapshot()
 
     def restore(self, state: dict[str, Any]) -> None:
         """Take on the state that `snapshot` returned."""
-        self.time, self.closed = state["time"], state["closed"]
-        self.rooms.restore(state["rooms"])
-        self.jobs.restore(state["jobs"])
+        self.checked.restore(state)
 
-    def _submitted(self, envelope: Envelope, event: JobSubmitted) -> Envelope:
-        self.jobs.require_new(event)
-        if self.opened.pools or event.requested_processors > self.opened.processors or event.pool:
-            asked = event.requested_processors, event.memory, event.gpus
-            self.rooms.require(f"job {event.job_number} requests", event.pool, asked)
-        output = self.on_submitted(envelope, event)
-        self.jobs.submit(event)
-        return output
-
-    def _withdrawn(self, envelope: Envelope, event: JobWithdrawn) -> Envelope:
-        output = self.on_withdrawn(envelope, event, self.jobs.require_waiting(event))
-        self.jobs.withdraw(event)
-        return output
-
-    def _changed(self, envelope: Envelope, event: JobChanged) -> Envelope:
-        job = self.jobs.require_known(event)
-        now = job.submitted if isinstance(job, RunningJob) else job
-        new = now.model_copy(update=new_request(event))
-        pool = now.pool if isinstance(job, RunningJob) else new.pool  # a running job stays where it is
-        self.rooms.require(f"job {event.job_number} changed to", pool, (new.requested_processors, new.memory, new.gpus))
-        if isinstance(job, RunningJob):
-            runs = job.changed(event)
-            output = self.on_running_changed(envelope, job, runs)
-            self.jobs.replace(runs)
-        else:
-            if not only_priority(event):  # then it is as one that is submitted now, but waits from when it did
-                new = new.model_copy(update={"time": event.time, "eligible_time": job.since})
-            output = self.on_changed(envelope, event, job, new)
-            self.jobs.replace(new)
-        return output
-
-    def _suspended(self, envelope: Envelope, event: JobSuspended) -> Envelope:
-        output = self.on_suspended(envelope, event, self.jobs.require_running(event))
-        self.jobs.suspend(event)
-        return output
-
-    def _resumed(self, envelope: Envelope, event: JobResumed) -> Envelope:
-        output = self.on_resumed(envelope, event, self.jobs.require_running(event))
-        self.jobs.resume(event)
-        return output
-
-    def _started(self, envelope: Envelope, event: JobStarted) -> Envelope:
-        job = self.jobs.require_waiting(event)
-        if self.opened.pools or event.processors > self.opened.processors:
-            self.rooms.require(f"job {event.job_number} starts on", job.pool, (event.processors, None, None))
+    def _started(self, envelope: Envelope, event: JobStarted, job: JobSubmitted) -> Envelope:
         output = self.on_started(envelope, event, job)
-        if not event.trial:
-            output = self.on_wait(output, job, moment(event) - job.since)
-        self.jobs.start(event)
-        return output
+        return output if event.trial else self.on_wait(output, job, moment(event) - job.since)
 
-    def _ended(self, envelope: Envelope, event: JobEnded) -> Envelope:
-        job = self.jobs.require_running(event)
+    def _ended(self, envelope: Envelope, event: JobEnded, job: RunningJob) -> Envelope:
         output = self.on_ended(envelope, event, job)
         if job.started.trial and not event.requeued:
-            output = self.on_wait(output, job.submitted, moment(job.started) - job.submitted.since)
-        self.jobs.end(event)
+            return self.on_wait(output, job.submitted, moment(job.started) - job.submitted.since)
         return output
 
-    def _capacity(self, envelope: Envelope, event: CapacityChanged) -> Envelope:
-        self.rooms.require(f"a change at {event.time} of", event.pool)
-        output = self.on_capacity(envelope, event)
-        self.rooms.change(event.pool or 0, Room(event.processors, event.memory, event.gpus))
-        return output
+    def _changed(self, envelope: Envelope, event: JobChanged, jobs: tuple[Any, Any]) -> Envelope:
+        if isinstance(jobs[0], RunningJob):
+            return self.on_running_changed(envelope, *jobs)
+        return self.on_changed(envelope, event, *jobs)
 
-    def _closed(self, envelope: Envelope, event: ClusterClosed) -> Envelope:
-        output = self.on_closed(envelope, event)
-        self.closed = True
-        return output
 
-    def _opened(self, envelope: Envelope, event: ClusterOpened) -> Envelope:
-        raise RuleBroken(f"run {envelope.run!r} was opened already, at {self.opened.time}")
+def read_together(handlers: Sequence[StageHandler]) -> None:
+    """Have each event checked once for all handlers of a run, which pass it on to one another.
+
+    Raises
+    ------
+    SnapshotMismatch
+        If they stand at different places of the log.
+    """
+    for handler in handlers[1:]:
+        handlers[0].checked.take_in(handler.checked)
+        handler.share(handlers[0].checked)
 
 
 def left(changed: JobChanged) -> JobWithdrawn:
@@ -230,19 +194,18 @@ def left(changed: JobChanged) -> JobWithdrawn:
     return JobWithdrawn(time=changed.time, job_number=changed.job_number, reason="held")
 
 
-_HANDLERS: dict[type, Callable[[StageHandler, Envelope, Any], Envelope]] = {
-    ClusterOpened: StageHandler._opened,
-    JobSubmitted: StageHandler._submitted,
-    JobWithdrawn: StageHandler._withdrawn,
+_ANSWERS: dict[type, Callable[[StageHandler, Envelope, Any, Any], Envelope]] = {
+    JobSubmitted: lambda stage, envelope, event, _: stage.on_submitted(envelope, event),
+    JobWithdrawn: lambda stage, envelope, event, job: stage.on_withdrawn(envelope, event, job),
     JobChanged: StageHandler._changed,
-    JobExpected: lambda stage, envelope, event: stage.on_expected(envelope, event, stage.jobs.require_waiting(event)),
+    JobExpected: lambda stage, envelope, event, job: stage.on_expected(envelope, event, job),
     JobStarted: StageHandler._started,
-    JobSuspended: StageHandler._suspended,
-    JobResumed: StageHandler._resumed,
+    JobSuspended: lambda stage, envelope, event, job: stage.on_suspended(envelope, event, job),
+    JobResumed: lambda stage, envelope, event, job: stage.on_resumed(envelope, event, job),
     JobEnded: StageHandler._ended,
-    CapacityChanged: StageHandler._capacity,
-    SchedulingPoint: lambda stage, envelope, event: stage.on_scheduling_point(envelope, event),
-    Decided: lambda stage, envelope, event: stage.on_decided(envelope, event),
-    Rejected: lambda stage, envelope, event: stage.on_rejected(envelope, event),
-    ClusterClosed: StageHandler._closed,
+    CapacityChanged: lambda stage, envelope, event, _: stage.on_capacity(envelope, event),
+    SchedulingPoint: lambda stage, envelope, event, _: stage.on_scheduling_point(envelope, event),
+    Decided: lambda stage, envelope, event, _: stage.on_decided(envelope, event),
+    Rejected: lambda stage, envelope, event, _: stage.on_rejected(envelope, event),
+    ClusterClosed: lambda stage, envelope, event, _: stage.on_closed(envelope, event),
 }

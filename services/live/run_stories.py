@@ -4,6 +4,7 @@ import re
 from bisect import bisect_left
 from collections import deque
 from itertools import islice
+from typing import Any
 
 from shadowtime.services.live.outlook import IN_ORDER, base
 from shadowtime.services.live.picture import Picture
@@ -71,13 +72,13 @@ class Stories(StageHandler):
         self.quarantined: str | None = None
         self.trust = Trust()
 
-    def handle(self, envelope: Envelope) -> Envelope:
+    def answer(self, envelope: Envelope, known: Any) -> Envelope:
         """Take in an event; when it is the first of an instant, note how the one before it ended."""
         time = envelope.event.time
         if time > self.time and not isinstance(envelope.event, Rejected):
             self.picture.pass_time(self.time, len(self.jobs.waiting), time)
         self.trust.take_in(envelope.drifts or ())
-        return super().handle(envelope)
+        return super().answer(envelope, known)
 
     def on_submitted(self, envelope: Envelope, job: JobSubmitted) -> Envelope:
         """Begin its story."""

@@ -43,13 +43,13 @@ class Scoreboard(StageHandler):
         self.adjusted_times: dict[int, int] = {}
         self.sampling = Sampling(opened.sample_every) if opened.sample_every else None
 
-    def handle(self, envelope: Envelope) -> Envelope:
+    def answer(self, envelope: Envelope, known: Any) -> Envelope:
         """Answer the event; add the samples that were due before it, and those of the end."""
         sampling, time = self.sampling, envelope.event.time
-        if sampling is None or self.closed or isinstance(envelope.event, Rejected):
-            return super().handle(envelope)
+        if sampling is None or isinstance(envelope.event, Rejected):
+            return super().answer(envelope, known)
         samples = [self._sample(sampling, moment) for moment in sampling.due(self.time, time)]
-        output = super().handle(envelope)
+        output = super().answer(envelope, known)
         if isinstance(envelope.event, ClusterClosed):
             samples.append(self._sample(sampling, time))
         return output.replaced(samples=tuple(samples)) if samples else output

@@ -14,6 +14,7 @@ from shadowtime.services.wait_bound.bounds import (
 from shadowtime.services.wait_bound.futures import FuturesBound
 from shadowtime.services.wait_bound.unbounded import Unbounded
 from shadowtime.shared.events import ClusterOpened, Envelope, Event, JobChanged, JobSubmitted
+from shadowtime.shared.jobs_in_system import RunningJob
 from shadowtime.shared.message import MAX_DURATION
 from shadowtime.shared.predicting_stage import PredictingStage
 from shadowtime.shared.predictions import WaitBound
@@ -64,9 +65,9 @@ class WaitBounds(PredictingStage):
         """Let the bounds stand that the job was given when it was submitted."""
         return envelope
 
-    def noticed(self, changed: JobChanged) -> tuple[Event, ...]:
+    def noticed(self, changed: JobChanged, new: JobSubmitted | RunningJob) -> tuple[Event, ...]:
         """Return a change as the bounder sees it: a job that changes queues leaves, and no bound is said of it anew."""
-        return (changed,) if changed.queue_number is None else super().noticed(changed)[:1]
+        return (changed,) if changed.queue_number is None else super().noticed(changed, new)[:1]
 
     def bounds_at(self, job: JobSubmitted, quantile: float, confidence: float) -> tuple[WaitBound, ...]:
         """Return the bounds that a job would have if it were submitted now; none in a run without bounds."""
