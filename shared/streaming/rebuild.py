@@ -63,8 +63,10 @@ async def rebuild(stage: Stage, settings: Settings, only: str | None = None) -> 
                 async for part in reading.parts(stage.reads, partition):
                     records = [_as_answered(record, said, only) for record in part]
                     await worker.handle([worker.receive(record) for record in records if record is not None])
+                    worker.take_done()
+                await worker.settle()
             finally:
-                worker.thread.close()
+                worker.close()
             rebuilt |= {name: last for name, (last, _) in said.items() if only in (None, name)}
         return rebuilt
     finally:

@@ -1,24 +1,24 @@
 """A run from event to event: loaded, worked on beside the event loop, committed, delivered, or quarantined.
 
-A slice of events is one transaction. What the stage fails at is undone: the state before it is that of the store and
-of the events of the slice before it.
+A slice of events is one transaction, under way while the next is worked out. What the stage fails at is undone: the
+state before it is that of the store and of the events of the slice before it.
 """
 
 import asyncio
 import logging
 from collections import defaultdict
 from collections.abc import Sequence
+from functools import partial
 
-from shadowtime.shared.errors import Fenced, Refused, SnapshotMismatch
-from shadowtime.shared.events import Envelope
-from shadowtime.shared.stage import StageRun, described, rejected
+from shadowtime.shared.errors import Fenced, SnapshotMismatch
+from shadowtime.shared.stage import StageRun, described
 from shadowtime.shared.streaming.joint_work import JointWork
-from shadowtime.shared.streaming.run_slice import PutAway, Run, Slice, Work, snapshot_due
-from shadowtime.shared.streaming.state_store import Transaction
+from shadowtime.shared.streaming.run_slice import LARGE_BYTES, PutAway, Run, Slice, Work, snapshot_due
+from shadowtime.shared.streaming.settling import Settling, told
 from shadowtime.shared.streaming.stream import DeadLetters, Record
 from shadowtime.shared.streaming.work_thread import Overrun, WorkThread
 from shadowtime.shared.streaming.worker_context import WorkerContext
-from shadowtime.shared.wording import quoted, shortened
+from shadowtime.shared.wording import quoted
 
 log = logging.getLogger("shadowtime.worker")
 
@@ -57,8 +57,8 @@ class RunProgress:
         self._thread = thread
         self._letters = letters
         self.spent: defaultdict[str, float] = defaultdict(float)
-        self._attempted: set[str] = set()
         self._suspects = asyncio.Lock()
+        self.settling = Settling(context, letters)
         self._joint = JointWork(thread, context.settings.max_output_bytes, context.clock)
 
     async def load(self, name: str, partition: int, put_away: PutAway | None = None) -> Run:
@@ -89,7 +89,7 @@ class RunProgress:
         if put_away is not None and put_away.sequence == saved.sequence:
             delivered, run.searched = put_away.delivered, put_away.searched
         left = saved.outbox[delivered:]
-        await self._publish(run, left, [None] * len(left))
+        await self.settling.publish(run, left, [None] * len(left))
         run.delivered += delivered
         log.info("loaded run", extra={"run": name, "sequence": saved.sequence, "offset": saved.offset})
         return run
@@ -104,24 +104,30 @@ class RunProgress:
         if work[0][1].sequence > last + 1:
             return 0
         done = Slice(last, offset=run.offset)
-        if run.trouble is not None or run.begun or run.name in self._attempted:
+        if run.trouble is not None or run.begun or run.name in self.settling.attempted:
             return await self._work(run, work, done)
         if (begun := await self._store.attempt(run.name, SUSPECT)) is not None:
             return await self._begin(run, work, done, begun)
         async with self._suspects:
-            return await self._begin(run, work, done, await self._store.attempt(run.name))
+            count = await self._begin(run, work, done, await self._store.attempt(run.name))
+            await self.settling.settled(run)
+            return count
 
     async def _begin(self, run: Run, work: Sequence[Work], done: Slice, begun: int | None) -> int:
         """Work on a run's next event as the first thing that this process does with it."""
         if begun is None or begun > MAX_ATTEMPTS:
             run.trouble = f"{MAX_ATTEMPTS} processes ended while they worked on its next event"
-        self._attempted.add(run.name)
+        self.settling.attempted.add(run.name)
         return await self._work(run, work, done)
 
     async def _work(self, run: Run, work: Sequence[Work], done: Slice) -> int:
         if run.trouble is not None:
-            return await self._quarantine(run, done, work[0], run.trouble)
+            await self.settling.settled(run)
+            return 0 if run.quarantined is not None else await self._quarantine(run, done, work[0], run.trouble)
         async with self._joint.worked_out(run.state, work, done) as overrun:
+            await self.settling.settled(run)
+            if run.quarantined is not None:  # with the slice before, while this one was worked out
+                return 0
             if overrun:
                 limit = self._settings.handler_seconds
                 self.spent[run.name] += limit
@@ -131,7 +137,7 @@ class RunProgress:
             return await self._conclude(run, work, done)
 
     async def _conclude(self, run: Run, work: Sequence[Work], done: Slice) -> int:
-        """Settle a slice that was worked out; return how many events it was."""
+        """Begin to settle a slice that was worked out; return how many events it was."""
         self._metrics.duplicates.inc(done.duplicates)
         trouble = await self._undo(run, done) if run.state.spoiled else None
         run.seconds += done.seconds
@@ -142,9 +148,10 @@ class RunProgress:
             snapshot, trouble = await self._snapshot(run)
         if trouble is not None:
             return await self._quarantine(run, done, work[done.done - 1], trouble)
-        trouble = await self.settle(run, done, snapshot)
-        if trouble is not None:
-            await self._quarantine_afterwards(run, work[done.done - 1][0], trouble)
+        last = work[done.done - 1][0]
+        self.settling.begin(run, done, snapshot, partial(self._quarantine_afterwards, run, done, last))
+        if done.size > LARGE_BYTES:
+            await self.settling.settled(run)
         return done.done
 
     async def _undo(self, run: Run, done: Slice) -> str | None:
@@ -172,77 +179,26 @@ class RunProgress:
             return None, f"its state has {len(snapshot)} bytes; at most {MAX_STATE_BYTES} are stored"
         return snapshot, None
 
-    async def settle(self, run: Run, done: Slice, snapshot: bytes | None = None) -> str | None:
-        """Bury what was refused, commit a slice, deliver what it said; return why the run cannot go on, if so."""
-        for record, reason in done.refused:
-            self._letters.add(record, reason)
-        await self._letters.deliver()  # what lies before its new position is not looked at again
-        await self._store.commit(
-            Transaction(
-                run=run.name,
-                expected=done.started,
-                sequence=done.started + len(done.inputs),
-                offset=done.offset,
-                partition=run.partition,
-                snapshot=snapshot,
-                inputs=done.inputs,
-                outputs=done.outputs,
-                delivered=run.delivered,
-                read_model=done.read_model,
-                forgotten=list(done.forgotten),
-                closed=done.closed,
-                quarantined=run.quarantined,
-                behind=run.behind,
-            )
-        )
-        self._attempted.discard(run.name)
-        run.begun = True
-        run.offset, run.delivered = done.offset, 0
-        run.closed |= done.closed
-        if snapshot is not None:
-            run.events, run.size, run.seconds, run.stored = 0, 0, 0.0, len(snapshot)
-        self._metrics.events.inc(len(done.inputs))
-        await self._publish(run, done.outputs, done.times)
-        return run.trouble
-
-    async def _publish(self, run: Run, outputs: Sequence[bytes], times: Sequence[float | None]) -> None:
-        """Deliver outputs; a run of which Kafka never takes one ends there, and says so in its place."""
-        try:
-            await self._stream.publish(run.partition, run.name, outputs, times)
-        except Refused as refused:
-            run.trouble = str(refused)
-            for output, time in zip(outputs, times, strict=True):
-                try:
-                    await self._stream.publish(run.partition, run.name, [output], [time])
-                except Refused:
-                    last = rejected(Envelope.from_bytes(output), self._told(run, run.trouble), "quarantined")
-                    await self._stream.publish(run.partition, run.name, [last.to_bytes()], [time])
-                    break
-        run.delivered = len(outputs)
-
     async def _quarantine(self, run: Run, done: Slice, work: Work, reason: str) -> int:
         """Let a run end with an event; return how many events of the slice are done then."""
-        reason = self._told(run, reason)
+        run.quarantined = reason = told(self.stage.name, run, reason)
         done.end_with(work, reason)
-        run.quarantined = reason
-        run.state = StageRun(self.stage)
-        run.state.sequence = done.started + len(done.inputs)
-        await self.settle(run, done)
+        self._end_at(run, done)
+        await self.settling.settle(run, done)
         self.note_quarantine(run.name, reason)
         return done.done
 
-    async def _quarantine_afterwards(self, run: Run, record: Record, reason: str) -> None:
-        """Quarantine a run whose last events are committed already."""
-        run.quarantined = reason = self._told(run, reason)
-        self._letters.add(record, reason)
-        await self.settle(run, Slice(run.state.sequence, offset=run.offset))
+    async def _quarantine_afterwards(self, run: Run, done: Slice, last: Record, reason: str) -> None:
+        """Quarantine a run whose last events are committed already, whatever was worked out since."""
+        run.quarantined = reason = told(self.stage.name, run, reason)
+        self._letters.add(last, reason)
+        self._end_at(run, done)
+        await self.settling.settle(run, Slice(run.state.sequence, offset=done.offset))
         self.note_quarantine(run.name, reason)
 
-    def _told(self, run: Run, reason: str) -> str:
-        return shortened(
-            f"run {quoted(run.name)} is quarantined by stage {self.stage.name}: {reason}; "
-            f"to take it up again: shadowtime rebuild {self.stage.name} --run {quoted(run.name)}"
-        )
+    def _end_at(self, run: Run, done: Slice) -> None:
+        run.state = StageRun(self.stage)
+        run.state.sequence = done.started + len(done.inputs)
 
     def note_quarantine(self, name: str, reason: str) -> None:
         """Let it be known that a run is quarantined."""

@@ -1,5 +1,6 @@
 """A slice of a run's events through its stage: computed beside the event loop, settled in one transaction."""
 
+import asyncio
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass, field
 from typing import NamedTuple
@@ -48,6 +49,8 @@ class Run:
         Why it cannot be carried on, which its next event will hear.
     begun
         Whether the store counts this process as one that works on its next event.
+    settling
+        The settling of its last slice, until somebody has waited for that.
     """
 
     name: str
@@ -67,6 +70,14 @@ class Run:
     trouble: str | None = None
     quarantined: str | None = None
     begun: bool = False
+    settling: asyncio.Task[None] | None = None
+
+    def move(self, done: "Slice", snapshot: bytes | None) -> None:
+        """Be where a slice ends, with its snapshot if it has one, though it may be stored and delivered later."""
+        self.offset = done.offset
+        self.closed |= done.closed
+        if snapshot is not None:
+            self.events, self.size, self.seconds, self.stored = 0, 0, 0.0, len(snapshot)
 
 
 class PutAway(NamedTuple):

@@ -14,13 +14,14 @@ import faust
 
 from shadowtime.shared.stage import Stage
 from shadowtime.shared.streaming import topic_admin
+from shadowtime.shared.streaming.handling import Received
 from shadowtime.shared.streaming.kafka_stream import KafkaStream
 from shadowtime.shared.streaming.partition_log import MAX_KEY_LENGTH, name_of
 from shadowtime.shared.streaming.redis_client import connect
 from shadowtime.shared.streaming.redis_store import RedisStore
 from shadowtime.shared.streaming.run_slice import SLICE_BYTES
 from shadowtime.shared.streaming.settings import Settings
-from shadowtime.shared.streaming.stage_worker import Received, StageWorker
+from shadowtime.shared.streaming.stage_worker import StageWorker
 from shadowtime.shared.streaming.turns import Turns
 from shadowtime.shared.streaming.work_thread import Overrun
 from shadowtime.shared.streaming.worker_context import WorkerContext
@@ -107,6 +108,9 @@ class WorkerLoop:
         self._ready.set()
         try:
             while True:
+                if not len(self._turns):
+                    await self._handle(worker)
+                self._busy = False
                 await self._gather()
                 self._busy = True
                 began = time.perf_counter()
@@ -116,37 +120,41 @@ class WorkerLoop:
                     await self._turn(worker)
                     self._metrics.batch_seconds.observe(time.perf_counter() - began)
                 self._progress = time.monotonic()
-                self._busy = False
         except Exception:  # of Kafka or Redis themselves: what a run brings about ends in its turn
             log.exception("%s cannot go on", self._stage.name)
             os._exit(1)
         finally:
+            worker.close()
             await stream.stop()
             await client.aclose()
-            worker.thread.close()
 
     async def _turn(self, worker: StageWorker) -> None:
-        """Handle the next records of the runs whose turns come together, and acknowledge them."""
+        """Handle the next records of the runs whose turns come together."""
         turns = self._next_turns()
         items = [received for _, its in turns for received in its]
         self._room.set()
         began = time.perf_counter()
-        spent: Mapping[str, float] = {}
-        try:
-            spent = await worker.handle(items)
-        except (Exception, Overrun):  # its records lie in the log, and are looked for when its next one comes
-            log.exception("%s cannot handle records", self._stage.name)
-            worker.drop()
-            await asyncio.sleep(1.0)
+        spent = await self._handle(worker, items)
         shared = max(0.0, time.perf_counter() - began - sum(spent.values())) / len(turns)
         for key, its in turns:
             names = {name_of(received.record.key) for received in its}
             self._turns.charge(key, shared + sum(spent.get(name, 0.0) for name in names))
+
+    async def _handle(self, worker: StageWorker, items: Sequence[Received] = ()) -> Mapping[str, float]:
+        """Handle records, or settle those handled before if there are none; acknowledge what is done with."""
+        left: Sequence[Received] = ()
+        try:
+            spent = await (worker.handle(items) if items else worker.settle())
+        except (Exception, Overrun):
+            log.exception("%s cannot handle records", self._stage.name)
+            spent, left = {}, [*await worker.give_up(), *items]
+            await asyncio.sleep(1.0)
         now = time.time()
-        for received in items:
+        for received in (*worker.take_done(), *left):
             message: Any = received.record
             self._metrics.latency.observe(now - message.timestamp)
             self._app.consumer.ack(message)
+        return spent
 
     def _next_turns(self) -> list[tuple[bytes | None, Sequence[Received]]]:
         """Return the keys whose turns are next, with their records: those that have cost about the same."""

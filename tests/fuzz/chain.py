@@ -11,9 +11,10 @@ from shadowtime.shared.errors import BusError
 from shadowtime.shared.events import Envelope, Rejected
 from shadowtime.shared.stage import Stage, StageRun
 from shadowtime.shared.streaming.admission import Refuse, admitted
+from shadowtime.shared.streaming.handling import Received
 from shadowtime.shared.streaming.run_slice import SLICE_BYTES
 from shadowtime.shared.streaming.settings import Settings
-from shadowtime.shared.streaming.stage_worker import Received, StageWorker
+from shadowtime.shared.streaming.stage_worker import StageWorker
 from shadowtime.shared.streaming.state_store import Transaction
 from shadowtime.shared.streaming.stream import Record
 from shadowtime.shared.streaming.turns import Turns
@@ -106,7 +107,7 @@ class Place:
         self.begun += 1
 
     def end(self) -> None:
-        self.worker.thread.close()
+        self.worker.close()
 
     def letters(self) -> dict[int, list[str]]:
         """Return the reasons of dead letters, by the offset of what was buried."""
@@ -191,11 +192,13 @@ class Chain:
         key, items = place.turns.take(SETTINGS.batch_size, SLICE_BYTES)
         try:
             await place.worker.handle(items)
+            if not len(place.turns) or self.chance.random() < 0.2:
+                await place.worker.settle()
         except Killed:
             await self._restart(place)
             return
         place.turns.charge(key, self.chance.random())
-        place.acknowledged |= {each.record.offset for each in items}
+        place.acknowledged |= {each.record.offset for each in place.worker.take_done()}
 
     async def _restart(self, place: Place) -> None:
         """Begin anew where records were acknowledged without a hole, or a little before it."""

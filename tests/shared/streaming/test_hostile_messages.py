@@ -106,7 +106,8 @@ class Bench:
     def handle(self, batch: int = 5) -> None:
         async def work() -> None:
             for first in range(0, len(self.log), batch):
-                await hand_over(self.worker, self.log[first : first + batch])
+                await hand_over(self.worker, self.log[first : first + batch], settle=False)
+            await self.worker.settle()
 
         asyncio.run(work())
 
@@ -244,7 +245,7 @@ def test_finding_05_an_unknown_run_is_a_dead_letter_at_once() -> None:
     bench.handle()
     assert len(bench.stream.buried) == 200
     assert bench.stream.read_again == len(good)
-    assert len(bench.worker._runs) == 0
+    assert len(bench.worker._handling._runs) == 0
 
 
 def test_finding_05_a_forged_sequence_far_ahead_is_looked_for_once() -> None:
@@ -369,7 +370,7 @@ def test_runs_in_memory_are_bounded(monkeypatch: pytest.MonkeyPatch) -> None:
     runs = [(f"r{number}", told(f"r{number}", HONEST)) for number in range(8)]
     bench = Bench(log_of(*runs))
     bench.handle()
-    assert len(bench.worker._runs) == 3
+    assert len(bench.worker._handling._runs) == 3
     assert all(bench.counts(name) == ALONE for name, _ in runs)
     assert len(bench.stream.published) == len(bench.log)  # what had been delivered is not delivered again
 
@@ -408,7 +409,7 @@ def test_runs_without_a_snapshot_count_by_what_they_have_said(monkeypatch: pytes
     monkeypatch.setattr("shadowtime.shared.streaming.held_runs.MAX_HELD_BYTES", 5_000)
     bench = Bench(log_of(*((f"r{number}", told(f"r{number}", HONEST)) for number in range(8))), settings=unsaved)
     bench.handle()
-    assert len(bench.worker._runs) < 8
+    assert len(bench.worker._handling._runs) < 8
     assert all(bench.counts(f"r{number}") == ALONE for number in range(8))
 
 

@@ -86,13 +86,15 @@ def test_effectively_once_while_runs_are_at_work_beside_each_other(seed: int, fa
 
     async def work() -> None:
         worker = new_worker(store, stream)
-        position = 0
+        position = committed = 0
         while position < len(log):
             if chance.random() < failures:
-                worker, position = new_worker(store, stream), chance.randint(0, position)
+                worker.close()
+                worker, position = new_worker(store, stream), chance.randint(0, committed)
             batch = log[position : position + chance.randint(1, 40)]
-            await hand_over(worker, batch)
             position += len(batch)
+            await hand_over(worker, batch, settle=position >= len(log) or chance.random() < 0.3)
+            committed = max([committed, *(each.record.offset + 1 for each in worker.take_done())])
 
     with hurried():
         asyncio.run(work())

@@ -146,8 +146,10 @@ def new_worker(store: MemoryStore, stream: MemoryStream) -> StageWorker:
     return StageWorker(WorkerContext(SCHEDULER, store, stream, SETTINGS, metrics, 1, time.monotonic, no_sleep))
 
 
-async def hand_over(worker: StageWorker, records: Sequence[Message]) -> None:
+async def hand_over(worker: StageWorker, records: Sequence[Message], *, settle: bool = True) -> None:
     await worker.handle([worker.receive(record) for record in records])
+    if settle:
+        await worker.settle()
 
 
 Arguments = ParamSpec("Arguments")
@@ -197,6 +199,7 @@ def test_effectively_once_whatever_fails(seed: int, failures: float, zombies: bo
         image, position, committed = store.image(), 0, 0
         while position < len(log):
             if chance.random() < failures:  # killed: a new worker begins at the committed offset, which is a hint
+                worker.close()
                 worker, position = new_worker(store, stream), chance.randint(0, committed)
                 await worker.take(0)
             if chance.random() < failures / 4:  # Redis killed: it comes back without its last seconds
@@ -205,11 +208,13 @@ def test_effectively_once_whatever_fails(seed: int, failures: float, zombies: bo
                 image = store.image()
             if zombies and chance.random() < 0.2:  # the partition moves while the old owner still breathes
                 worker, other = other, worker
-                position = max(0, position - chance.randint(0, 30))
+                position = max(0, committed - chance.randint(0, 30))
             batch = log[position : position + chance.randint(1, 16)]
-            await hand_over(worker, batch)
             position += len(batch)
-            committed = max(committed, position) if chance.random() < 0.5 else committed
+            await hand_over(worker, batch, settle=position >= len(log) or chance.random() < 0.3)
+            done = worker.take_done()
+            if done and chance.random() < 0.5:
+                committed = max(committed, done[-1].record.offset + 1)
 
     with hurried():
         asyncio.run(work())
@@ -252,7 +257,7 @@ def test_a_run_that_the_store_forgot_is_whole_also_if_a_duplicate_of_its_opening
     empty, worker = store.image(), new_worker(store, stream)
     asyncio.run(hand_over(worker, log[:4]))
     store.kept = empty
-    worker.drop()
+    asyncio.run(worker.give_up())
     asyncio.run(hand_over(worker, log[4:5]))
     asyncio.run(hand_over(worker, log[read:]))
     assert after_deduplication(stream.published) == expected_outputs({"run-0": events})

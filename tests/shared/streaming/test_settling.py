@@ -1,0 +1,165 @@
+"""What was handled is stored and delivered while the next is worked out, and never out of order."""
+
+import asyncio
+import random
+from collections.abc import Callable, Sequence
+
+import pytest
+
+from shadowtime.shared.errors import Refused, StoreError
+from shadowtime.shared.streaming.state_store import Transaction
+from tests.shared.streaming.memory_store import MemoryStore
+from tests.shared.streaming.test_stage_worker import (
+    RUNS,
+    MemoryStream,
+    Message,
+    StageWorker,
+    after_deduplication,
+    expected_outputs,
+    hurried,
+    interleaved,
+    new_worker,
+)
+
+NAME = "run-0"
+
+
+class GatedStore(MemoryStore):
+    """Stores nothing while its gate is closed, and fails at those transactions that it is told."""
+
+    def __init__(self, failing: Sequence[int] = ()) -> None:
+        super().__init__()
+        self.gate = asyncio.Event()
+        self.failing, self.asked = failing, 0
+
+    async def commit(self, transaction: Transaction) -> None:
+        self.asked += 1
+        at = self.asked
+        await self.gate.wait()
+        if at in self.failing:
+            raise StoreError("told to fail")
+        await super().commit(transaction)
+
+
+def log_of(run: str) -> list[Message]:
+    return interleaved({run: RUNS[run]}, random.Random(0))
+
+
+def offsets(worker: StageWorker) -> list[int]:
+    return [each.record.offset for each in worker.take_done()]
+
+
+async def until(holds: Callable[[], bool]) -> None:
+    async with asyncio.timeout(10):
+        while not holds():
+            await asyncio.sleep(0.001)
+
+
+async def handle(worker: StageWorker, log: Sequence[Message]) -> None:
+    await worker.handle([worker.receive(record) for record in log])
+
+
+def test_the_next_events_are_worked_out_while_the_last_are_stored() -> None:
+    log = log_of(NAME)
+
+    async def work() -> None:
+        store = GatedStore()
+        stream = MemoryStream(log, random.Random(0))
+        worker = new_worker(store, stream)
+        await asyncio.wait_for(handle(worker, log[:10]), 10)
+        run = worker._handling._settling[NAME]
+        later = asyncio.create_task(handle(worker, log[10:20]))
+        await until(lambda: run.state.sequence == 19)
+        assert store.asked == 1  # the next transaction is not begun with
+        assert store.kept == {}
+        assert stream.published == []
+        assert not later.done()
+        assert offsets(worker) == []
+        store.gate.set()
+        await later
+        assert offsets(worker) == list(range(10))
+        assert store.kept[NAME].sequence >= 9
+        await worker.settle()
+        assert offsets(worker) == list(range(10, 20))
+        assert store.kept[NAME].sequence == 19
+        assert after_deduplication(stream.published) == expected_outputs({NAME: RUNS[NAME][:20]})
+        worker.close()
+
+    asyncio.run(work())
+
+
+@pytest.mark.parametrize("failing", [(1,), (2,), (1, 2), (2, 3)])
+def test_what_could_not_be_stored_is_handled_again_before_what_came_after_it(failing: Sequence[int]) -> None:
+    log = log_of(NAME)
+
+    async def work() -> None:
+        store = GatedStore(failing)
+        store.gate.set()
+        stream = MemoryStream(log, random.Random(0))
+        worker = new_worker(store, stream)
+        done: list[int] = []
+        for first in range(0, len(log), 10):
+            await handle(worker, log[first : first + 10])
+            done += offsets(worker)
+            assert all(offset <= store.kept[NAME].offset for offset in done)
+        await worker.settle()
+        assert done + offsets(worker) == list(range(len(log)))
+        assert [*map(len, after_deduplication(stream.published).values())] == [len(RUNS[NAME])]
+        assert after_deduplication(stream.published) == expected_outputs({NAME: RUNS[NAME]})
+        worker.close()
+
+    with hurried():
+        asyncio.run(work())
+
+
+def test_a_run_of_which_an_output_is_refused_ends_there_also_if_more_was_worked_out() -> None:
+    log = log_of(NAME)
+
+    class Refusing(MemoryStream):
+        async def publish(
+            self, partition: int, run: str, values: Sequence[bytes], times: Sequence[float | None]
+        ) -> None:
+            if any(b'"sequence":5' in value and b"quarantined" not in value for value in values):
+                raise Refused("Kafka never takes it")
+            await super().publish(partition, run, values, times)
+
+    async def work() -> None:
+        store = GatedStore()
+        stream = Refusing(log, random.Random(0))
+        worker = new_worker(store, stream)
+        await handle(worker, log[:10])
+        run = worker._handling._settling[NAME]
+        state = run.state
+        later = asyncio.create_task(handle(worker, log[10:20]))
+        await until(lambda: state.sequence == 19)
+        store.gate.set()
+        await later
+        await worker.settle()
+        assert "Kafka never takes it" in worker.quarantined[NAME]
+        assert store.kept[NAME].sequence == 9
+        assert store.kept[NAME].quarantined == worker.quarantined[NAME]
+        assert [place for place, _ in stream.buried] == [9]
+        assert offsets(worker) == list(range(20))
+        said = after_deduplication(stream.published)[NAME]
+        assert len(said) == 6
+        worker.close()
+
+    asyncio.run(work())
+
+
+def test_records_that_are_given_up_are_looked_for_when_the_next_one_comes() -> None:
+    log = log_of(NAME)
+
+    async def work() -> None:
+        store = GatedStore((1,))
+        store.gate.set()
+        stream = MemoryStream(log, random.Random(0))
+        worker = new_worker(store, stream)
+        await handle(worker, log[:10])
+        assert [each.record.offset for each in await worker.give_up()] == list(range(10))
+        await handle(worker, log[10:])
+        await worker.settle()
+        assert after_deduplication(stream.published) == expected_outputs({NAME: RUNS[NAME]})
+        worker.close()
+
+    asyncio.run(work())
