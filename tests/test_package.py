@@ -100,8 +100,8 @@ def test_replays_and_reports_need_neither_kafka_nor_grafana(installed: Path, tmp
     assert "best" in done.stdout
     assert sorted(path.name for path in home.iterdir()) == ["cache", "r.html"]
     assert {path: path.stat().st_mtime_ns for path in installed.rglob("*.py")} == before
-    assert not list(installed.rglob("*.nbi"))
-    assert list((home / "cache" / "shadowtime" / "kernels").rglob("*.nbi"))
+    assert not list(installed.rglob("*.nbc"))
+    assert list((home / "cache" / "shadowtime" / "kernels").rglob("*.nbc"))
 
 
 @pytest.mark.parametrize(

@@ -278,11 +278,11 @@ def test_nobody_writes_kernels_finding_07(project: Project, container: str) -> N
     """From inside a worker: neither the folder nor a file in it, nor code, nor another container's secrets."""
     script = """
 code=/app/shadowtime/shared
-for place in /opt/kernels /opt/kernels/* /opt/kernels/*/*.nbi $code $code/kernel.py /opt/venv; do
+for place in /opt/kernels /opt/kernels/* /opt/kernels/*/*.nbc $code $code/kernel.py /opt/venv; do
   [ -w "$place" ] && echo "writable: $place"
   touch "$place/evil" 2>/dev/null && echo "written: $place"
 done
-ls /opt/kernels/*/*.nbi >/dev/null || echo "no kernels"
+ls /opt/kernels/*/*.nbc >/dev/null || echo "no kernels"
 for place in /run/secrets/*/*; do [ -r "$place" ] && echo "read: $place"; done
 true
 """

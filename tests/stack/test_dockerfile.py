@@ -70,7 +70,7 @@ def test_its_steps_build_what_runs_every_command(tmp_path: Path) -> None:
     root, home = tmp_path / "image", tmp_path / "nowhere"
     home.mkdir()
     environment = build(root, tmp_path)
-    kernels = sorted((root / "opt" / "kernels").rglob("*.nbi"))
+    kernels = sorted((root / "opt" / "kernels").rglob("*.nbc"))
     assert kernels
     before = [path.stat().st_mtime_ns for path in kernels]
 
