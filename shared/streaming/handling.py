@@ -75,17 +75,17 @@ class Handling:
             saved = await self._context.store.load(name)
             if saved is None:
                 await self._context.store.forget(name)  # it was closed long ago, and its state has expired
-            elif saved.quarantined is not None:
-                self.progress.note_quarantine(name, saved.quarantined)
             elif saved.behind or len(saved.outbox) > self._runs.delivered(name, saved.sequence):
                 run = await self.progress.load(name, partition, self._runs.recall(name))
-                if run.behind:
+                if run.behind and run.quarantined is None:
                     await self._follow(run, run.offset + 1, None)
                     await self.progress.settling.settled(run)
                     run.behind = False
                     await self.progress.settling.settle(run, Slice(run.state.sequence, offset=run.offset))
                 if name not in self._runs:
                     self._runs.put_away(run)
+            elif saved.quarantined is not None:
+                self.progress.note_quarantine(name, saved.quarantined)
 
     async def handle(self, received: Sequence[Received]) -> None:
         """Handle records, those of a run in order; they are stored and delivered when this is called again."""
@@ -95,21 +95,17 @@ class Handling:
                 works.setdefault(envelope.run, []).append((each.epoch, (each.record, envelope)))
             else:
                 self._letters.add(each.record, envelope)
-        before, self._settling = self._settling, {}
-        handling = [self._handle_run(name, epochs, before.pop(name, None)) for name, epochs in works.items()]
-        handling += [self._settle_run(run) for run in before.values()]
+        others = [run for name, run in self._settling.items() if name not in works]
+        handling = [self._handle_run(name, epochs, self._settling.pop(name, None)) for name, epochs in works.items()]
+        handling += [self._settle_run(run) for run in others]
         for end in await asyncio.gather(*handling, return_exceptions=True):  # no run is left at work
             if end is not None:
                 raise end
 
     async def _settle_run(self, run: Run) -> None:
-        """Wait until the last slice of a run for which nothing has come is stored and delivered."""
-        try:
-            await self.progress.settling.settled(run)
-        except (StoreError, BusError):
-            raise
-        except Exception as error:
-            _note_trouble(run, error)
+        """Wait until the last slice of a run of which nothing new was worked out is stored and delivered."""
+        await self.progress.settling.settled(run)
+        self._settling.pop(run.name, None)
         self._keep(run)
 
     def _keep(self, run: Run) -> None:
@@ -132,6 +128,7 @@ class Handling:
         if run is None:
             run = await self.progress.load(name, works[0][1][0].partition, self._runs.recall(name))
             run.behind |= self._behind
+        before = run.settling
         works = self._not_yet_seen(run, works)
         at = 0
         while at < len(works):
@@ -154,7 +151,10 @@ class Handling:
                 at += 1
             else:
                 at += await self._advance(run, [work for its, work in works[at:] if its == epoch])
-        self._keep(run)
+        if run.settling is before:  # nothing had to wait for it: all was handled before, or comes too early
+            await self._settle_run(run)
+        else:
+            self._keep(run)
 
     def _not_yet_seen(self, run: Run, works: Sequence[tuple[int, Work]]) -> Sequence[tuple[int, Work]]:
         """Return what lies behind a run's position in the log, whatever sequences the rest claims to have.
@@ -174,7 +174,8 @@ class Handling:
         except Exception as error:
             if run.trouble is not None:
                 raise
-            _note_trouble(run, error)
+            log.exception("run %s cannot go on", quoted(run.name))
+            run.trouble = described(error)
             return 0
 
     async def _find_missing(self, run: Run, record: Record) -> None:
@@ -224,8 +225,3 @@ class Handling:
 
     def _log(self, partition: int) -> PartitionLog:
         return self._logs.setdefault(partition, PartitionLog())
-
-
-def _note_trouble(run: Run, error: Exception) -> None:
-    log.exception("run %s cannot go on", quoted(run.name))
-    run.trouble = described(error)

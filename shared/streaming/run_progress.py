@@ -10,7 +10,7 @@ from collections import defaultdict
 from collections.abc import Sequence
 from functools import partial
 
-from shadowtime.shared.errors import Fenced, SnapshotMismatch
+from shadowtime.shared.errors import BusError, Fenced, SnapshotMismatch, StoreError
 from shadowtime.shared.stage import StageRun, described
 from shadowtime.shared.streaming.joint_work import JointWork
 from shadowtime.shared.streaming.run_slice import LARGE_BYTES, PutAway, Run, Slice, Work, snapshot_due
@@ -71,8 +71,14 @@ class RunProgress:
         if saved is None:
             return run
         run.offset, run.quarantined, run.behind = saved.offset, saved.quarantined, saved.behind
+        delivered = 0
+        if put_away is not None and put_away.sequence == saved.sequence:
+            delivered, run.searched = put_away.delivered, put_away.searched
+        left = saved.outbox[delivered:]
         if saved.quarantined is not None:
+            run.state.sequence = saved.sequence
             self.note_quarantine(name, saved.quarantined)
+            await self._say_last(run, left)
             return run
         began = self._clock()
         try:
@@ -85,14 +91,19 @@ class RunProgress:
             run.trouble = f"its state cannot be restored: {described(error)}"
         run.events, run.size = len(saved.journal), sum(map(len, saved.journal))
         run.seconds, run.stored = self._clock() - began, len(saved.snapshot or b"")
-        delivered = 0
-        if put_away is not None and put_away.sequence == saved.sequence:
-            delivered, run.searched = put_away.delivered, put_away.searched
-        left = saved.outbox[delivered:]
         await self.settling.publish(run, left, [None] * len(left))
         run.delivered += delivered
         log.info("loaded run", extra={"run": name, "sequence": saved.sequence, "offset": saved.offset})
         return run
+
+    async def _say_last(self, run: Run, left: Sequence[bytes]) -> None:
+        """Deliver what a run had to say before it was quarantined, unless that is why it was."""
+        try:
+            await self.settling.publish(run, left, [None] * len(left))
+        except (StoreError, BusError):
+            raise
+        except Exception:
+            log.exception("what run %s said last cannot be delivered", quoted(run.name))
 
     async def advance(self, run: Run, work: Sequence[Work]) -> int:
         """Handle a slice of a run's events and settle it; return how many events it was."""
@@ -139,6 +150,7 @@ class RunProgress:
     async def _conclude(self, run: Run, work: Sequence[Work], done: Slice) -> int:
         """Begin to settle a slice that was worked out; return how many events it was."""
         self._metrics.duplicates.inc(done.duplicates)
+        last = done.last or work[0]  # what was worked out begins with an event that was not handled before
         trouble = await self._undo(run, done) if run.state.spoiled else None
         run.seconds += done.seconds
         run.events += len(done.inputs)
@@ -147,9 +159,8 @@ class RunProgress:
         if trouble is None and snapshot_due(run, done, self._settings.snapshot_every):
             snapshot, trouble = await self._snapshot(run)
         if trouble is not None:
-            return await self._quarantine(run, done, work[done.done - 1], trouble)
-        last = work[done.done - 1][0]
-        self.settling.begin(run, done, snapshot, partial(self._quarantine_afterwards, run, done, last))
+            return await self._quarantine(run, done, last, trouble)
+        self.settling.begin(run, done, snapshot, partial(self._quarantine_afterwards, run, done, last[0]))
         if done.size > LARGE_BYTES:
             await self.settling.settled(run)
         return done.done
@@ -183,22 +194,23 @@ class RunProgress:
         """Let a run end with an event; return how many events of the slice are done then."""
         run.quarantined = reason = told(self.stage.name, run, reason)
         done.end_with(work, reason)
-        self._end_at(run, done)
+        self._end(run, done, at_its_end=True)
         await self.settling.settle(run, done)
         self.note_quarantine(run.name, reason)
         return done.done
 
     async def _quarantine_afterwards(self, run: Run, done: Slice, last: Record, reason: str) -> None:
-        """Quarantine a run whose last events are committed already, whatever was worked out since."""
+        """Quarantine a run whose last events were to be settled already, whatever was worked out since."""
         run.quarantined = reason = told(self.stage.name, run, reason)
         self._letters.add(last, reason)
-        self._end_at(run, done)
+        self._end(run, done, at_its_end=done.stored)
         await self.settling.settle(run, Slice(run.state.sequence, offset=done.offset))
         self.note_quarantine(run.name, reason)
 
-    def _end_at(self, run: Run, done: Slice) -> None:
+    def _end(self, run: Run, done: Slice, *, at_its_end: bool) -> None:
+        """Let a run stand where a slice ends, or where it began."""
         run.state = StageRun(self.stage)
-        run.state.sequence = done.started + len(done.inputs)
+        run.state.sequence = done.started + (len(done.inputs) if at_its_end else 0)
 
     def note_quarantine(self, name: str, reason: str) -> None:
         """Let it be known that a run is quarantined."""

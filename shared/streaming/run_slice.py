@@ -112,12 +112,17 @@ class Slice:
     forgotten: dict[str, None] = field(default_factory=dict)
     closed: bool = False
     undone: bool = False
+    stored: bool = False
+    last: Work | None = None
+    """The event that was added last."""
+
     seconds: float = 0.0
     """What working it out took."""
 
     def add(self, record: Record, envelope: Envelope, forwarded: Envelope, output: bytes) -> None:
         """Take in an event and its output; a new refusal is noted for the dead letters."""
         value = record.value or b""
+        self.last = record, envelope
         self.done += 1
         self.offset = record.offset
         self.size += len(value) + len(output)

@@ -4,16 +4,19 @@ Of each run one slice at a time: it is begun with when the one before it is stor
 """
 
 import asyncio
+import logging
 from collections.abc import Awaitable, Callable, Sequence
 
-from shadowtime.shared.errors import Refused
+from shadowtime.shared.errors import BusError, Refused, StoreError
 from shadowtime.shared.events import Envelope
-from shadowtime.shared.stage import rejected
+from shadowtime.shared.stage import described, rejected
 from shadowtime.shared.streaming.run_slice import Run, Slice
 from shadowtime.shared.streaming.state_store import Transaction
 from shadowtime.shared.streaming.stream import DeadLetters
 from shadowtime.shared.streaming.worker_context import WorkerContext
 from shadowtime.shared.wording import quoted, shortened
+
+log = logging.getLogger("shadowtime.worker")
 
 
 class Settling:
@@ -43,7 +46,14 @@ class Settling:
         """
 
         async def settle() -> None:
-            if (trouble := await self._settle(run, done, snapshot)) is not None:
+            try:
+                trouble = await self._settle(run, done, snapshot)
+            except (StoreError, BusError):
+                raise
+            except Exception as error:
+                log.exception("run %s cannot go on", quoted(run.name))
+                trouble = described(error)
+            if trouble is not None:
                 await refused(trouble)
 
         run.move(done, snapshot)
@@ -99,7 +109,7 @@ class Settling:
             )
         )
         self.attempted.discard(run.name)
-        run.begun, run.delivered = True, 0
+        done.stored, run.begun, run.delivered = True, True, 0
         self._metrics.events.inc(len(done.inputs))
         await self.publish(run, done.outputs, done.times)
         return run.trouble

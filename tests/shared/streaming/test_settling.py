@@ -6,14 +6,15 @@ from collections.abc import Callable, Sequence
 
 import pytest
 
-from shadowtime.shared.errors import Refused, StoreError
+from shadowtime.shared.errors import BusError, Refused, StoreError
+from shadowtime.shared.streaming.stage_worker import StageWorker
 from shadowtime.shared.streaming.state_store import Transaction
 from tests.shared.streaming.memory_store import MemoryStore
+from tests.shared.streaming.test_hostile_messages import Bench, told
 from tests.shared.streaming.test_stage_worker import (
     RUNS,
     MemoryStream,
     Message,
-    StageWorker,
     after_deduplication,
     expected_outputs,
     hurried,
@@ -163,3 +164,93 @@ def test_records_that_are_given_up_are_looked_for_when_the_next_one_comes() -> N
         worker.close()
 
     asyncio.run(work())
+
+
+def test_a_slice_is_waited_for_also_where_only_duplicates_come_after_it() -> None:
+    log = log_of(NAME)[:10]
+    again = Message(log[2].value, 10, log[2].key)
+
+    async def work() -> None:
+        store = GatedStore((1,))
+        stream = MemoryStream([*log, again], random.Random(0))
+        worker = new_worker(store, stream)
+        await handle(worker, log)
+        later = asyncio.create_task(handle(worker, [again]))
+        await asyncio.sleep(0.2)
+        assert not later.done()
+        assert offsets(worker) == []
+        store.gate.set()
+        await later
+        await worker.settle()
+        assert store.kept[NAME].sequence == 9
+        assert offsets(worker) == list(range(11))
+        worker.close()
+
+    with hurried():
+        asyncio.run(work())
+
+
+@pytest.mark.parametrize(("where", "stored"), [("commit", -1), ("publish", 9)])
+def test_what_nobody_has_thought_of_quarantines_the_run_where_it_is_stored(where: str, stored: int) -> None:
+    log = log_of(NAME)
+
+    class Store(MemoryStore):
+        async def commit(self, transaction: Transaction) -> None:
+            if where == "commit" and transaction.outputs:
+                raise ValueError("nobody thought of it")
+            await super().commit(transaction)
+
+    class Stream(MemoryStream):
+        async def publish(
+            self, partition: int, run: str, values: Sequence[bytes], times: Sequence[float | None]
+        ) -> None:
+            if where == "publish" and values:
+                raise ValueError("nobody thought of it")
+            await super().publish(partition, run, values, times)
+
+    async def work() -> None:
+        store, stream = Store(), Stream(log, random.Random(0))
+        worker = new_worker(store, stream)
+        for first in range(0, 30, 10):
+            await handle(worker, log[first : first + 10])
+        await worker.settle()
+        assert "nobody thought of it" in worker.quarantined[NAME]
+        assert store.kept[NAME].sequence == stored
+        assert store.kept[NAME].quarantined is not None
+        assert [place for place, _ in stream.buried] == [9]
+        assert offsets(worker) == list(range(30))
+        worker.close()
+        after = new_worker(store, stream)
+        await after.take(0)
+        assert set(after.quarantined) == {NAME}
+        after.close()
+
+    asyncio.run(work())
+
+
+def test_the_last_words_of_a_quarantined_run_are_delivered_by_whoever_comes_next() -> None:
+    bench = Bench([Message(value, at, b"evil") for at, value in enumerate(told("evil", [None, 2, *[None] * 8]))])
+    publish, calls = bench.stream.publish, 0
+
+    async def fails_once(partition: int, run: str, values: Sequence[bytes], times: Sequence[float | None]) -> None:
+        nonlocal calls
+        calls += 1
+        if calls == 1:
+            raise BusError("told to fail")
+        await publish(partition, run, values, times)
+
+    bench.stream.publish = fails_once  # type: ignore[method-assign]
+    bench.handle(batch=20)
+    bench.again()
+    asyncio.run(bench.worker.take(0))
+    assert [each.sequence for each in bench.outputs("evil")] == list(range(11))
+    assert bench.outputs("evil")[-1].event.kind == "Rejected"
+
+
+def test_a_run_ends_with_the_event_that_spoils_it_also_if_a_duplicate_follows() -> None:
+    values = told("evil", [None, 2, *[None] * 6])[:8]
+    bench = Bench([Message(value, at, b"evil") for at, value in enumerate([*values, values[-1]])])
+    bench.handle(batch=20)
+    assert bench.store.kept["evil"].sequence == 7
+    assert [each.sequence for each in bench.outputs("evil")] == list(range(8))
+    assert bench.outputs("evil")[-1].event.kind == "Rejected"
