@@ -39,7 +39,7 @@ MINUTES = 60.0
 UP, REPLAY = 25 * MINUTES, 15 * MINUTES
 ONCE = {"credentials", "rights", "token"}
 NETWORKS = ["kafka", "redis", "scrape", "store", "results", "front"]
-RUNNING = sorted(set(services()) - ONCE - {"reader", "replayer", FOLLOW})
+RUNNING = sorted({name for name, each in services().items() if "profiles" not in each} - ONCE - {"replayer"})
 KILLED = ["scheduler", "redis", "runtime_distribution", "kafka"]
 """And with them the replayer."""
 JOBS = 150
