@@ -74,11 +74,10 @@ class RunProgress:
         delivered = 0
         if put_away is not None and put_away.sequence == saved.sequence:
             delivered, run.searched = put_away.delivered, put_away.searched
-        left = saved.outbox[delivered:]
         if saved.quarantined is not None:
             run.state.sequence = saved.sequence
             self.note_quarantine(name, saved.quarantined)
-            await self._say_last(run, left)
+            await self._deliver_left(run, saved.outbox, delivered)
             return run
         began = self._clock()
         try:
@@ -91,18 +90,21 @@ class RunProgress:
             run.trouble = f"its state cannot be restored: {described(error)}"
         run.events, run.size = len(saved.journal), sum(map(len, saved.journal))
         run.seconds, run.stored = self._clock() - began, len(saved.snapshot or b"")
-        await self.settling.publish(run, left, [None] * len(left))
-        run.delivered += delivered
+        await self._deliver_left(run, saved.outbox, delivered)
         log.info("loaded run", extra={"run": name, "sequence": saved.sequence, "offset": saved.offset})
         return run
 
-    async def _say_last(self, run: Run, left: Sequence[bytes]) -> None:
-        """Deliver what a run had to say before it was quarantined, unless that is why it was."""
+    async def _deliver_left(self, run: Run, outbox: Sequence[bytes], delivered: int) -> None:
+        """Deliver what is left in the outbox behind what was; of a quarantined run, unless that is why it is."""
+        left = outbox[delivered:]
         try:
             await self.settling.publish(run, left, [None] * len(left))
+            run.delivered = len(outbox)
         except (StoreError, BusError):
             raise
         except Exception:
+            if run.quarantined is None:
+                raise
             log.exception("what run %s said last cannot be delivered", quoted(run.name))
 
     async def advance(self, run: Run, work: Sequence[Work]) -> int:

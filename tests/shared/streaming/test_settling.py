@@ -245,6 +245,10 @@ def test_the_last_words_of_a_quarantined_run_are_delivered_by_whoever_comes_next
     asyncio.run(bench.worker.take(0))
     assert [each.sequence for each in bench.outputs("evil")] == list(range(11))
     assert bench.outputs("evil")[-1].event.kind == "Rejected"
+    said = len(bench.stream.published)
+    bench.handle(batch=20)
+    asyncio.run(bench.worker.take(0))
+    assert len(bench.stream.published) == said
 
 
 def test_a_run_ends_with_the_event_that_spoils_it_also_if_a_duplicate_follows() -> None:
