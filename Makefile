@@ -11,6 +11,7 @@ LOCK   := --quiet --universal --python-version 3.11 --generate-hashes $(WHEELS) 
 .PHONY: setup run test gates busy check docs pictures bench stack stack-down up down pin lock sbom format clean
 
 setup: $(READY)
+	@$(PYTHON) .ci/commit-msg --install
 
 $(READY): requirements-dev.lock pyproject.toml
 	@$(PYTHON) -c 'import sys; sys.exit(not (3, 11) <= sys.version_info < (3, 14))' || \

@@ -19,7 +19,7 @@ from types import TracebackType
 from typing import BinaryIO, ClassVar, Self
 
 from shadowtime.shared.errors import ShadowtimeError
-from shadowtime.stack.parent_death import ParentDeathGuard
+from shadowtime.stack.parent_death import ParentDeathGuard, start_guarded
 from shadowtime.stack.ports import HOST, free_port, is_free
 
 Settings = Mapping[str, str | int]
@@ -115,18 +115,16 @@ class Server(ABC):
         command = self._command()
         with open_log(self.log) as log:
             # A session of its own: Ctrl-C in a terminal reaches the parent alone, which stops its servers.
-            self._process = subprocess.Popen(  # noqa: S603
+            self._process, self._guard = start_guarded(
                 command,
                 cwd=self.folder,
                 env=self._environment(),
-                stdin=subprocess.DEVNULL,
                 stdout=log,
                 stderr=subprocess.STDOUT,
                 start_new_session=True,
                 umask=OWNER_ONLY,
             )
         try:
-            self._guard = ParentDeathGuard(self._process.pid)
             if wait:
                 self._wait_until_it_answers(self._process)
         except BaseException:

@@ -12,7 +12,7 @@ from contextlib import ExitStack, contextmanager
 
 from shadowtime.shared.command_line import run_app
 from shadowtime.shared.paths import ROOT
-from shadowtime.stack.parent_death import ParentDeathGuard
+from shadowtime.stack.parent_death import start_guarded
 
 LOOP = [sys.executable, "-c", "while True: pass"]
 TESTS = ["tests/parity", "tests/faults", "-m", "not archive"]
@@ -21,14 +21,13 @@ TESTS = ["tests/parity", "tests/faults", "-m", "not archive"]
 @contextmanager
 def busy_loop() -> Iterator[None]:
     """Keep one processor busy; the loop ends with this process, however that ends."""
-    with subprocess.Popen(LOOP) as loop:
-        guard = ParentDeathGuard(loop.pid)
-        try:
-            yield
-        finally:
-            loop.kill()
-            loop.wait()
-            guard.release()
+    loop, guard = start_guarded(LOOP)
+    try:
+        yield
+    finally:
+        loop.kill()
+        loop.wait()
+        guard.release()
 
 
 def main() -> int:

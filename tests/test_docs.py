@@ -43,7 +43,7 @@ PAGES = {
     if path.name not in HISTORY and path.parent.name != "plugin-example"  # tests/test_plugin_example.py
 }
 OLD_FORMS = r"-m (replayer|services|stack|dashboards)\b|\bservices (ask|live|metrics|rebuild|topics|watch)\b"
-TELLS_OF_OLD_FORMS = "docs/decisions/one-package.md"
+TELLS_OF_OLD_FORMS = "docs/decisions/0001-one-package.md"
 
 EMBEDDED = {
     *("replay", "compare", "check", "check-schedule", "convert", "list", "campaign", "reproduce"),

@@ -1,6 +1,7 @@
 """Let no process outlive the tests that started it, directly or not, however they end.
 
-Servers have guards (`stack/parent_death.py`); what tests start beside them is known by a variable of its environment.
+The watcher knows processes by a variable of their environment. Some servers overwrite their environment (Redis does):
+those have guards (`stack/parent_death.py`), which the watcher leaves alone.
 """
 
 import os
@@ -10,9 +11,12 @@ MARK = "TESTED_BY"  # not one that a process of the stack would take for a setti
 WATCH = """
 (
     read -r nothing
-    for pass in 1 2 3; do  # what is killed last may have started others
-        for process in /proc/[0-9]*; do
-            grep -qzsxF "$1" "$process/environ" && kill -KILL "${process#/proc/}"
+    quiet=0
+    while [ "$quiet" -lt 3 ]; do  # a process that is being executed has no environment for a moment
+        quiet=$((quiet + 1))
+        for environment in $(grep -lzsxF "$1" /proc/[0-9]*/environ); do
+            process=${environment#/proc/}
+            kill -KILL "${process%/environ}" && quiet=0  # what is killed last may have started others
         done
         sleep 0.2
     done

@@ -119,13 +119,18 @@ def filled(expr: str, chosen: Mapping[str, str], span: int, step: int) -> str:
     return re.sub(r"\$(\w+)", lambda found: everything[found[1]], expr)
 
 
+def step_of(start: int, end: int) -> int:
+    """Return how many seconds lie between two points of a chart over a time range."""
+    return max((end - start) // 500, 5)
+
+
 def answered(server: VictoriaMetrics, query: Asked, chosen: Mapping[str, str], start: int, end: int) -> list[Any]:
     """Return the series that a query gives over a time range, as its panel asks for them.
 
     Grafana cuts both ends of a range to multiples of the step, down to whole seconds since 1970; a single moment it
     leaves as it is.
     """
-    step = max((end - start) // 500, 5)
+    step = step_of(start, end)
     expr = filled(query.expr, chosen, end - start, step)
     if query.instant:
         return list(ask(server, "query", query=expr, time=end, latency_offset="1s")["result"])

@@ -1,9 +1,10 @@
 """docker-compose.yml on a real engine: all healthy, a replay as the embedded one whoever is killed, and nobody enters.
 
 `SHADOWTIME_ENGINE` says where an engine is: `own` brings one up with its images' stand-ins (`engine/engine.sh`: root on
-Debian, ten minutes), a URL such as `unix:///run/docker.sock` is one that has the images or can pull them, `required` is
-the default engine of this machine or else an own one. Without it these tests skip; where it promises one, by `required`
-or with `CI` set, an engine that cannot be had is a failure.
+Debian, ten minutes) and fetches Kafka's jars where they are missing. A URL such as `unix:///run/docker.sock` is an
+engine that has the images or can pull them. `required` is the default engine of this machine or else an own one.
+Without it these tests skip; where it promises one, by `required` or with `CI` set, an engine that cannot be had is a
+failure.
 
 Everything starts from a copy of the checkout as a clone under umask 077 is, by `make up` and `make down`, one after the
 other: the tests of this file go by their order.
@@ -28,8 +29,11 @@ import pytest
 from shadowtime.shared.metric_names import FOLLOW_EVENTS, FOLLOW_JOB, SCRAPE_JOB
 from shadowtime.shared.paths import ROOT
 from shadowtime.stack.credentials import FLOW, USERS
+from shadowtime.stack.install import install
+from shadowtime.stack.packages import consent
 from shadowtime.stack.ports import free_port
 from shadowtime.stack.roles import FOLLOW
+from shadowtime.stack.servers import Kafka
 from tests.patience import PATIENCE
 from tests.stack.compose import resolved, services
 
@@ -162,6 +166,7 @@ def engine(tmp_path_factory: pytest.TempPathFactory) -> Iterator[dict[str, str]]
         promised = wanted == "required" or bool(os.environ.get("CI"))
         pytest.fail(reason, pytrace=False) if promised else pytest.skip(reason)
     try:
+        install(Kafka, consent(os.environ, yes=True))  # a stand-in is made of its jars; `up` has asked for root already
         subprocess.run([SCRIPT, "images", folder], check=True)
         yield dict(line.split("=", 1) for line in done.stdout.splitlines())
     finally:

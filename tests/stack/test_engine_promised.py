@@ -40,3 +40,17 @@ def test_without_an_engine(tmp_path: Path, told: dict[str, str], outcome: str) -
     )
     assert outcome in done.stdout.splitlines()[-1], done.stdout
     assert "engine" in done.stdout
+
+
+def test_missing_jars_are_named_with_what_brings_them(tmp_path: Path) -> None:
+    done = subprocess.run(
+        [ROOT / "tests" / "stack" / "engine" / "engine.sh", "images", tmp_path / "engine"],
+        env=os.environ | {"SHADOWTIME_SERVERS": str(tmp_path / "servers")},
+        capture_output=True,
+        text=True,
+        timeout=PATIENCE,
+        check=False,
+    )
+    assert done.returncode == 1
+    assert f"needs Kafka's jars in {tmp_path / 'servers'}/kafka-" in done.stderr
+    assert "run shadowtime stack install" in done.stderr

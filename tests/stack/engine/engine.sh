@@ -2,7 +2,8 @@
 # A Docker engine of its own on a Debian machine, as root, and stand-ins for the images that no registry gives here:
 #
 #   engine.sh up FOLDER       install packages, start an engine in FOLDER, print its DOCKER_HOST and DOCKER_CONFIG
-#   engine.sh images FOLDER   make the stand-ins, under the names that docker-compose.yml wants
+#   engine.sh images FOLDER   make the stand-ins, under the names that docker-compose.yml wants; Kafka's jars must be there
+#                             (`shadowtime stack install`; the tests bring them by themselves)
 #   engine.sh down FOLDER     end the engine (its data stay in FOLDER/data)
 #
 # The engine lives in a network namespace of its own: ports it publishes are seen with
@@ -63,6 +64,7 @@ of() { # the version that .env.example pins
 images() {
   local base python=python:$(of PYTHON_VERSION) kafka=apache/kafka:$(of KAFKA_VERSION)
   local jars=${SHADOWTIME_SERVERS:-$CHECKOUT/.servers}/kafka-$(of KAFKA_VERSION)
+  [ -d "$jars" ] || { echo "an engine of one's own needs Kafka's jars in $jars: run shadowtime stack install" >&2; exit 1; }
   base=$B/base
   if ! docker image inspect "$python" >/dev/null 2>&1; then
     rm -rf "$base"
