@@ -7,7 +7,7 @@ from shadowtime.dashboards.panels import Asks, chart
 from shadowtime.dashboards.queries import ONE, Query, largest
 from shadowtime.shared import metric_names as names
 
-UNWATCHED = "No outcome of a prediction is known yet: replay with --runtime experts or --wait-bound all"
+UNWATCHED = "No outcome of a prediction is known yet: replay with --runtime experts or --wait-bound bmbp"
 
 
 def dashboard() -> Dashboard:

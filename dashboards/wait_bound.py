@@ -8,7 +8,7 @@ from shadowtime.dashboards.queries import ONE, Query
 from shadowtime.shared import metric_names as names
 from shadowtime.shared.colours import GOOD, WARNING
 
-UNBOUNDED = "Waits are not bounded: replay with --wait-bound all"
+UNBOUNDED = "Waits are not bounded: replay with --wait-bound bmbp"
 UNFORECAST = "Waits are not forecast: replay a policy with forecast=yes"
 UNEXPECTED = "The site's own scheduler has said of no start when it expects it"
 WAITED = "longest wait"

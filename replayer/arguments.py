@@ -190,7 +190,7 @@ def parse_wait_bound(texts: Sequence[str] | None, mode: str) -> str:
     """Return the SPEC of the wait bound, every key spelled out; recorded waits are bounded unless said otherwise."""
     if texts and len(texts) > 1:
         raise SettingsError(f"--wait-bound is taken once: {', '.join(texts)}")
-    default = DEFAULTS["wait-bound"] if SOURCES[mode].obeys else "all"
+    default = DEFAULTS["wait-bound"] if SOURCES[mode].obeys else "bmbp"
     return canonical("wait-bound", texts[0] if texts else default)
 
 

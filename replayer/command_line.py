@@ -44,7 +44,7 @@ def compare(
     ] = None,
     wait_bound: Annotated[
         list[str] | None,
-        typer.Option(metavar="SPEC", help="Bounds on the wait; in recorded mode all, unless told otherwise."),
+        typer.Option(metavar="SPEC", help="Bounds on the wait; in recorded mode bmbp, unless told otherwise."),
     ] = None,
     mode: Annotated[
         str,

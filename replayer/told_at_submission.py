@@ -15,7 +15,7 @@ POLICY = "easy:forecast=yes,plan=requested,runtime=empirical"
 
 def telling(plan: Plan) -> Plan:
     """Return the replay of the same jobs under EASY in which everything is predicted that can be."""
-    return plan._replace(label=POLICY, configuration=configure(POLICY), wait_bound=canonical("wait-bound", "all"))
+    return plan._replace(label=POLICY, configuration=configure(POLICY), wait_bound=canonical("wait-bound", "bmbp"))
 
 
 def tables(result: Result, *, exact: bool = False) -> Sequence[RenderableType]:

@@ -40,7 +40,7 @@ STACK = ROOT / ".stack"
 
 DEMONSTRATION = (
     "replay --transport kafka --speed 1000 --policy best --policy easy:forecast=yes "
-    "--runtime empirical --adjustment auto --wait-bound all"
+    "--runtime empirical --adjustment auto --wait-bound bmbp"
 )
 """A replay in which every stage says what it can; the live page and the documentation suggest the same."""
 

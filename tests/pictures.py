@@ -42,7 +42,7 @@ SHOWN = {
 COLUMNS = 80
 WIDTH = 1_280
 SPEED = 20_000
-SAID = ("--policy", "best", "--runtime", "empirical", "--adjustment", "auto", "--wait-bound", "all")
+SAID = ("--policy", "best", "--runtime", "empirical", "--adjustment", "auto", "--wait-bound", "bmbp")
 UNTIL = 400
 """Jobs that have ended in the run that the live page shows."""
 

@@ -76,7 +76,7 @@ def follow(
         "experts"
     ),
     adjustment: Annotated[str, typer.Option(metavar="SPEC", help="Walltime adjustment.")] = "auto",
-    wait_bound: Annotated[str, typer.Option(metavar="SPEC", help="Bounds on waits.")] = "all",
+    wait_bound: Annotated[str, typer.Option(metavar="SPEC", help="Bounds on waits.")] = "bmbp",
     seed: Annotated[int, typer.Option(metavar="N", help="Seed of every draw of chance.")] = 0,
     every: Annotated[float, typer.Option(metavar="SECONDS", min=5, help="Between two looks at the cluster.")] = 15.0,
     place: Annotated[

@@ -7,7 +7,7 @@ import numpy as np
 from shadowtime.services.scheduler.delay_probability import delay_of
 from shadowtime.services.scheduler.recalibration import recalibrated
 from shadowtime.services.scheduler.release_walk import walk
-from shadowtime.services.scheduler.terminations import Distributions, RunningEnds, ends_of, slot_in, terminations
+from shadowtime.services.scheduler.terminations import Distributions, RunningEnds, ends_of, terminations
 from shadowtime.shared.arrays import Flags, Floats, FloatTable, Integers
 from shadowtime.shared.kernel import kernel
 from shadowtime.shared.message import trusted
@@ -151,20 +151,19 @@ def evaluate_candidates(
     work
         What it took.
     """
-    processors, edges, states = candidates.processors, distributions.edges, distributions.states
-    count, share = len(processors), 1.0 / states
-    work = EACH * (count + len(running.processors)) * len(edges) * states
+    processors, edges = candidates.processors, distributions.edges
+    count = len(processors)
+    work = EACH * (count + len(running.processors)) * len(edges)
     if work > allowed:
         return TOO_MUCH, np.empty((0, 4)), edges[:0], processors[:0], edges[:0], 0, work
-    ends, weights = np.empty((states * count, len(edges))), np.empty((states * count, len(edges)))
-    events = np.empty(states * count, dtype=np.int64)
+    ends, weights = np.empty((count, len(edges))), np.empty((count, len(edges)))
+    events = np.empty(count, dtype=np.int64)
     horizon = 0.0
-    for each in range(states * count):
-        state, c = each // count, each % count
-        expected_end, slot = now + candidates.predicted_times[c], slot_in(candidates.slots[c], state, distributions)
-        times, probabilities = ends_of(now, now, expected_end, candidates.limits[c], slot, distributions)
-        events[each] = len(times)
-        ends[each, : len(times)], weights[each, : len(times)] = times, probabilities
+    for c in range(count):
+        expected_end, limit, slot = now + candidates.predicted_times[c], candidates.limits[c], candidates.slots[c]
+        times, probabilities = ends_of(now, now, expected_end, limit, slot, distributions)
+        events[c] = len(times)
+        ends[c, : len(times)], weights[c, : len(times)] = times, probabilities
         horizon = max(horizon, times[-1])
     if rule.measure == GAIN:
         horizon = np.inf  # its time counts until the head can start, whatever the candidates do
@@ -179,49 +178,37 @@ def evaluate_candidates(
     lacking = -(-needed // unit)
     sizes = -(-(needed + processors) // unit) - lacking
     kinds = np.unique(sizes)
-    walks, until_ready, steps = [], 0.0, 0
-    for state in range(states):
-        walked = walk(
-            lacking,
-            in_units(running.processors, unit),
-            *terminations(now, horizon, running, distributions, state),
-            kinds,
-            allowed - work,
-        )
-        walks.append(walked)
-        at, ready = walked[0], walked[2]
-        work += walked[5] + 4 * len(at) * count
-        if work > allowed:
-            return TOO_MUCH, np.empty((0, 4)), edges[:0], processors[:0], edges[:0], 0, work
-        until = (ready * (at - now)).sum()
-        if len(at):
-            until += max(1.0 - ready.sum(), 0.0) * (at[-1] - now)
-        until_ready += share * until
-        steps += len(at)
-    measures = np.zeros((count, 4))
-    all_at, all_by, risks = np.empty(steps), np.empty(steps, dtype=np.int64), np.empty(steps)
+    at, by, ready, delays, bounds, walked = walk(
+        lacking,
+        in_units(running.processors, unit),
+        *terminations(now, horizon, running, distributions),
+        kinds,
+        allowed - work,
+    )
+    work += walked + 4 * len(at) * count
+    if work > allowed:
+        return TOO_MUCH, np.empty((0, 4)), edges[:0], processors[:0], edges[:0], 0, work
+
+    until_ready = (ready * (at - now)).sum()
+    if len(at):
+        until_ready += max(1.0 - ready.sum(), 0.0) * (at[-1] - now)
+
+    measures, risks = np.zeros((count, 4)), np.empty(len(at))
     for c in range(count):
-        kind = np.searchsorted(kinds, sizes[c])
-        exact, bound, delay, told = 0.0, 0.0, 0.0, 0
-        for state in range(states):
-            at, by, _, delays, bounds, _ = walks[state]
-            last = events[state * count + c]
-            times, probabilities = ends[state * count + c, :last], weights[state * count + c, :last]
-            probability, least = delay_of(at, delays, bounds, kind, times, probabilities)
-            exact, bound = exact + share * probability, bound + share * least
-            lost = 0.0
-            event, left, left_time = 0, 1.0, (times * probabilities).sum()
-            for row in range(len(at)):
-                while event < last and times[event] <= at[row]:
-                    left -= probabilities[event]
-                    left_time -= probabilities[event] * times[event]
-                    event += 1
-                if event == last:
-                    left = left_time = 0.0
-                all_at[told], all_by[told], risks[told] = at[row], by[row], share * delays[row, kind] * left
-                lost += delays[row, kind] * (left_time - left * at[row])
-                told += 1
-            delay += share * lost
+        kind, last = np.searchsorted(kinds, sizes[c]), events[c]
+        times, probabilities = ends[c, :last], weights[c, :last]
+        exact, bound = delay_of(at, delays, bounds, kind, times, probabilities)
+
+        delay, event, left, left_time = 0.0, 0, 1.0, (times * probabilities).sum()
+        for row in range(len(at)):
+            while event < last and times[event] <= at[row]:
+                left -= probabilities[event]
+                left_time -= probabilities[event] * times[event]
+                event += 1
+            if event == last:
+                left = left_time = 0.0
+            risks[row] = delays[row, kind] * left
+            delay += delays[row, kind] * (left_time - left * at[row])
         cost = max(delay, 0.0) * max(float(candidates.predicted_times[c]), RUN_TIME_FLOOR)
         gain = max(until_ready, 1.0) * max(head_run_time, RUN_TIME_FLOOR)
         measures[c] = np.round(exact, 6), np.round(bound, 6), np.round(cost / gain, 6), np.round(exact, 6)
@@ -233,5 +220,5 @@ def evaluate_candidates(
                 passes = measures[c, rule.measure] * measures[c, STATED] / probability < rule.tau
                 probability = measures[c, STATED]
         if candidates.free_pass[c] or (passes and probability <= rule.most):
-            return c, measures[: c + 1], all_at, all_by, risks, resolution, work
-    return -1, measures, all_at, all_by, risks[:0], resolution, work
+            return c, measures[: c + 1], at, by, risks, resolution, work
+    return -1, measures, at, by, risks[:0], resolution, work

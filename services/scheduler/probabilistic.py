@@ -8,8 +8,6 @@ import numpy as np
 from shadowtime.services.scheduler.as_easy import as_easy
 from shadowtime.services.scheduler.busy import Busy
 from shadowtime.services.scheduler.candidates import MEASURES, STATED, TOO_MUCH, Evaluation, Rule, evaluate_candidates
-from shadowtime.services.scheduler.dependence import Dependence
-from shadowtime.services.scheduler.dependent_ends import dependent_ends, over_states
 from shadowtime.services.scheduler.easy_pass import BEYOND, shadow_of
 from shadowtime.services.scheduler.forecast import Forecaster
 from shadowtime.services.scheduler.head_record import ALWAYS, HeadRecord, add_risk
@@ -40,8 +38,8 @@ class Probabilistic(InOrder, Policy):
     is so on the requests themselves. Without predictions this is EASY, start for start, at any tau and by either
     probability. What a pass has started counts as running for the candidates after it.
 
-    O(candidates * terminations + terminations * log(jobs) * processors) for each job that starts, in each joint state;
-    terminations are about ten a running job. A pass for which that comes to more than `limits.WALKED`, or to more than
+    O(candidates * terminations + terminations * log(jobs) * processors) for each job that starts; terminations are
+    about ten a running job. A pass for which that comes to more than `limits.WALKED`, or to more than
     `limits.WEIGHED` candidates, goes on as plain EASY.
 
     References
@@ -64,9 +62,6 @@ class Probabilistic(InOrder, Policy):
         )
         self.obeyed = ALWAYS.obeys  # whether what it decides is what happens
         self.recalibration = None if settings.recalibrate == "no" else Recalibration()
-        self.dependence = None if settings.dependence == "no" else Dependence()
-        both = {"recalibration": self.recalibration, "dependence": self.dependence}
-        self.learned = {name: each for name, each in both.items() if each is not None}
 
     def open(self, opened: ClusterOpened) -> None:
         """Take note of the run: draws of chance are its own."""
@@ -85,8 +80,6 @@ class Probabilistic(InOrder, Policy):
         """Return the starts of one pass: heads that fit, then candidates, with what was found of each."""
         if self.recalibration is not None:
             self.recalibration.learn_until(now)
-        if self.dependence is not None:
-            self.dependence.take_in(queue, running)
         if free <= 0 or not len(queue) or (free < queue.least and self.ordering.as_submitted):  # as mostly
             return []
         idle, sizes, requested = running.free(free), queue.sizes, queue.requested_time
@@ -185,8 +178,8 @@ class Probabilistic(InOrder, Policy):
         if type(event) is SchedulingPoint:
             return
         self.heads.observe(event)
-        for each in self.learned.values():
-            each.observe(event)
+        if self.recalibration is not None:
+            self.recalibration.observe(event)
 
     def _follow(self, busy: Busy, evaluated: Evaluated, processors: Integers, measures: FloatTable) -> None:
         """Have candidates followed; where decisions are advice only, those that no start of the pass came before."""
@@ -199,13 +192,14 @@ class Probabilistic(InOrder, Policy):
 
     def snapshot(self) -> Any:
         """Return what is known of the waiting jobs, and the longest wait."""
-        return self.heads.snapshot() | {name: each.snapshot() for name, each in self.learned.items()}
+        learned = {} if self.recalibration is None else {"recalibration": self.recalibration.snapshot()}
+        return self.heads.snapshot() | learned
 
     def restore(self, state: Any) -> None:
         """Take on what `snapshot` returned."""
         self.heads.restore(state)
-        for name, each in self.learned.items():
-            each.restore(state[name])
+        if self.recalibration is not None:
+            self.recalibration.restore(state["recalibration"])
 
     def _try(
         self, busy: Busy, rows: Integers, needed: int, head_run_time: float, safe: Flags, spent: float, allowed: int
@@ -214,8 +208,6 @@ class Probabilistic(InOrder, Policy):
         settings = self.settings
         masses = Distributions(busy.queue.histograms.masses, refined_edges(settings.points), settings.mass == "censor")
         ends = busy.ends(), busy.candidates(rows, safe), masses
-        if self.dependence is not None:
-            ends = dependent_ends(self.dependence, busy, rows, *ends, joint=settings.dependence == "joint")
         rule = Rule(
             MEASURES.index(settings.criterion),
             settings.tau,
@@ -223,8 +215,7 @@ class Probabilistic(InOrder, Policy):
             NOTHING_LEARNED if self.recalibration is None else self.recalibration.weights,
             settings.recalibrate == "yes",
         )
-        found = Evaluation(*evaluate_candidates(busy.now, needed, head_run_time, *ends, rule, allowed))
-        return found if ends[2].states == 1 else over_states(found)
+        return Evaluation(*evaluate_candidates(busy.now, needed, head_run_time, *ends, rule, allowed))
 
     def _risk(self, head: int, spent: float, tried: Evaluation, busy: Busy) -> ProbablyHarmless:
         """Put the head to the risk of the accepted candidate, and return it as a reason."""

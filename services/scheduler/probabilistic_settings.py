@@ -58,12 +58,6 @@ class ProbabilisticSettings(OrderedSettings):
         description="mend the probability of delay by what came of earlier candidates: state it so beside the raw one, "
         "which decides (stated), or decide by it too (yes)",
     )
-    dependence: Literal["no", "posterior", "joint"] = unless_default(
-        "no",
-        "run times of different jobs are independent; or jobs of the same user that have ended since a job was "
-        "submitted, or run, tell of it, as far as they have done so (posterior); or that, and in the probability of "
-        "delay such jobs end alike (joint)",
-    )
     weight: Weight = 0.0
     forecast: Forecast = unless_default(False, FORECAST.format(what="EASY in this order of the queue"))
 

@@ -23,16 +23,11 @@ def refined_edges(points: int) -> Floats:
 
 
 class Distributions(NamedTuple):
-    """Run-time distributions by slot, shape (slots, bins), on a grid with these `edges`; `censor` as in `condition`.
-
-    Where there are joint `states`, all equally likely, of which each has other distributions, their rows follow each
-    other, shape (states * slots, bins).
-    """
+    """Run-time distributions by slot, shape (slots, bins), on a grid with these `edges`; `censor` as in `condition`."""
 
     histograms: FloatTable
     edges: Floats
     censor: bool
-    states: int = 1
 
 
 class RunningEnds(NamedTuple):
@@ -74,14 +69,8 @@ def ends_of(
 
 
 @kernel
-def slot_in(slot: int, state: int, distributions: Distributions) -> int:
-    """Return where a job's distribution is in a joint state."""
-    return slot if slot < 0 else slot + state * (len(distributions.histograms) // distributions.states)
-
-
-@kernel
 def terminations(
-    now: int, horizon: float, running: RunningEnds, distributions: Distributions, state: int
+    now: int, horizon: float, running: RunningEnds, distributions: Distributions
 ) -> tuple[Floats, Integers, Floats]:
     """Return the terminations of running jobs before `horizon`, as `walk` takes them. O(n log n), n of jobs * bins."""
     jobs = len(running.slots)
@@ -94,7 +83,7 @@ def terminations(
             running.start_times[job],
             running.expected_ends[job],
             running.limits[job],
-            slot_in(running.slots[job], state, distributions),
+            running.slots[job],
             distributions,
         )
         for k in range(len(ends)):

@@ -1,5 +1,7 @@
 """Settings of bounds on waits."""
 
+from typing import Literal
+
 from pydantic import Field, ValidationInfo, field_validator
 
 from shadowtime.services.wait_bound.binomial import minimum_history
@@ -26,8 +28,14 @@ class HistorySettings(SpecSettings):
 
 
 class BoundSettings(HistorySettings):
-    """Settings of the bounds of all groupings, and of the conformal one."""
+    """Settings of `BmbpBounds`."""
 
     gamma: float = Field(
         0.05, gt=0, le=1, description="by how much of its error the level of the conformal bound moves at first"
+    )
+    publish: Literal["all", "plain", "static", "nodes", "rtime", "rnprod", "ensemble", "conformal"] = Field(
+        "all",
+        description="all bounds, or one: of all jobs (plain), by fixed ranges of processors (static), by ranges of "
+        "processors (nodes), requested time (rtime) or their product (rnprod) that follow the waits, by the best of "
+        "these five (ensemble), or by a level that follows its own misses (conformal)",
     )

@@ -5,7 +5,7 @@ from typing import Any, ClassVar
 
 from shadowtime.services.wait_bound.bound_settings import BoundSettings
 from shadowtime.services.wait_bound.bounder import Bounder, Updates
-from shadowtime.services.wait_bound.queue_bounds import ALL, Found, QueueBounds
+from shadowtime.services.wait_bound.queue_bounds import Found, QueueBounds
 from shadowtime.shared.events import Event, JobSubmitted, JobWithdrawn
 from shadowtime.shared.predictions import WaitBound
 
@@ -15,8 +15,8 @@ MAX_QUEUES = 64
 Said = list[tuple[QueueBounds, list[Found]]]
 
 
-class AllBounds(Bounder):
-    """Bound each wait by all groupings, their ensemble and the conformal bound, for the queue and the cluster.
+class BmbpBounds(Bounder):
+    """Bound each wait by groupings of jobs, their ensemble and a conformal bound, for the queue and the cluster.
 
     A bound is at least a share `quantile` of such waits, with `confidence`; where there is too little history there is
     none, with the reason. Memory is bounded by `history` for each queue and grouping, of the cluster and of the first
@@ -24,7 +24,7 @@ class AllBounds(Bounder):
 
     Examples
     --------
-    >>> bounder = AllBounds(BoundSettings())
+    >>> bounder = BmbpBounds(BoundSettings())
     >>> for number in range(100):
     ...     job = JobSubmitted(time=number, job_number=number, requested_processors=1, requested_time=60)
     ...     bounder.observe(job)
@@ -37,9 +37,8 @@ class AllBounds(Bounder):
     docs/algorithms.md#wait-bounds (Brevik 2006, sections 3 and 4).
     """
 
-    name: ClassVar[str] = "all"
+    name: ClassVar[str] = "bmbp"
     Settings = BoundSettings
-    published: ClassVar[tuple[str, ...]] = ALL
 
     def __init__(self, settings: BoundSettings) -> None:
         self._settings = settings
@@ -60,8 +59,8 @@ class AllBounds(Bounder):
         """Learn the wait `y` in seconds."""
         news = [each.reveal(x, y) for each in self._scopes(x)]
         self.updates = Updates(
-            tuple(told for each in news for told in each.coverage if told.grouping in self.published),
-            tuple(told for each in news for told in each.change_points if told.grouping in self.published),
+            tuple(told for each in news for told in each.coverage),
+            tuple(told for each in news for told in each.change_points),
         )
         self._latest = None
 
@@ -111,55 +110,9 @@ class AllBounds(Bounder):
         return self._latest[1]
 
     def _published(self, x: JobSubmitted, said: Said, quantile: float, confidence: float) -> tuple[WaitBound, ...]:
-        told = [
-            message
-            for scope, found in said
-            for message in scope.messages(x, found, quantile, confidence, self.published)
-        ]
+        told = [message for scope, found in said for message in scope.messages(x, found, quantile, confidence)]
         if x.queue_number is not None and len(said) == 1:
             reason = f"bounds of their own have the first {MAX_QUEUES} queues"
             empty = partial(WaitBound, queue=x.queue_number, quantile=quantile, confidence=confidence, reason=reason)
-            told += [empty(grouping=name) for name in self.published]
+            told += [empty(grouping=name) for name in self._cluster.published]
         return tuple(told)
-
-
-class PlainBound(AllBounds):
-    """Bound each wait by those of all jobs: one group (BMBP)."""
-
-    name, published = "plain", ("plain",)
-
-
-class StaticBound(AllBounds):
-    """Bound each wait by those of jobs on 1 to 4, 5 to 16, 17 to 64 or more processors."""
-
-    name, published = "static", ("static",)
-
-
-class NodesBound(AllBounds):
-    """Bound each wait by those of jobs in the same range of processors, cut where waits differ (SCHMIB)."""
-
-    name, published = "nodes", ("nodes",)
-
-
-class RtimeBound(AllBounds):
-    """Bound each wait by those of jobs in the same range of requested times, cut where waits differ (SCHMIB)."""
-
-    name, published = "rtime", ("rtime",)
-
-
-class RnprodBound(AllBounds):
-    """Bound each wait by those of jobs in the same range of processors times requested time (SCHMIB)."""
-
-    name, published = "rnprod", ("rnprod",)
-
-
-class EnsembleBound(AllBounds):
-    """Bound each wait by the grouping that has over-predicted least of late, of those that hold their coverage."""
-
-    name, published = "ensemble", ("ensemble",)
-
-
-class ConformalBound(AllBounds):
-    """Bound each wait by a quantile of all waits whose level follows its own misses (adaptive conformal inference)."""
-
-    name, published = "conformal", ("conformal",)

@@ -44,8 +44,6 @@ class FutureSettings(HistorySettings):
     trees: bool = Field(False, description="whether trees grown on the state of the queue say quantiles, too")
     days: int = Field(14, ge=1, le=365, description="days of the log after which trees are grown anew")
 
-    strongly: bool = Field(False, description="whether quantiles hold in short stretches, too, at a cost in width")
-
     @model_validator(mode="after")
     def _can_be_grown(self) -> "FutureSettings":
         if self.trees and not is_installed():
@@ -153,7 +151,7 @@ class FuturesBound(Bounder):
 
     def _judged(self, queue: int | None) -> JudgedFutures:
         sources = 2 if self._trees is None else 3
-        return JudgedFutures(queue, self._settings, sources, strongly=self._settings.strongly)
+        return JudgedFutures(queue, self._settings, sources)
 
     def _scopes(self, x: JobSubmitted) -> list[JudgedFutures]:
         """Return the cluster and the job's queue, a new one if there is none yet and not too many others."""

@@ -1,16 +1,7 @@
 """The stage: adds bounds on the wait to every submission, learns from every wait, and says how the bounds fare."""
 
 from shadowtime.services.wait_bound.bounder import Bounder
-from shadowtime.services.wait_bound.bounds import (
-    AllBounds,
-    ConformalBound,
-    EnsembleBound,
-    NodesBound,
-    PlainBound,
-    RnprodBound,
-    RtimeBound,
-    StaticBound,
-)
+from shadowtime.services.wait_bound.bounds import BmbpBounds
 from shadowtime.services.wait_bound.futures import FuturesBound
 from shadowtime.services.wait_bound.unbounded import Unbounded
 from shadowtime.shared.events import ClusterOpened, Envelope, Event, JobChanged, JobSubmitted
@@ -24,14 +15,7 @@ BOUNDERS: Registry[Bounder] = Registry(
     "wait bound",
     [
         Unbounded,
-        AllBounds,
-        PlainBound,
-        StaticBound,
-        NodesBound,
-        RtimeBound,
-        RnprodBound,
-        EnsembleBound,
-        ConformalBound,
+        BmbpBounds,
         FuturesBound,
     ],
     group="bounders",

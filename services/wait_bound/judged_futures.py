@@ -8,7 +8,6 @@ import numpy as np
 from shadowtime.services.wait_bound.bound_settings import HistorySettings
 from shadowtime.services.wait_bound.conformal import MIN_WAITS
 from shadowtime.services.wait_bound.live_coverage import LiveCoverage
-from shadowtime.services.wait_bound.strongly_adaptive import StronglyAdaptive
 from shadowtime.services.wait_bound.tracked_quantiles import NEAR, TrackedQuantiles
 from shadowtime.services.wait_bound.wait_history import WaitHistory, at_rank
 from shadowtime.shared.arrays import Floats, FloatTable
@@ -30,20 +29,18 @@ class JudgedFutures:
         None for all queues of a cluster together.
     sources
         2, or 3 with trees.
-    strongly
-        Whether `StronglyAdaptive` follows what held, in the place of `TrackedQuantiles`.
 
     References
     ----------
     docs/algorithms.md#bounds-from-futures.
     """
 
-    def __init__(self, queue: int | None, settings: HistorySettings, sources: int, *, strongly: bool) -> None:
+    def __init__(self, queue: int | None, settings: HistorySettings, sources: int) -> None:
         self.queue = queue
         self._quantile = settings.quantile
         self._levels = levels(settings)
         self._history = WaitHistory(settings.history)
-        self._tracked = (StronglyAdaptive if strongly else TrackedQuantiles)(self._levels, sources)
+        self._tracked = TrackedQuantiles(self._levels, sources)
         self._sources = sources
         self._coverage = LiveCoverage(settings.quantile)
         self._bounds: dict[int, int] = {}

@@ -22,7 +22,10 @@ TABLE = (0.05, 0.25, 0.5, 0.75, 0.9, 0.95, 0.99)
 """Quantiles for which is told within what time the job starts."""
 
 FIVE = ("plain", "static", "nodes", "rtime", "rnprod")
+"""The groupings of jobs."""
+
 ALL = (*FIVE, "ensemble", "conformal")
+"""All bounds, in the order in which they are published."""
 
 
 class Found(NamedTuple):
@@ -33,7 +36,7 @@ class Found(NamedTuple):
 
 
 class Issued(NamedTuple):
-    """What was said of a waiting job: the bounds of all, and those that detect change points."""
+    """Bounds of a waiting job: those that were computed, and those of the groupings that detect change points."""
 
     bounds: tuple[int | None, ...]
     detecting: tuple[int | None, ...]
@@ -41,6 +44,8 @@ class Issued(NamedTuple):
 
 class QueueBounds:
     """Five groupings, their ensemble and a conformal bound, each learning from the waits as they are revealed.
+
+    Computes the published bounds alone; the ensemble needs all groupings.
 
     O(groupings * log waits) for each submission and each start, and O(waits * log waits) for each `RECUT` submissions.
 
@@ -53,33 +58,29 @@ class QueueBounds:
     def __init__(self, queue: int | None, settings: BoundSettings) -> None:
         self.queue = queue
         self._settings = settings
+        self.published = ALL if settings.publish == "all" else (settings.publish,)
+        self._computed = (*FIVE, "ensemble") if settings.publish == "ensemble" else self.published
         keep = max(minimum_history(settings.quantile, settings.confidence), minimum_history(DETECTING, DETECTING))
-        self._groupings = groupings(settings.history, keep)
+        self._groupings = [each for each in groupings(settings.history, keep) if each.name in self._computed]
         self._ensemble = Ensemble(len(FIVE), settings.quantile)
         self._conformal = Conformal(settings.quantile, settings.gamma, settings.history)
-        self._coverage = {name: LiveCoverage(settings.quantile) for name in ALL}
+        self._coverage = {name: LiveCoverage(settings.quantile) for name in self.published}
         self._open: dict[int, Issued] = {}
         self._submissions = 0
         self._revealed: list[tuple[int, int, int]] = []
         """Processors, requested time and wait, oldest first."""
 
     def find(self, job: JobSubmitted, now: int, quantile: float, confidence: float) -> list[Found]:
-        """Return the bounds of the five, the ensemble and, at its own quantile, the conformal one, in this order."""
+        """Return the computed bounds in the order of `ALL`; the conformal one at its own quantile alone."""
         found = [Found(*bound(each.groups, each.at(job), quantile, confidence)) for each in self._groupings]
-        found.append(found[self._ensemble.chosen()])
-        if quantile == self._settings.quantile:
+        if "ensemble" in self._computed:
+            found.append(found[self._ensemble.chosen()])
+        if "conformal" in self._computed and quantile == self._settings.quantile:
             found.append(Found(self._conformal.bound(now), len(self._conformal.history)))
         return found
 
-    def messages(
-        self,
-        job: JobSubmitted,
-        found: list[Found],
-        quantile: float,
-        confidence: float,
-        published: tuple[str, ...] = ALL,
-    ) -> list[WaitBound]:
-        """Return those bounds that are published."""
+    def messages(self, job: JobSubmitted, found: list[Found], quantile: float, confidence: float) -> list[WaitBound]:
+        """Return the published bounds."""
         need = dict.fromkeys(ALL, minimum_history(quantile, confidence)) | {"conformal": MIN_WAITS}
         return [
             WaitBound(
@@ -94,31 +95,32 @@ class QueueBounds:
                 else f"not enough history: {each.observations} of {need[name]} waits",
                 starts_within=self._table(job, confidence) if name == "ensemble" else (),
             )
-            for name, each in zip(ALL, found, strict=False)
-            if name in published
+            for name, each in zip(self._computed, found, strict=False)
+            if name in self.published
         ]
 
     def submit(self, job: JobSubmitted, found: list[Found]) -> None:
         """Remember what was said of a job until it starts; cut the ranges anew when it is time."""
         bounds = tuple(each.bound for each in found)
-        detecting = bounds[: len(FIVE)]
+        detecting = bounds[: len(self._groupings)]
         if (self._settings.quantile, self._settings.confidence) != (DETECTING, DETECTING):
             detecting = tuple(bound(each.groups, each.at(job), DETECTING, DETECTING)[0] for each in self._groupings)
         self._open[job.job_number] = Issued(bounds, detecting)
-        conformal = bounds[-1]
-        if conformal is not None:
-            self._conformal.submit(job.job_number, job.since, conformal)
+        if "conformal" in self._computed and bounds[-1] is not None:
+            self._conformal.submit(job.job_number, job.since, bounds[-1])
         self._submissions += 1
         if self._submissions % RECUT == 0:
             self._recut()
 
     def reveal(self, job: JobSubmitted, wait: int) -> Updates:
         """Learn the wait of a job that starts, in seconds; return what that brought to light."""
-        self._conformal.start(job.job_number, job.since + wait, wait)
+        if "conformal" in self._computed:
+            self._conformal.start(job.job_number, job.since + wait, wait)
         issued = self._open.pop(job.job_number, None)
         if issued is None:  # it starts again after it was requeued
-            issued = Issued((None,) * len(ALL), (None,) * len(FIVE))
-        self._ensemble.add(issued.bounds[: len(FIVE)], wait)
+            issued = Issued((None,) * len(self._computed), (None,) * len(self._groupings))
+        if "ensemble" in self._computed:
+            self._ensemble.add(issued.bounds[: len(FIVE)], wait)
         self._revealed.append((nodes(job), rtime(job), wait))
         if len(self._revealed) > 2 * self._settings.history:
             del self._revealed[: -self._settings.history]
@@ -126,7 +128,7 @@ class QueueBounds:
         for each, detecting in zip(self._groupings, issued.detecting, strict=True):
             at = each.at(job)
             misses = each.groups[at].add(wait, detecting)
-            if misses:
+            if misses and each.name in self.published:
                 lowest, highest = each.span(at)
                 change_points.append(
                     ChangePoint(
@@ -151,8 +153,9 @@ class QueueBounds:
 
     def _cover(self, bounds: tuple[int | None, ...], wait: int) -> list[Coverage]:
         told = []
-        for (name, live), each in zip(self._coverage.items(), bounds, strict=True):
-            if each is not None and live.add(covered=each >= wait):
+        for name, each in zip(self._computed, bounds, strict=True):
+            live = self._coverage.get(name)
+            if live is not None and each is not None and live.add(covered=each >= wait):
                 low, high = live.band
                 told.append(
                     Coverage(

@@ -139,7 +139,9 @@ class TrackedQuantiles:
         quantiles
             The logarithms of waits and `NEAR`, shape (levels, sources).
         """
-        return rising_seconds((self.weights * self._told(quantiles)).sum(axis=1))
+        logs = (self.weights * self._told(quantiles)).sum(axis=1)
+        seconds = np.rint(np.exp(np.minimum(logs, np.log(MAX_DURATION))) - NEAR)
+        return np.maximum.accumulate(np.maximum(seconds, 0.0))
 
     def tell(self, job_number: int, since: float, quantiles: FloatTable) -> None:
         """Remember what experts say of a job that waits from then on, in seconds."""
@@ -190,9 +192,3 @@ class TrackedQuantiles:
         self._rows = {number: row for row, number in enumerate(self._numbers)}
         self._jobs = np.zeros((max(16, len(jobs)), TOLD + 2 * self.shifts.size))
         self._jobs[: len(jobs)] = jobs
-
-
-def rising_seconds(logs: Floats) -> Floats:
-    """Return waits in whole seconds, rising, whose logarithms with `NEAR` added are these."""
-    seconds = np.rint(np.exp(np.minimum(logs, np.log(MAX_DURATION))) - NEAR)
-    return np.maximum.accumulate(np.maximum(seconds, 0.0))

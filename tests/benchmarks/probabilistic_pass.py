@@ -82,7 +82,6 @@ def probabilistic_pass() -> dict[str, Any]:
                 running.slot,
             ),
             Distributions(queue.histograms.masses, refined_edges(1), censor=False),
-            0,
         )
         kinds = np.unique(queue.processors[1:])
         timed: dict[str, Callable[[], object]] = {

@@ -176,7 +176,7 @@ def row(trace: str, policy: str, runtime: str, jobs: int | None = None, forecast
     """Return the figures of one log and policy; seconds, shares in 0 to 1."""
     name, workload = log(trace, jobs)
     chosen = configure(f"{policy}:forecast={forecast}", runtime)
-    plan = Plan(policy, name, workload, chosen, wait_bound=canonical("wait-bound", "all"))
+    plan = Plan(policy, name, workload, chosen, wait_bound=canonical("wait-bound", "bmbp"))
     taken: list[float] = []
     stages = [
         Stage(each.name, each.reads, each.writes, partial(Timed, taken=taken)) if each.name == "scheduler" else each

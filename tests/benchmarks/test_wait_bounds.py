@@ -12,7 +12,7 @@ def test_a_row_tells_of_every_level_and_of_the_width_beside_plain() -> None:
     assert 100 < found["jobs"] <= 200
     assert found["covered"].keys() == found["windows"].keys() == {0.05, 0.1, 0.25, 0.5, 0.75, 0.8, 0.9, 0.95, 0.99}
     assert found["tighter"] > 0
-    plain, *_ = rows(str(BUNDLED), "plain", "requested", jobs=200)
+    plain, *_ = rows(str(BUNDLED), "bmbp:publish=plain", "requested", jobs=200)
     assert plain["tighter"] == 1
 
 

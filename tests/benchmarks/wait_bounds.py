@@ -105,7 +105,7 @@ def windows(covered: Flags, level: float) -> float:
 
 def rows(trace: str, bounder: str, runtime: str, jobs: int | None = None) -> Iterator[dict[str, Any]]:
     """Yield the figures of one bounder on one log: of all jobs, then of each queue with a window of them or more."""
-    plain, _ = told(trace, "plain", "requested", jobs)
+    plain, _ = told(trace, "bmbp:publish=plain", "requested", jobs)
     own, taken = told(trace, bounder, runtime, jobs)
     costs = {"mean": round(1e3 * float(taken.mean()), 3), "p99": round(1e3 * float(np.quantile(taken, 0.99)), 3)}
     for queue, found in sorted(own.items(), key=lambda item: -1 if item[0] is None else item[0]):

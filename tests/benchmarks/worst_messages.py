@@ -58,7 +58,7 @@ RUN_TIMES = (
     *("downey-median:history=200000", "class-p90:history=200000", "class-mean-sigma:history=200000"),
 )
 ADJUSTMENTS = ("none", "auto", "percentile:key=user+project+request,window=12m,fallback=coarser")
-WAIT_BOUNDS = ("all:history=50000", "ensemble:history=50000", "conformal:history=50000", "none")
+WAIT_BOUNDS = ("bmbp:history=50000", "none")
 
 
 class Slowest:

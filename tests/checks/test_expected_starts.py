@@ -96,7 +96,7 @@ def test_it_is_the_same_under_every_policy_that_has_learned(policy: str, log: li
         policy=canonical("policy", policy),
         runtime="empirical",
         adjustment="auto",
-        wait_bound="all",
+        wait_bound="bmbp",
     )
     alike(opened, log, Random(5))
 

@@ -81,7 +81,7 @@ def test_a_held_job_comes_back_and_waits_anew() -> None:
     back = submitted(50, 2, 8, submit_time=1), PASS(time=50)
     end = JobEnded(time=60, job_number=1, run_time=60), PASS(time=60), started(60, 2, 8)
     done = JobEnded(time=80, job_number=2, run_time=20), PASS(time=80)
-    found = scores(*FULL, *held, *back, *end, *done, wait_bound="plain")
+    found = scores(*FULL, *held, *back, *end, *done, wait_bound="bmbp:publish=plain")
     assert found.policy.max_wait == 10
     assert found.happenings == Happenings(held=1)
 
@@ -161,7 +161,7 @@ def test_bounds_are_scored_only_where_that_is_known() -> None:
 
     def predictions(left_at: int) -> int:
         leaves = submitted(50_000, 900, 1), JobWithdrawn(time=left_at, job_number=900)
-        (plain,) = scores(*waits(200), *leaves, wait_bound="plain").wait_bounds
+        (plain,) = scores(*waits(200), *leaves, wait_bound="bmbp:publish=plain").wait_bounds
         return plain.predictions
 
     assert predictions(50_011) == predictions(50_005) + 1  # the bound is 10 seconds: it failed, or nobody knows

@@ -14,9 +14,5 @@ TestOrders = conformance(
 )
 """Under orders that cross each other."""
 
-TestDependence = conformance(
-    "policies",
-    "probabilistic:tau=0.5,dependence=posterior",
-    "probabilistic:tau=1,criterion=gain,mass=censor,points=4,recalibrate=yes,dependence=joint",
-)
-"""Where jobs of one user tell of each other."""
+TestRecalibrated = conformance("policies", "probabilistic:tau=1,criterion=gain,mass=censor,points=4,recalibrate=yes")
+"""Where a policy decides by the recalibrated probability."""

@@ -5,3 +5,6 @@ from shadowtime.testing import conformance
 TestPredictors = conformance("predictors")
 TestAdjusters = conformance("adjusters")
 TestBounders = conformance("bounders")
+
+TestPublished = conformance("bounders", *(f"bmbp:publish={name}" for name in ("nodes", "ensemble", "conformal")))
+"""Where one bound is published."""

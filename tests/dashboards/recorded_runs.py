@@ -26,7 +26,7 @@ def compared(workload: Workload | None = None, cluster: str = "kth") -> tuple[di
 
 def recorded(workload: Workload) -> tuple[dict[str, Any], list[RunRecord]]:
     """Return a recorded log, scored under two predictors, an adjustment and all bounds."""
-    bound = canonical("wait-bound", "all")
+    bound = canonical("wait-bound", "bmbp")
     plans = [
         Plan("recorded", "kth", workload, configure("easy", runtime, "percentile"), "recorded", bound)
         for runtime in ("empirical", "last-two")

@@ -92,7 +92,7 @@ def replay(folder: Path, jobs: int, load: float) -> Iterator[Replayed]:
             "--policy",
             TUNED,
         ]
-        command += ["--wait-bound", "all", "--transport", "kafka", "--json", str(told)]
+        command += ["--wait-bound", "bmbp", "--transport", "kafka", "--json", str(told)]
         command += ["--set", f"kafka-bootstrap=127.0.0.1:{plan.kafka_port}"]
         subprocess.run(command, cwd=ROOT, check=True)
         wait_until(lambda: len(ended(store, jobs)) == 6, "the results of a run are not written")

@@ -399,7 +399,7 @@ def secrets(servers: Guarded) -> list[bytes]:
 
 def test_the_whole_pipeline_as_its_roles_and_no_secret_is_shown(servers: Guarded, tmp_path: Path) -> None:
     """Five stages and a replay under SASL, ACLs and TLS; then every command that a user has, without a step of his."""
-    arguments = ["--jobs", "80", "--wait-bound", "all"]
+    arguments = ["--jobs", "80", "--wait-bound", "bmbp"]
     expected = embedded(*arguments)
     shown: list[bytes] = []
     access = str(servers.folder)

@@ -121,7 +121,7 @@ def crowd(run: str, chance: Random, victims: Sequence[str], partitions: int) -> 
             ("empirical", "hmm:states=64,history=5,threshold=0", "experts", "templates", "gibbons", "mixture")
         ),
         adjustment=chance.choice(("none", "auto", "percentile:key=user+project+request,window=12m,fallback=coarser")),
-        wait_bound=chance.choice(("all", "ensemble", "conformal", "none")),
+        wait_bound=chance.choice(("bmbp", "bmbp:publish=ensemble", "bmbp:publish=conformal", "none")),
         sample_every=chance.choice((1, 3_600, None)),
     )
     jobs = chance.choice((50, 300))

@@ -16,9 +16,9 @@ from shadowtime.shared.stage import StageRun
 
 SETTINGS: tuple[tuple[str, str, str], ...] = (
     ("easy", "none", "none"),
-    ("best", "none", "all"),
-    ("easy-sjbf:runtime=last-two,forecast=yes", "percentile", "ensemble"),
-    ("conservative:speculate=expected,test_runs=yes,shape=greedy,runtime=experts", "none", "conformal"),
+    ("best", "none", "bmbp"),
+    ("easy-sjbf:runtime=last-two,forecast=yes", "percentile", "bmbp:publish=ensemble"),
+    ("conservative:speculate=expected,test_runs=yes,shape=greedy,runtime=experts", "none", "bmbp:publish=conformal"),
 )
 """Policy, adjustment and wait bounds of the kinds of streams there are."""
 

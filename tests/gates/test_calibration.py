@@ -42,27 +42,6 @@ def test_what_best_states_is_true(trace: str, processors: int, capsys: pytest.Ca
     assert scores.recalibrated.brier_score < MENDED[trace]
 
 
-@pytest.mark.parametrize(("trace", "processors"), [("KTH", 100), ("SDSC-SP2", 128), ("CTC", 338)])
-def test_what_jobs_of_one_user_tell_makes_what_is_stated_of_started_ones_truer(
-    trace: str, processors: int, capsys: pytest.CaptureFixture[str]
-) -> None:
-    """And sharper (docs/calibration.md#dependence)."""
-    scores = [
-        replayed(trace, processors, f"best:runtime=experts{keys}", "as-logged").scores.calibration
-        for keys in ("", ",dependence=joint")
-    ]
-    independent, joint = (each.exact_started for each in scores if each is not None)
-    told = [(each.candidates, each.calibration_error, each.brier_score) for each in (independent, joint)]
-    with capsys.disabled():
-        print("\n" + json.dumps({"gate": "dependence", "trace": trace, "independent": told[0], "joint": told[1]}))
-    assert independent.calibration_error is not None
-    assert joint.calibration_error is not None
-    assert independent.brier_score is not None
-    assert joint.brier_score is not None
-    assert joint.calibration_error < independent.calibration_error
-    assert joint.brier_score < independent.brier_score
-
-
 @pytest.mark.parametrize("runtime", ["experts", "empirical-request"])
 @pytest.mark.parametrize(("trace", "processors"), [("KTH", 100), ("SDSC-SP2", 128), ("CTC", 338)])
 def test_expected_calibration_error(

@@ -21,7 +21,7 @@ YEAR = 365.25
 def replayed(log: Workload, name: str, mode: str = "closed") -> DriftScores:
     """Return when predictions held: EASY with everything predicted."""
     configuration = configure("easy", "experts", "auto")
-    result = carry_out(Plan("easy", name, log, configuration, mode, canonical("wait-bound", "all")))
+    result = carry_out(Plan("easy", name, log, configuration, mode, canonical("wait-bound", "bmbp")))
     assert result.scores.drifts is not None
     return result.scores.drifts
 

@@ -41,7 +41,7 @@ COVERED = [
 def recorded(trace: str, processors: int, limit: int | None = None) -> Result:
     """Return the scores of a log, or of its first jobs, as it happened, under all bounds."""
     jobs = workload(trace, processors, limit=limit)
-    spec = canonical("wait-bound", "all")
+    spec = canonical("wait-bound", "bmbp")
     return carry_out(Plan("recorded", f"{trace}@{processors}", jobs, configure("easy"), "recorded", spec))
 
 

@@ -20,7 +20,7 @@ def test_each_sentence_about_twenty_waiting_jobs_of_ctc_is_true(
     policy: str, by_requests: bool, capsys: pytest.CaptureFixture[str]
 ) -> None:
     log: list[Envelope] = []
-    run = plan("CTC", 338, policy)._replace(wait_bound=canonical("wait-bound", "plain"))
+    run = plan("CTC", 338, policy)._replace(wait_bound=canonical("wait-bound", "bmbp:publish=plain"))
     carry_out(run, [log.append])
     kinds = asked(log, 20, 1996, "fcfs", by_requests=by_requests)
     with capsys.disabled():

@@ -1,4 +1,4 @@
-"""SHA-256 of what everything that a SPEC can name, with its default keys, says on the bundled trace."""
+"""SHA-256 of what everything that a SPEC can name says on the bundled trace, by default and with some other keys."""
 
 from functools import cache
 from hashlib import sha256
@@ -17,7 +17,11 @@ from shadowtime.services.pipeline import STAGES
 from shadowtime.shared.events import Envelope
 
 STAGE_OF = {"runtime": "runtime_distribution", "adjustment": "walltime_adjustment", "wait-bound": "wait_bound"}
-LISTED = [(option, name) for option, each in REGISTRIES.items() for name in (*each.aliases, *each.classes)]
+WITH_KEYS = [("wait-bound", f"bmbp:publish={name}") for name in ("nodes", "ensemble", "conformal")]
+LISTED = [
+    *((option, name) for option, each in REGISTRIES.items() for name in (*each.aliases, *each.classes)),
+    *WITH_KEYS,
+]
 
 
 def file(option: str) -> Path:

@@ -26,7 +26,7 @@ def log() -> shadowtime.Workload:
 
 @pytest.fixture(scope="module")
 def easy(log: shadowtime.Workload) -> shadowtime.Result:
-    return shadowtime.replay(log, "easy:runtime=last-two,forecast=yes", adjustment="percentile", wait_bound="all")
+    return shadowtime.replay(log, "easy:runtime=last-two,forecast=yes", adjustment="percentile", wait_bound="bmbp")
 
 
 @pytest.fixture(scope="module")

@@ -152,7 +152,7 @@ def test_file_is_not_a_log_to_replay(replay: Replay, tmp_path: Path, contents: b
         ),
         (["--runtime", "last-two", "--runtime", "requested"], "--runtime is taken once in closed mode"),
         (["--adjustment", "nope"], "unknown walltime adjustment 'nope'; known: (.*, )?none"),
-        (["--wait-bound", "nope"], "unknown wait bound 'nope'; known: all, (.*, )?none"),
+        (["--wait-bound", "nope"], "unknown wait bound 'nope'; known: bmbp, (.*, )?none"),
         (["--mode", "recorded", "--policy", "easy", "--policy", "fcfs"], "--policy is taken once in recorded mode"),
         (["--speed", "fast"], "--speed 'fast': expected max or a factor of at least 0.001"),
         (["--speed", "0"], "--speed '0': expected max or a factor of at least 0.001"),

@@ -25,7 +25,9 @@ from tests.parity.eventful import Eventful
 SECTION = "gainst the site's own word"
 
 
-def result(kind: type[Archived], runtime: str = "empirical", forecast: str = "yes", bound: str = "plain") -> Result:
+def result(
+    kind: type[Archived], runtime: str = "empirical", forecast: str = "yes", bound: str = "bmbp:publish=plain"
+) -> Result:
     """Return what comes of the bundled log as it ran, told by a source."""
     workload = prepare(read_swf(BUNDLED), limit=300)
     configuration = configure(f"easy:forecast={forecast}", runtime)

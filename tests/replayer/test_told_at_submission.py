@@ -52,7 +52,8 @@ def test_the_baseline_is_one_of_the_policies(tmp_path: Path) -> None:
 
 
 @pytest.mark.parametrize(
-    "options", [["--no-predictions"], ["--runtime", "last-two"], ["--adjustment", "auto"], ["--wait-bound", "plain"]]
+    "options",
+    [["--no-predictions"], ["--runtime", "last-two"], ["--adjustment", "auto"], ["--wait-bound", "bmbp:publish=plain"]],
 )
 def test_who_chooses_himself_sees_what_he_chose(options: list[str]) -> None:
     assert "at submission" not in replayed(*options).stdout

@@ -80,9 +80,9 @@ class LongestSoFar(Unbounded):
 
 @pytest.fixture(autouse=True)
 def longest(monkeypatch: pytest.MonkeyPatch) -> None:
-    """Let `longest` be a wait bound, and what `all` stands for."""
+    """Let `longest` be a wait bound, and what `bmbp` stands for."""
     monkeypatch.setitem(BOUNDERS.classes, "longest", LongestSoFar)
-    monkeypatch.setitem(BOUNDERS.classes, "all", LongestSoFar)
+    monkeypatch.setitem(BOUNDERS.classes, "bmbp", LongestSoFar)
 
 
 JOBS = (
@@ -186,12 +186,12 @@ def test_table_has_a_row_per_queue_and_grouping() -> None:
 
 
 def test_recorded_waits_are_bounded_by_default() -> None:
-    assert parse_wait_bound(None, "recorded") == "all"
+    assert parse_wait_bound(None, "recorded") == "bmbp"
     assert parse_wait_bound(None, "closed") == "none"
     assert parse_wait_bound(["none"], "recorded") == "none"
     assert parse_wait_bound(["longest"], "closed") == "longest"
-    with pytest.raises(SettingsError, match="--wait-bound is taken once: all, none"):
-        parse_wait_bound(["all", "none"], "recorded")
+    with pytest.raises(SettingsError, match="--wait-bound is taken once: bmbp, none"):
+        parse_wait_bound(["bmbp", "none"], "recorded")
 
 
 def replay(monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str], *arguments: object) -> str:
@@ -205,10 +205,10 @@ def replay(monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str], 
 def test_command_line(monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str], tmp_path: Path) -> None:
     log = write_log(tmp_path, *JOBS)
     document = json.loads(replay(monkeypatch, capsys, log, "--mode", "recorded", "--json", "-"))
-    assert document["settings"]["wait_bound"] == "all"
+    assert document["settings"]["wait_bound"] == "bmbp"
     assert [row["queue"] for row in document["wait_bounds"]] == ["all"] * 3 + [1] * 3 + [2] * 3
     assert all(row["seconds"] >= 0 for row in document["wait_bounds"])
-    assert "bounds on the wait: all" in replay(monkeypatch, capsys, log, "--mode", "recorded")
+    assert "bounds on the wait: bmbp" in replay(monkeypatch, capsys, log, "--mode", "recorded")
     assert "bounds on" not in replay(monkeypatch, capsys, log, "--mode", "recorded", "--wait-bound", "none")
     assert json.loads(replay(monkeypatch, capsys, log, "--json", "-"))["wait_bounds"] == []
     closed = json.loads(replay(monkeypatch, capsys, log, "--wait-bound", "longest", "--json", "-"))

@@ -86,7 +86,7 @@ def test_finding_01_a_time_near_the_largest_number_is_refused() -> None:
 
 @pytest.mark.parametrize("policy", ["easy", "conservative", "all-reserve", "probabilistic", "wfp", "lwf", "fcfs"])
 def test_finding_01_at_the_latest_time_every_answer_is_within_the_schema(policy: str) -> None:
-    opening = opened(policy=canonical("policy", policy), wait_bound=canonical("wait-bound", "all"))
+    opening = opened(policy=canonical("policy", policy), wait_bound=canonical("wait-bound", "bmbp"))
     answers = answer_all([opening, *blocked_head_at(MAX_TIME), {"event": {"kind": "ClusterClosed", "time": MAX_TIME}}])
     assert not [each for each in answers if isinstance(each.event, Rejected)]
 

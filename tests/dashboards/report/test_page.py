@@ -342,7 +342,7 @@ def test_the_worst_bar_is_full_and_none_is_wider() -> None:
 def test_figures_of_different_policies_have_different_titles() -> None:
     """Also where their names begin alike."""
     policies = [f"probabilistic:criterion=exact,tau={tau}" for tau in ("0.05", "0.5")]
-    bound = canonical("wait-bound", "plain")
+    bound = canonical("wait-bound", "bmbp:publish=plain")
     plans = [plan_of(generated(300), policy)._replace(wait_bound=bound, label=policy) for policy in policies]
     told, records = replayed(plans)
     titles = re.findall(r"<figcaption><h4>(.*?)</h4>", page([told], [], [records]))

@@ -135,7 +135,8 @@ def test_the_report_spells_out_once_what_its_policies_were() -> None:
 def test_what_predicted_beside_the_policies_is_spelled_out_too() -> None:
     plan = plan_of(generated(60), "easy:forecast=yes,plan=requested,runtime=last-two")
     plan = plan._replace(
-        label="easy:forecast=yes,plan=requested,runtime=last-two", wait_bound=canonical("wait-bound", "plain")
+        label="easy:forecast=yes,plan=requested,runtime=last-two",
+        wait_bound=canonical("wait-bound", "bmbp:publish=plain"),
     )
     beside = carry_out(plan)
     html = page([as_json([carry_out(plan_of(generated(60)))], told=beside)], [])

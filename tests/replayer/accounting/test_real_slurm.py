@@ -118,7 +118,7 @@ def told(workload: Workload) -> Iterator[tuple[int, Life]]:
         policy="conservative",
         runtime="experts",
         adjustment="auto",
-        wait_bound="all",
+        wait_bound="bmbp",
     )
     EmbeddedReplay(opened, Recorded(workload), [envelopes.append]).run_to_end()
     events: dict[int, dict[str, Any]] = {}

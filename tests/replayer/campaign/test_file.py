@@ -96,7 +96,7 @@ def test_a_label_changes_no_digest_and_everything_else_does(tmp_path: Path) -> N
     plain = read_campaign(write(tmp_path, GOOD))
     (cell,) = grid_of(plain, [some_log("KTH")])
     others = ['policies = [{ label = "E", spec = "easy:order=BF" }]', 'policies = ["fcfs"]', "seeds = [1]"]
-    others += ['runtime = ["last-two"]', 'adjustment = ["auto"]', 'wait_bound = ["all"]', "moldable = false"]
+    others += ['runtime = ["last-two"]', 'adjustment = ["auto"]', 'wait_bound = ["bmbp"]', "moldable = false"]
     others += ['mode = "recorded"', 'speedup = "amdahl:serial=0.1"']
     same, *different = (
         grid_of(read_campaign(write(tmp_path, f"{GOOD}{text}\n")), [some_log("KTH")])[0].digest for text in others

@@ -79,7 +79,7 @@ def true_spans(lives: Iterable[Lived]) -> dict[int, tuple[int, int | None, int]]
 
 
 def opened() -> ClusterOpened:
-    return ClusterOpened(time=0, cluster="c", processors=16, pools=PARTS.pools, mode="recorded", wait_bound="all")
+    return ClusterOpened(time=0, cluster="c", processors=16, pools=PARTS.pools, mode="recorded", wait_bound="bmbp")
 
 
 @pytest.mark.parametrize("seed", range(30))

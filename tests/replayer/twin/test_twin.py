@@ -184,7 +184,7 @@ def test_a_shadow_opens_as_the_cluster_did_but_for_what_is_wanted() -> None:
         processors=64,
         mode="recorded",
         seed=3,
-        wait_bound="plain",
+        wait_bound="bmbp:publish=plain",
         name="site",
         **spec._asdict(),
     )
@@ -195,7 +195,7 @@ def test_a_shadow_opens_as_the_cluster_did_but_for_what_is_wanted() -> None:
         "cluster": "mine",
         "processors": 64,
         "seed": 3,
-        "wait_bound": "plain",
+        "wait_bound": "bmbp:publish=plain",
         "adjustment": spec.adjustment,
     }
     assert {name: getattr(like, name) for name in kept} == kept

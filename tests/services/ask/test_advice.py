@@ -33,7 +33,7 @@ NAMED = {stage.name: stage for stage in STAGES}
 class Stored:
     """The states of a run under some settings, and what advises from them."""
 
-    def __init__(self, policy: str, runtime: str, wait_bound: str = "all", jobs: int = 300) -> None:
+    def __init__(self, policy: str, runtime: str, wait_bound: str = "bmbp", jobs: int = 300) -> None:
         workload = prepare(read_swf(BUNDLED), limit=jobs)
         plan = Plan(policy, "kth", workload, configure(policy, runtime), wait_bound=canonical("wait-bound", wait_bound))
         replay = EmbeddedReplay(plan.opened(), plan.source(), run="kth/a")

@@ -68,7 +68,13 @@ STAGE = Stage("wait_bound", "in", "out", Echo)
 
 
 async def write(
-    reader: MemoryReader, run: str, cluster: str, time: int, *more: Event, wait_bound: str = "all", outputs: bool = True
+    reader: MemoryReader,
+    run: str,
+    cluster: str,
+    time: int,
+    *more: Event,
+    wait_bound: str = "bmbp",
+    outputs: bool = True,
 ) -> None:
     """Store a run whose last event is at `time`, or those of `more`."""
     opened = ClusterOpened(time=0, cluster=cluster, processors=10, wait_bound=wait_bound)

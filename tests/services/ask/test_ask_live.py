@@ -38,7 +38,7 @@ JOBS = 300
 STEP = 60
 """Seconds between two submissions."""
 
-WAIT_BOUND = "all:history=100"
+WAIT_BOUND = "bmbp:history=100"
 JOB = {"processors": 2, "requested_time": 600, "queue": 1, "quantile": 0.8, "confidence": 0.9}
 
 

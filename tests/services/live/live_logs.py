@@ -17,7 +17,7 @@ HOSTILE = "<img src=x onerror=\"document.title='owned'\"></script><script>docume
 
 def log_of(cluster: str = "kth", jobs: int = 300, run: str = "kth/easy", policy: str = "easy") -> list[Envelope]:
     """Return every envelope of a closed run under so much load that jobs wait, waits bounded."""
-    bound = canonical("wait-bound", "plain:history=100")
+    bound = canonical("wait-bound", "bmbp:publish=plain,history=100")
     plan = Plan("easy", cluster, generated(jobs), configure(policy), wait_bound=bound)
     found: list[Envelope] = []
     replay = plan.replay([found.append])

@@ -15,7 +15,7 @@ def test_every_stage_says_what_it_can() -> None:
     told = dict(zip(WORDS[1::2], WORDS[2::2], strict=True))
     assert told["--runtime"] != "requested"
     assert told["--adjustment"] != "none"
-    assert told["--wait-bound"] == "all"
+    assert told["--wait-bound"] == "bmbp"
     assert [each for each in WORDS if "forecast=yes" in each]
 
 

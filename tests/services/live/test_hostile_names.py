@@ -31,7 +31,9 @@ def shown(table: object) -> str:
 
 
 def test_tables_show_names_as_text() -> None:
-    plan = Plan("easy", HOSTILE, generated(20), configure("easy"), wait_bound=canonical("wait-bound", "plain"))
+    plan = Plan(
+        "easy", HOSTILE, generated(20), configure("easy"), wait_bound=canonical("wait-bound", "bmbp:publish=plain")
+    )
     results = [carry_out(plan, [])]
     question = Question(cluster=HOSTILE, processors=1)
     told: list[object] = [comparison_table(results), prediction_table(results), wait_bound_table(results)]

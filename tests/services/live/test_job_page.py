@@ -235,7 +235,7 @@ def log() -> list[Envelope]:
     told: list[Envelope] = []
     plan = Plan(
         "easy", "kth", generated(300), configure("easy:forecast=yes", "empirical", "auto"),
-        wait_bound=canonical("wait-bound", "all:history=100"),
+        wait_bound=canonical("wait-bound", "bmbp:history=100"),
     )  # fmt: skip
     replay = plan.replay([told.append])
     replay.run_to_end()

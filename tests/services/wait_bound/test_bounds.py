@@ -11,7 +11,7 @@ from hypothesis import strategies as st
 from shadowtime.services.wait_bound import queue_bounds
 from shadowtime.services.wait_bound.bound_settings import BoundSettings
 from shadowtime.services.wait_bound.bounder import Updates
-from shadowtime.services.wait_bound.bounds import MAX_QUEUES, AllBounds
+from shadowtime.services.wait_bound.bounds import MAX_QUEUES, BmbpBounds
 from shadowtime.services.wait_bound.handler import BOUNDERS
 from shadowtime.services.wait_bound.queue_bounds import ALL, FIVE, QueueBounds
 from shadowtime.shared.errors import SettingsError
@@ -23,7 +23,7 @@ from tests.services.wait_bound.test_queue_bounds import Happening, happenings, m
 Answers = list[tuple[WaitBound, ...] | Updates]
 
 
-def happens(bounder: AllBounds, each: Happening) -> tuple[WaitBound, ...] | Updates:
+def happens(bounder: BmbpBounds, each: Happening) -> tuple[WaitBound, ...] | Updates:
     """Do what the stage does, and return what it publishes."""
     if each.wait is not None:
         bounder.learn_one(each.job, each.wait)
@@ -33,16 +33,16 @@ def happens(bounder: AllBounds, each: Happening) -> tuple[WaitBound, ...] | Upda
     return said
 
 
-def run(bounder: AllBounds, happen: Sequence[Happening]) -> Answers:
+def run(bounder: BmbpBounds, happen: Sequence[Happening]) -> Answers:
     return [happens(bounder, each) for each in happen]
 
 
-def saved(bounder: AllBounds) -> Any:
+def saved(bounder: BmbpBounds) -> Any:
     return orjson.loads(orjson.dumps(bounder.snapshot(), option=orjson.OPT_SERIALIZE_NUMPY))
 
 
-def filled(count: int = 400, queues: int = 2) -> AllBounds:
-    bounder = AllBounds(BoundSettings())
+def filled(count: int = 400, queues: int = 2) -> BmbpBounds:
+    bounder = BmbpBounds(BoundSettings())
     run(bounder, happenings(made(count, queues=queues)))
     return bounder
 
@@ -71,7 +71,7 @@ def test_of_a_new_queue_nothing_is_known_but_the_reason() -> None:
 
 
 def test_before_any_job_there_is_no_bound_but_a_reason() -> None:
-    for each in AllBounds(BoundSettings()).predict_one(job(queue_number=1)):
+    for each in BmbpBounds(BoundSettings()).predict_one(job(queue_number=1)):
         assert (each.bound, each.observations, each.starts_within) == (None, 0, ())
         assert each.reason is not None
         assert each.reason.startswith("not enough history: 0 of ")
@@ -81,7 +81,7 @@ def test_before_any_job_there_is_no_bound_but_a_reason() -> None:
 def test_a_queue_is_bounded_as_if_it_were_a_cluster_of_its_own(monkeypatch: pytest.MonkeyPatch, queue: int) -> None:
     monkeypatch.setattr(queue_bounds, "RECUT", 100)
     jobs = made(600, queues=2)
-    together, alone = AllBounds(BoundSettings()), AllBounds(BoundSettings())
+    together, alone = BmbpBounds(BoundSettings()), BmbpBounds(BoundSettings())
     happen = happenings(jobs)
     results = dict(enumerate(run(together, happen)))
     for place, each in enumerate(happen):
@@ -103,7 +103,7 @@ def test_a_queue_is_bounded_as_if_it_were_a_cluster_of_its_own(monkeypatch: pyte
 def test_predictions_leave_no_trace(monkeypatch: pytest.MonkeyPatch) -> None:
     """Whether and how often anything is asked, the answers and the state are the same."""
     monkeypatch.setattr(queue_bounds, "RECUT", 50)
-    asked, quiet = AllBounds(BoundSettings()), AllBounds(BoundSettings())
+    asked, quiet = BmbpBounds(BoundSettings()), BmbpBounds(BoundSettings())
     for place, each in enumerate(happenings(made(300, queues=2))):
         if each.wait is not None:
             quiet.learn_one(each.job, each.wait)
@@ -127,7 +127,7 @@ def test_a_restored_one_goes_on(cut: int) -> None:
     with pytest.MonkeyPatch.context() as patch:
         patch.setattr(queue_bounds, "RECUT", 40)
         happen = happenings(made(200, queues=2))
-        bounder, again = AllBounds(BoundSettings()), filled(100, queues=3)  # to be forgotten
+        bounder, again = BmbpBounds(BoundSettings()), filled(100, queues=3)  # to be forgotten
         run(bounder, happen[:cut])
         again.restore(saved(bounder))
         assert saved(again) == saved(bounder)
@@ -136,7 +136,7 @@ def test_a_restored_one_goes_on(cut: int) -> None:
 
 
 def test_restored_between_a_prediction_and_its_submission() -> None:
-    bounder, again = filled(), AllBounds(BoundSettings())
+    bounder, again = filled(), BmbpBounds(BoundSettings())
     said = bounder.predict_one(job(queue_number=1))
     again.restore(saved(bounder))
     assert again.predict_one(job(queue_number=1)) == said
@@ -145,16 +145,21 @@ def test_restored_between_a_prediction_and_its_submission() -> None:
     assert saved(again) == saved(bounder)
 
 
-@pytest.mark.parametrize("name", [*ALL, "all"])
-def test_each_name_publishes_its_own_of_the_same_bounds(name: str) -> None:
-    happen = happenings(made(150, queues=1))
-    chosen = BOUNDERS.build(parse(name))
-    assert isinstance(chosen, AllBounds)
-    everything, found = run(AllBounds(BoundSettings()), happen), run(chosen, happen)
-    names = ALL if name == "all" else (name,)
-    for every, some in zip(everything, found, strict=True):
-        if not isinstance(every, Updates):
-            assert list(some) == [each for each in every if each.grouping in names]
+@pytest.mark.parametrize("keys", ["", ",quantile=0.5,confidence=0.8"])
+@pytest.mark.parametrize("name", ALL)
+def test_a_published_bound_is_the_same_alone(monkeypatch: pytest.MonkeyPatch, name: str, keys: str) -> None:
+    """Also its coverage, its change points and its bounds at another quantile."""
+    monkeypatch.setattr(queue_bounds, "RECUT", 150)
+    happen = happenings(made(900, queues=1))
+    every, alone = (BOUNDERS.build(parse(f"bmbp:publish={publish}{keys}")) for publish in ("all", name))
+    assert isinstance(every, BmbpBounds)
+    assert isinstance(alone, BmbpBounds)
+    for among, own in zip(run(every, happen), run(alone, happen), strict=True):
+        parts = zip(among, own, strict=True) if isinstance(own, Updates) else [(among, own)]
+        for theirs, its in parts:
+            assert list(its) == [each for each in theirs if each.grouping == name]
+    asked = job(queue_number=1), job().time, 0.9, 0.7
+    assert list(alone.bounds_at(*asked)) == [each for each in every.bounds_at(*asked) if each.grouping == name]
 
 
 def test_at_another_quantile_and_confidence() -> None:
@@ -176,8 +181,8 @@ def test_at_another_quantile_and_confidence() -> None:
 
 def test_a_run_at_another_quantile_has_lower_bounds() -> None:
     happen = happenings(made(300))
-    usual = run(AllBounds(BoundSettings()), happen)
-    median = run(AllBounds(BoundSettings(quantile=0.5)), happen)
+    usual = run(BmbpBounds(BoundSettings()), happen)
+    median = run(BmbpBounds(BoundSettings(quantile=0.5)), happen)
     for low, high in zip(median, usual, strict=True):
         if isinstance(low, Updates) or isinstance(high, Updates):
             continue
@@ -215,16 +220,17 @@ def test_no_requeued_or_unknown_job_breaks_it() -> None:
 @pytest.mark.parametrize(
     ("spec", "message"),
     [
-        ("all:quantile=0", "wait bound 'all': quantile=0: "),
-        ("all:quantile=1", "wait bound 'all': quantile=1: "),
-        ("plain:quantile=95", "wait bound 'plain': quantile=95: "),
-        ("all:quantile=nan", "wait bound 'all': quantile=nan: "),
-        ("ensemble:confidence=0", "wait bound 'ensemble': confidence=0: "),
-        ("ensemble:confidence=1", "wait bound 'ensemble': confidence=1: "),
-        ("conformal:gamma=0", "wait bound 'conformal': gamma=0: "),
-        ("static:history=99", "wait bound 'static': history=99: "),
-        ("all:tau=0.5", "has no key 'tau'; known keys: quantile, confidence, history, gamma"),
-        ("bmbp", "unknown wait bound 'bmbp'; known: all, conformal, ensemble, futures, nodes, none, plain, rnprod"),
+        ("bmbp:quantile=0", "wait bound 'bmbp': quantile=0: "),
+        ("bmbp:quantile=1", "wait bound 'bmbp': quantile=1: "),
+        ("bmbp:quantile=95", "wait bound 'bmbp': quantile=95: "),
+        ("bmbp:quantile=nan", "wait bound 'bmbp': quantile=nan: "),
+        ("bmbp:confidence=0", "wait bound 'bmbp': confidence=0: "),
+        ("bmbp:confidence=1", "wait bound 'bmbp': confidence=1: "),
+        ("bmbp:gamma=0", "wait bound 'bmbp': gamma=0: "),
+        ("bmbp:history=99", "wait bound 'bmbp': history=99: "),
+        ("bmbp:publish=five", "wait bound 'bmbp': publish=five: "),
+        ("bmbp:tau=0.5", "has no key 'tau'; known keys: quantile, confidence, history, gamma, publish"),
+        ("plain", "unknown wait bound 'plain'; known: bmbp, futures, none"),
     ],
 )
 def test_a_spec_that_is_none(spec: str, message: str) -> None:
@@ -234,14 +240,16 @@ def test_a_spec_that_is_none(spec: str, message: str) -> None:
 
 
 def test_a_spec_with_all_its_keys() -> None:
-    assert str(BOUNDERS.canonical(parse("all"))) == "all(quantile=0.95,confidence=0.95,history=20000,gamma=0.05)"
+    assert str(BOUNDERS.canonical(parse("bmbp"))) == (
+        "bmbp(quantile=0.95,confidence=0.95,history=20000,gamma=0.05,publish=all)"
+    )
     assert str(BOUNDERS.canonical(parse("none"))) == "none"
 
 
 @pytest.mark.parametrize("quantile", [0.01, 0.999])
 def test_the_outermost_quantiles(quantile: float) -> None:
-    bounder = BOUNDERS.build(parse(f"all:quantile={quantile},history=3000"))
-    assert isinstance(bounder, AllBounds)
+    bounder = BOUNDERS.build(parse(f"bmbp:quantile={quantile},history=3000"))
+    assert isinstance(bounder, BmbpBounds)
     results = run(bounder, happenings(made(300)))
     bounds = {each.bound is None for said in results[-50:] if not isinstance(said, Updates) for each in said[:6]}
     assert bounds == {quantile > 0.9}
@@ -249,12 +257,12 @@ def test_the_outermost_quantiles(quantile: float) -> None:
 
 def test_a_history_too_short_for_its_quantile_is_refused() -> None:
     with pytest.raises(SettingsError, match=r"history=100: .* at least 2995 waits"):
-        BOUNDERS.build(parse("all:quantile=0.999,history=100"))
+        BOUNDERS.build(parse("bmbp:quantile=0.999,history=100"))
 
 
 def test_finding_11_queues_without_end_share_the_bounds_of_the_cluster() -> None:
     """A queue for each job took 25 kB a queue, and each event as long as there were queues."""
-    bounder = AllBounds(BoundSettings())
+    bounder = BmbpBounds(BoundSettings())
     for number in range(3 * MAX_QUEUES):
         job = JobSubmitted(time=number, job_number=number, requested_processors=1, queue_number=number)
         told = bounder.predict_one(job)
@@ -267,14 +275,14 @@ def test_finding_11_queues_without_end_share_the_bounds_of_the_cluster() -> None
         bounder.observe(job)
         bounder.learn_one(job, 5)
     assert len(bounder._queues) == MAX_QUEUES
-    again = AllBounds(BoundSettings())
+    again = BmbpBounds(BoundSettings())
     again.restore(orjson.loads(orjson.dumps(bounder.snapshot())))
     late = JobSubmitted(time=10**6, job_number=10**6, requested_processors=1, queue_number=10**6)
     assert again.predict_one(late) == bounder.predict_one(late)
 
 
 def test_finding_11_an_event_looks_at_its_own_queue_alone(monkeypatch: pytest.MonkeyPatch) -> None:
-    bounder, advanced = AllBounds(BoundSettings()), []
+    bounder, advanced = BmbpBounds(BoundSettings()), []
     for number in range(20):
         bounder.observe(JobSubmitted(time=0, job_number=number, requested_processors=1, queue_number=number))
     monkeypatch.setattr(QueueBounds, "advance", lambda self, now: advanced.append(self.queue))

@@ -46,9 +46,7 @@ def started(number: int, processors: int, time: int = 0) -> JobStarted:
     return JobStarted(time=time, job_number=number, processors=processors, limit=100)
 
 
-@pytest.mark.parametrize(
-    "spec", ["futures:futures=10", "futures:futures=10,trees=yes", "futures:futures=10,strongly=yes"]
-)
+@pytest.mark.parametrize("spec", ["futures:futures=10", "futures:futures=10,trees=yes"])
 @given(opening=OPENINGS, stream=STREAMS)
 @settings(max_examples=60, deadline=None, suppress_health_check=list(HealthCheck))
 def test_whatever_happens_it_knows_what_waits_and_what_is_held(

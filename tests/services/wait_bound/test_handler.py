@@ -20,7 +20,7 @@ from shadowtime.shared.stage import StageRun
 from tests.replayer.small_logs import job, workload_of
 from tests.services.wait_bound.test_queue_bounds import happenings, made
 
-OPENED = ClusterOpened(time=0, cluster="c", processors=128, mode="recorded", wait_bound="all")
+OPENED = ClusterOpened(time=0, cluster="c", processors=128, mode="recorded", wait_bound="bmbp")
 
 
 class LongestSoFar(Unbounded):

@@ -26,7 +26,6 @@ EVERY = 900
 """Seconds between two submissions."""
 
 SPEC = "futures(trees=yes,days=1,futures=10)"
-STRONGLY = "futures(strongly=yes,futures=10)"
 Row = np.ndarray[Any, np.dtype[np.float32]]
 
 
@@ -94,11 +93,10 @@ class Followed:
         self.run.restore(saved)
 
 
-@pytest.mark.parametrize("spec", [SPEC, STRONGLY])
-def test_a_restart_anywhere_changes_nothing(spec: str) -> None:
+def test_a_restart_anywhere_changes_nothing() -> None:
     """Before trees, between two growths, and twice in a row; jobs wait and run at each."""
     events = happenings(900)
-    whole, cut, at = Followed(spec).follow(events), Followed(spec), 0
+    whole, cut, at = Followed().follow(events), Followed(), 0
     for end in (10, 600, 1_021, 1_500, 1_501, 2_200, len(events)):
         cut.follow(events[at:end])
         cut.restarted()
@@ -112,11 +110,10 @@ def test_the_same_log_gives_the_same_trees() -> None:
     assert first.run.snapshot() == second.run.snapshot()
 
 
-@pytest.mark.parametrize("spec", [SPEC, STRONGLY])
-def test_what_happens_later_changes_nothing_before(spec: str) -> None:
+def test_what_happens_later_changes_nothing_before() -> None:
     time = 600 * EVERY
-    as_it_was = Followed(spec).follow(happenings(900))
-    otherwise = Followed(spec).follow(happenings(900, changed_after=time))
+    as_it_was = Followed().follow(happenings(900))
+    otherwise = Followed().follow(happenings(900, changed_after=time))
     before = [told for when, told in as_it_was.said if when <= time]
     assert before == [told for when, told in otherwise.said if when <= time]
     assert any(before)
