@@ -73,8 +73,8 @@ def compare(
         str,
         typer.Option(
             metavar="SPEC",
-            help="How moldable jobs scale: constant, amdahl:serial=SHARE or downey:parallelism=MULTIPLE,sigma=NUMBER, "
-            "the average parallelism as a multiple of the processors requested.",
+            help="How moldable jobs scale: constant, amdahl:serial=SHARE or downey:parallelism=MULTIPLE,sigma=VARIANCE"
+            ", the average parallelism as a multiple of the processors requested.",
         ),
     ] = "constant",
     capacity: Annotated[

@@ -46,13 +46,6 @@ def run(module: str) -> None:
             signal.signal(signal.SIGINT, _leave)
 
 
-def run_old(module: str, instead: str) -> None:
-    """Run what `python -m PACKAGE` ran, and say that this form ends and what takes its place."""
-    package = module.removeprefix("shadowtime.").partition(".")[0]
-    print(f"note: `python -m {package}` goes with the next release; use `{instead}`", file=sys.stderr)  # noqa: T201
-    run(module)
-
-
 @contextmanager
 def lasting_imports() -> Iterator[None]:
     """Import without the collector of garbage, which need not look at what stays: 5 % of a start, and of a replay.

@@ -15,7 +15,7 @@ from rich.padding import Padding
 from rich.table import Table
 from rich.text import Text
 
-from shadowtime import __version__
+from shadowtime._version import __version__
 from shadowtime.shared.command_line import application, run_app
 from shadowtime.shared.errors import ShadowtimeError
 from shadowtime.stack.ports import is_free
