@@ -26,6 +26,9 @@ def compare(**typed: Any) -> None:
 compare.__signature__ = signature(Options)  # type: ignore[attr-defined]  # typer asks for what this names
 
 
+app = application(compare)
+
+
 def main() -> None:
     """Run the command line."""
-    run_app(application(compare), INTERRUPTED)
+    run_app(app, INTERRUPTED)

@@ -38,6 +38,9 @@ def made(shell: str) -> str:
     return script(shell)
 
 
+app = application(completion)
+
+
 def main() -> None:
     """Run the command line."""
-    run_app(application(completion))
+    run_app(app)

@@ -169,6 +169,9 @@ def doctor() -> None:
     raise typer.Exit(int(wrong))
 
 
+app = application(doctor)
+
+
 def main() -> None:
     """Run the command line."""
-    run_app(application(doctor))
+    run_app(app)
