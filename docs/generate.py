@@ -1,85 +1,23 @@
-"""Write docs/reference/ and what shells need to complete commands from the code: `python docs/generate.py`."""
+"""Write docs/reference/ from the code: `python docs/generate.py`."""
 
 import types
 from collections.abc import Iterable, Iterator, Sequence
 from pathlib import Path
 from typing import Any, Literal, Union, get_args, get_origin
 
-import typer
-from completions import completions
 from pydantic.fields import FieldInfo
 
-from shadowtime import completion
 from shadowtime.__main__ import GROUPS
-from shadowtime.dashboards.command_line import app as dashboards
-from shadowtime.replayer import (
-    check_command,
-    check_schedule,
-    check_starts,
-    convert,
-    generate_command,
-    list_command,
-    live_command,
-    scores_command,
-    slurm_fit_command,
-    slurm_site_command,
-    template_search_command,
-)
-from shadowtime.replayer.campaign import command_line, reproduce
-from shadowtime.replayer.command_line import compare
-from shadowtime.replayer.compare_command import compare_policies
-from shadowtime.replayer.following.command_line import app as follow
-from shadowtime.replayer.twin import twin_command
-from shadowtime.replayer.twin.command_line import app as shadow
+from shadowtime.completion_scripts import command_of
 from shadowtime.services.catalogue import DEFAULTS, REGISTRIES
-from shadowtime.services.command_line import app as services
 from shadowtime.services.scheduler.policies import BEST
-from shadowtime.services.workers import workers
-from shadowtime.shared.command_line import application
 from shadowtime.shared.metric_names import METRICS, RESULTS, RUN, Metric
 from shadowtime.shared.paths import ROOT
 from shadowtime.shared.spec import as_text
 from shadowtime.shared.streaming.settings import Settings
-from shadowtime.stack import doctor
-from shadowtime.stack.command_line import app as stack
 
 FOLDER = Path(__file__).parent / "reference"
 HEAD = "<!-- Written by docs/generate.py; what stands here is changed in the code. -->\n"
-
-COMMAND_LINES = {
-    "replay": application(compare),
-    "compare": application(compare_policies),
-    "check": application(check_command.check),
-    "check-schedule": application(check_schedule.check_schedule),
-    "check-starts": application(check_starts.check_starts),
-    "fit-slurm": application(slurm_fit_command.command),
-    "slurm-site": application(slurm_site_command.command),
-    "convert": application(convert.convert),
-    "campaign": application(command_line.campaign),
-    "reproduce": application(reproduce.reproduce),
-    "generate": application(generate_command.command),
-    "list": application(list_command.list_names),
-    "doctor": application(doctor.doctor),
-    "completion": application(completion.completion),
-    "search-templates": application(template_search_command.command),
-    "follow": follow,
-    "shadow": shadow,
-    "scores": application(scores_command.scores),
-    "twin": application(twin_command.twin),
-    "live": application(live_command.live),
-    "serve": workers,
-    "stack": stack,
-    "dashboards": dashboards,
-}
-"""Command lines of their own; all other sub-commands are those of `services`."""
-
-
-def command_of(name: str) -> Any:
-    """Return the command, or the group of commands, that `shadowtime NAME` runs."""
-    if name in COMMAND_LINES:
-        return typer.main.get_command(COMMAND_LINES[name])
-    group: Any = typer.main.get_command(services)
-    return group.commands[name]
 
 
 def table(head: Sequence[str], rows: Iterable[Sequence[str]]) -> str:
@@ -284,13 +222,7 @@ def pages() -> dict[str, str]:
     return {"commands.md": commands(), "specs.md": specs(), "metrics.md": metrics(), "settings.md": settings()}
 
 
-def scripts() -> dict[str, str]:
-    """Return the script of each shell that completes commands, by the name of its file."""
-    return completions(command_of)
-
-
 if __name__ == "__main__":
-    for folder, texts in ((FOLDER, pages()), (completion.SCRIPTS, scripts())):
-        folder.mkdir(exist_ok=True)
-        for name, text in texts.items():
-            (folder / name).write_text(text)
+    FOLDER.mkdir(exist_ok=True)
+    for name, text in pages().items():
+        (FOLDER / name).write_text(text)

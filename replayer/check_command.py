@@ -126,6 +126,9 @@ def _print(found: dict[str, Any]) -> None:
         console.print(table if table.row_count else none)
 
 
+app = application(check)
+
+
 def main() -> None:
     """Run the command line."""
-    run_app(application(check))
+    run_app(app)

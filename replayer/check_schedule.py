@@ -67,6 +67,9 @@ def check_schedule(
     raise typer.Exit(int(first is not None))
 
 
+app = application(check_schedule)
+
+
 def main() -> None:
     """Run the command line."""
-    run_app(application(check_schedule))
+    run_app(app)

@@ -66,6 +66,9 @@ def check_starts(
     Console(highlight=False, markup=False).print(met_table(title, rows))
 
 
+app = application(check_starts)
+
+
 def main() -> None:
     """Run the command line."""
-    run_app(application(check_starts))
+    run_app(app)

@@ -1,174 +1,34 @@
-"""Replay logs: `shadowtime replay [LOG[@PROCESSORS]]…`.
+"""Replay logs: `shadowtime replay [LOG[@PROCESSORS]]…`."""
 
-The options alone; what they lead to is imported once it is wanted, so that help comes at once.
-"""
+from inspect import signature
+from typing import Any
 
-from pathlib import Path
-from typing import Annotated
-
-import typer
-
-from shadowtime.replayer.options import Options, Oversized, Requests, Transport, YesNo
-from shadowtime.replayer.reading_options import Columns, NamesFile, NamesKey, Pools, TimeZone
+from shadowtime.replayer.replay_options import Options
 from shadowtime.shared.command_line import application, run_app
 from shadowtime.shared.start_up import lasting_imports
 
 INTERRUPTED = "interrupted; no result file was written"
 
 
-def known_mode(text: str) -> str:
-    """Return the name of a source of events; raises `typer.BadParameter` if there is none of that name."""
-    with lasting_imports():
-        from shadowtime.replayer.arguments import parse_mode
-    return parse_mode(text)
-
-
-def compare(
-    traces: Annotated[
-        list[str] | None,
-        typer.Argument(
-            metavar="[LOG[@PROCESSORS]]…",
-            help="SWF, sacct, PBS, CSV or Parquet. Several: several clusters. None: the bundled one.",
-        ),
-    ] = None,
-    policy: Annotated[list[str] | None, typer.Option(metavar="SPEC", help="Repeat to compare; see --list.")] = None,
-    baseline: Annotated[
-        str | None,
-        typer.Option(metavar="SPEC", help="The policy to compare the others with; easy if it is one, else the first."),
-    ] = None,
-    runtime: Annotated[
-        list[str] | None, typer.Option(metavar="SPEC", help="Run-time predictor of policies that name none.")
-    ] = None,
-    adjustment: Annotated[
-        list[str] | None, typer.Option(metavar="SPEC", help="Walltime adjustment of policies that name none.")
-    ] = None,
-    wait_bound: Annotated[
-        list[str] | None,
-        typer.Option(metavar="SPEC", help="Bounds on the wait; in recorded mode bmbp, unless told otherwise."),
-    ] = None,
-    mode: Annotated[
-        str,
-        typer.Option(
-            metavar="NAME",
-            callback=known_mode,
-            help="Whether jobs start as decided (closed), or as they did (recorded); see --list.",
-        ),
-    ] = "closed",
-    transport: Annotated[Transport, typer.Option(help="Stages in this process, or workers over Kafka.")] = "embedded",
-    run: Annotated[
-        str | None, typer.Option(metavar="NAME", help="Name of the run over Kafka; a known one is resumed.")
-    ] = None,
-    setting: Annotated[
-        list[str] | None,
-        typer.Option("--set", metavar="NAME=VALUE", help="A setting of the stream, as in --set kafka-bootstrap=…"),
-    ] = None,
-    speed: Annotated[str, typer.Option(metavar="max|FACTOR", help="Trace seconds per second of real time.")] = "max",
-    requests: Annotated[Requests, typer.Option(help="Rewrite requested times.")] = "as-logged",
-    filter_: Annotated[
-        Oversized, typer.Option("--filter", help="What to do with jobs larger than the machine.")
-    ] = "drop",
-    restartable: Annotated[YesNo, typer.Option(help="Whether jobs may be killed and requeued.")] = "yes",
-    moldable: Annotated[YesNo, typer.Option(help="Whether jobs may run on other sizes.")] = "yes",
-    speedup: Annotated[
-        str,
-        typer.Option(
-            metavar="SPEC",
-            help="How moldable jobs scale: constant, amdahl:serial=SHARE or downey:parallelism=MULTIPLE,sigma=NUMBER, "
-            "the average parallelism as a multiple of the processors requested.",
-        ),
-    ] = "constant",
-    capacity: Annotated[
-        list[str] | None,
-        typer.Option(metavar="SECONDS:PROCESSORS", help="The machine's size from a time of the trace on; repeatable."),
-    ] = None,
-    jobs: Annotated[int | None, typer.Option(metavar="N", min=1, help="Only the first N jobs.")] = None,
-    processors: Annotated[
-        int | None, typer.Option(metavar="N", min=1, help="Size of the machine; else the trace's.")
-    ] = None,
-    in_pieces: Annotated[
-        bool, typer.Option("--in-pieces", help="Read the log while it is replayed: an SWF log larger than memory.")
-    ] = False,
-    columns: Columns = None,
-    time_zone: TimeZone = None,
-    pools: Pools = None,
-    names: NamesFile = None,
-    names_key: NamesKey = None,
-    seed: Annotated[int, typer.Option(metavar="N", help="Seed of every draw of chance.")] = 0,
-    json: Annotated[Path | None, typer.Option(metavar="FILE", help="Scores as JSON; - is standard output.")] = None,
-    results: Annotated[
-        Path | None,
-        typer.Option(metavar="FILE.csv|FILE.parquet", help="Scores as a table, one row per policy and log."),
-    ] = None,
-    schedule: Annotated[
-        Path | None,
-        typer.Option(
-            metavar="FILE.csv|FILE.parquet|FILE.swf",
-            help="When each job ran; as FILE.swf or FILE.swf.gz a log that can be replayed.",
-        ),
-    ] = None,
-    decisions: Annotated[
-        Path | None, typer.Option(metavar="FILE.jsonl", help="Every decision with its reason.")
-    ] = None,
-    report: Annotated[Path | None, typer.Option(metavar="FILE.html", help="The comparison as a page.")] = None,
-    seconds: Annotated[bool, typer.Option("--seconds", help="Exact times in tables: seconds, not hours.")] = False,
-    predictions: Annotated[
-        bool,
-        typer.Option(
-            "--predictions/--no-predictions",
-            help="Whether to score, beside the policies, what jobs are told under EASY: run times, waits and bounds.",
-        ),
-    ] = True,
-    list_: Annotated[
-        bool, typer.Option("--list", help="Name every policy and predictor; of those named behind it, tell the keys.")
-    ] = False,
-) -> None:
+def compare(**typed: Any) -> None:
     """Replay batch logs through the whole pipeline, and compare policies on the same work."""
-    if list_:
+    options = Options(**typed)
+    if options.list_:
         from shadowtime.replayer.catalogue_table import print_catalogue
 
-        print_catalogue(traces or [])
+        print_catalogue(options.traces or [])
         return
     with lasting_imports():
         from shadowtime.replayer.compare import compare_logs
-    compare_logs(
-        Options(
-            traces=traces,
-            policy=policy,
-            baseline=baseline,
-            runtime=runtime,
-            adjustment=adjustment,
-            wait_bound=wait_bound,
-            mode=mode,
-            transport=transport,
-            run=run,
-            setting=setting,
-            speed=speed,
-            requests=requests,
-            filter_=filter_,
-            restartable=restartable,
-            moldable=moldable,
-            speedup=speedup,
-            capacity=capacity,
-            jobs=jobs,
-            processors=processors,
-            seed=seed,
-            json=json,
-            schedule=schedule,
-            decisions=decisions,
-            report=report,
-            results=results,
-            seconds=seconds,
-            predictions=predictions,
-            columns=columns,
-            time_zone=time_zone,
-            pools=pools,
-            names=names,
-            names_key=names_key,
-            in_pieces=in_pieces,
-        )
-    )
+    compare_logs(options)
+
+
+compare.__signature__ = signature(Options)  # type: ignore[attr-defined]  # typer asks for what this names
+
+
+app = application(compare)
 
 
 def main() -> None:
     """Run the command line."""
-    run_app(application(compare), INTERRUPTED)
+    run_app(app, INTERRUPTED)

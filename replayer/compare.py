@@ -23,9 +23,9 @@ from shadowtime.replayer.comparison import Plan, Result, carry_out, carry_out_pa
 from shadowtime.replayer.comparison_json import as_json
 from shadowtime.replayer.frame_files import require_parquet
 from shadowtime.replayer.interruption import Interruption
-from shadowtime.replayer.options import Options
 from shadowtime.replayer.pace import Pace
 from shadowtime.replayer.progress import Observers, with_progress
+from shadowtime.replayer.replay_options import Options
 from shadowtime.replayer.results import Targets, in_parts, print_tables, result_files
 from shadowtime.replayer.source import JobTraits
 from shadowtime.replayer.swf import BUNDLED

@@ -35,6 +35,9 @@ compare_policies = with_defaults(
 )
 
 
+app = application(compare_policies)
+
+
 def main() -> None:
     """Run the command line."""
-    run_app(application(compare_policies), INTERRUPTED)
+    run_app(app, INTERRUPTED)

@@ -100,6 +100,9 @@ def convert(
     say(f"wrote {len(workload):,} jobs on {workload.processors:,} processors to {output}")
 
 
+app = application(convert)
+
+
 def main() -> None:
     """Run the command line."""
-    run_app(application(convert))
+    run_app(app)

@@ -32,6 +32,9 @@ def command(
     write_swf(output, header, table)
 
 
+app = application(command)
+
+
 def main() -> None:
     """Run the command line."""
-    run_app(application(command))
+    run_app(app)

@@ -21,6 +21,9 @@ def list_names(
     print_names(kind, name)
 
 
+app = application(list_names)
+
+
 def main() -> None:
     """Run the command line."""
-    run_app(application(list_names))
+    run_app(app)

@@ -57,6 +57,9 @@ def command(
     Console(highlight=False, markup=False).print(met_table(title, rows))
 
 
+app = application(command)
+
+
 def main() -> None:
     """Run the command line."""
-    run_app(application(command), "interrupted; no result file was written")
+    run_app(app, "interrupted; no result file was written")

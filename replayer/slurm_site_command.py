@@ -33,6 +33,9 @@ def command(
         typer.echo(f"not modelled: {note}", err=True)
 
 
+app = application(command)
+
+
 def main() -> None:
     """Run the command line."""
-    run_app(application(command))
+    run_app(app)

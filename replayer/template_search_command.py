@@ -24,6 +24,9 @@ def command(
     write_templates(trace, output, jobs, population, generations, seed, workers)
 
 
+app = application(command)
+
+
 def main() -> None:
     """Run the command line."""
-    run_app(application(command), "interrupted; no result file was written")
+    run_app(app, "interrupted; no result file was written")

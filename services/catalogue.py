@@ -92,9 +92,8 @@ def spelled(option: str, spec: str) -> Spelled:
     """
     parsed = parse(spec)
     settings = REGISTRIES[option].classes[parsed.name].Settings
-    values = settings.spelled_now(parsed.keys)
-    plain = {key for key, value in values.items() if value == as_text(settings.model_fields[key].default)}
-    keys = {key: f"{key}={value}" for key, value in values.items()}
+    plain = {key for key, value in parsed.keys.items() if value == as_text(settings.model_fields[key].default)}
+    keys = {key: f"{key}={value}" for key, value in parsed.keys.items()}
     return Spelled(
         parsed.name,
         tuple(text for key, text in keys.items() if key not in plain),

@@ -14,7 +14,8 @@ from typing import Annotated, Any
 import typer
 from rich.console import Console
 
-from shadowtime.services.workers import SEE_SETTINGS, TAKES_SETTINGS, workers
+from shadowtime.services.workers import SEE_SETTINGS, TAKES_SETTINGS
+from shadowtime.services.workers import app as workers
 from shadowtime.shared import topics
 from shadowtime.shared.command_line import run_app, say
 from shadowtime.shared.errors import SettingsError

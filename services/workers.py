@@ -12,7 +12,7 @@ from shadowtime.shared.command_line import run_app
 from shadowtime.shared.start_up import lasting_imports
 from shadowtime.shared.topics import FLOW, WRITTEN_BY
 
-workers = typer.Typer(
+app = typer.Typer(
     add_completion=False, pretty_exceptions_enable=False, no_args_is_help=True, help="Run a worker, until SIGTERM."
 )
 
@@ -25,7 +25,7 @@ SEE_SETTINGS = "Takes every setting as a flag, too: see `shadowtime settings`."
 def add_worker(stage: str, reads: str, writes: str) -> None:
     """Add the command that runs one stage as a worker."""
 
-    @workers.command(
+    @app.command(
         stage, context_settings=TAKES_SETTINGS, help=f"Run one worker: {reads} to {writes}.", epilog=SEE_SETTINGS
     )
     def work(context: typer.Context) -> None:
@@ -38,7 +38,7 @@ for name, (before, behind) in zip(WRITTEN_BY, pairwise(FLOW), strict=True):
     add_worker(name, before, behind)
 
 
-@workers.command(context_settings=TAKES_SETTINGS, epilog=SEE_SETTINGS)
+@app.command(context_settings=TAKES_SETTINGS, epilog=SEE_SETTINGS)
 def metrics(context: typer.Context) -> None:
     """Write the scoreboard's samples to VictoriaMetrics and, where Grafana is named, show decisions in Grafana Live."""
     with lasting_imports():
@@ -49,4 +49,4 @@ def metrics(context: typer.Context) -> None:
 def main() -> None:
     """Run the command line; what it writes is its user's alone."""
     os.umask(0o077)
-    run_app(workers)
+    run_app(app)

@@ -2,6 +2,8 @@
 
 from typing import TYPE_CHECKING, Any
 
+from shadowtime._version import __version__ as __version__
+
 if TYPE_CHECKING:
     from shadowtime.replayer.api import (
         JobSubmitted,
@@ -26,8 +28,6 @@ __all__ = [
     "replay",
     "wait_bound",
 ]
-
-__version__ = "0.1.0"
 
 
 def __getattr__(name: str) -> Any:

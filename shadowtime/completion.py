@@ -2,24 +2,45 @@
 
 import sys
 from pathlib import Path
-from typing import Annotated, Literal
+from typing import Annotated, Literal, get_args
 
 import typer
 
 from shadowtime.shared.command_line import application, run_app
 
+Shell = Literal["bash", "zsh", "fish"]
+SHELLS: tuple[str, ...] = get_args(Shell)
+
 SCRIPTS = Path(__file__).with_name("completions")
+"""Where an installed package has its scripts, from the build of its wheel; a checkout has none."""
 
 
-def completion(shell: Annotated[Literal["bash", "zsh", "fish"], typer.Argument(help="The shell.")]) -> None:
+def completion(shell: Annotated[Shell, typer.Argument(help="The shell.")]) -> None:
     """Print what a shell needs to complete commands, options and names.
 
     bash: eval "$(shadowtime completion bash)" in ~/.bashrc; zsh: the same in ~/.zshrc, after compinit; fish: shadowtime
     completion fish | source.
     """
-    sys.stdout.write((SCRIPTS / f"shadowtime.{shell}").read_text())
+    built = SCRIPTS / f"shadowtime.{shell}"
+    sys.stdout.write(built.read_text() if built.is_file() else made(shell))
+
+
+def made(shell: str) -> str:
+    """Return the script of a shell, made now; raises `SettingsError` where the library for it is missing."""
+    try:
+        from shadowtime.completion_scripts import script
+    except ModuleNotFoundError as error:
+        if error.name != "shtab":
+            raise
+        from shadowtime.shared.errors import SettingsError
+
+        raise SettingsError("a checkout makes its completions with shtab: pip install shtab, or make setup") from None
+    return script(shell)
+
+
+app = application(completion)
 
 
 def main() -> None:
     """Run the command line."""
-    run_app(application(completion))
+    run_app(app)

@@ -14,6 +14,7 @@ ShadowtimeError
 ├── ServerError          a server of the local stack does not start or stop (stack/server.py)
 ├── PinError             no registry says what an image's tag stands for (stack/registry.py)
 ├── PushError            Grafana does not take dashboards
+├── FollowError          what tells of a cluster cannot be read, now or ever
 └── ReplayError          a replay cannot go on
 
 Each message names the culprit and the numbers. The command line prints it and exits with status 2; nothing else

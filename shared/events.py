@@ -87,7 +87,7 @@ __all__ = [
 ]
 
 SCHEMA_VERSION: Final = 2
-"""Of what is written; version 1, which knew fewer events and fields, is read too."""
+"""The one version of envelopes that is written and read; any other is refused."""
 
 OfBounds = AtMost(MAX_BOUNDS)
 
@@ -199,7 +199,7 @@ class Envelope(Frozen):
     7
     """
 
-    schema_version: Literal[1, 2] = SCHEMA_VERSION
+    schema_version: Literal[2] = SCHEMA_VERSION
     run: Annotated[Name, Field(min_length=1)]
     cluster: Name = ""
     sequence: Count

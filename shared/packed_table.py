@@ -20,10 +20,11 @@ def packed(table: bytes) -> str:
 
 
 def unpacked(text: str) -> bytes:
-    """Return the table in a text that `packed` gave, or one from before there was that."""
-    raw = b64decode(text.removeprefix(PACKED))
+    """Return the table in a text that `packed` gave; raises `ValueError` for any other text."""
+    if not text.startswith(PACKED):
+        raise ValueError(f"a table of jobs cannot be unpacked: it does not begin with {PACKED!r}")
     try:
-        return zlib.decompress(raw) if text.startswith(PACKED) else raw
+        return zlib.decompress(b64decode(text.removeprefix(PACKED)))
     except zlib.error as error:
         raise ValueError(f"a table of jobs cannot be unpacked: its buffer is damaged ({error})") from None
 

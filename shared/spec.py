@@ -99,11 +99,6 @@ class SpecSettings(BaseModel):
     files: ClassVar[Mapping[str, Callable[[str], str]]] = {}
     """Settings whose value may name a file, with what returns the value that such a file stands for."""
 
-    @classmethod
-    def spelled_now(cls, keys: Mapping[str, str]) -> Mapping[str, str]:
-        """Return the keys of a SPEC as they are spelled now, so that runs from before go on."""
-        return keys
-
 
 class Configurable(Protocol):
     """A class that a SPEC can name: it is constructed from its keys alone."""
@@ -124,7 +119,6 @@ class Registry(Generic[Made]):
         classes: Iterable[type[Any]],
         aliases: Iterable[str] = (),
         common: Iterable[str] = (),
-        of_policies: Iterable[str] = (),
         group: str | None = None,
         base: type[Any] = object,
         settings: type[SpecSettings] = SpecSettings,
@@ -132,7 +126,6 @@ class Registry(Generic[Made]):
         self.kind = kind
         self.common = tuple(common)
         self.aliases = tuple(aliases)
-        self.of_policies = tuple(of_policies)
         self.classes: Classes[Any] = Classes(kind, classes, group, base, settings)
 
     def canonical(self, spec: Spec) -> Spec:
@@ -168,18 +161,12 @@ class Registry(Generic[Made]):
                 f"known: {', '.join(sorted([*self.classes.names(), *self.aliases]))}"
             )
         model: type[SpecSettings] = chosen.Settings
-        keys = model.spelled_now(spec.keys)
-        unknown = [key for key in keys if key not in model.model_fields]
+        unknown = [key for key in spec.keys if key not in model.model_fields]
         if unknown:
-            if unknown[0] in self.of_policies:
-                now = f"{unknown[0]}={shortened(keys[unknown[0]], QUOTED)}"
-                raise SettingsError(
-                    f"{self.kind} {spec.name!r} has no key {unknown[0]!r}: it is a key of policies: --policy easy:{now}"
-                )
             known = ", ".join([*model.model_fields, *self.common]) or "none"
             raise SettingsError(f"{self.kind} {spec.name!r} has no key {quoted(unknown[0])}; known keys: {known}")
         try:
-            return model.model_validate(keys)
+            return model.model_validate(spec.keys)
         except ValidationError as error:
             raise wrong_key(f"{self.kind} {spec.name!r}", error) from None
         except Exception as failure:  # of a validator of a plug-in

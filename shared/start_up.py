@@ -19,14 +19,6 @@ STREAM = {"aiohttp", "aiokafka", "faust", "prometheus_client", "pydantic_setting
 EXTRAS = {"stream": STREAM, "frames": {"pandas", "pyarrow"}, "campaign": {"dask", "distributed", "pyarrow"}}
 """Which libraries each extra brings, of those that a command may ask for."""
 
-ROOM = 40_000
-"""Words of the frame that all others stand on, 320 KB.
-
-Python 3.11 keeps frames in pieces of 16 KB and gives the last one back as soon as it is empty: a call that happens to
-cross from one to the next costs two system calls each time, some 5 % of a replay. Behind a large frame comes a large
-piece, in which all others find room.
-"""
-
 
 def run(module: str) -> None:
     """Import a module and run its `main`.
@@ -44,13 +36,6 @@ def run(module: str) -> None:
     finally:
         if interruptible:
             signal.signal(signal.SIGINT, _leave)
-
-
-def run_old(module: str, instead: str) -> None:
-    """Run what `python -m PACKAGE` ran, and say that this form ends and what takes its place."""
-    package = module.removeprefix("shadowtime.").partition(".")[0]
-    print(f"note: `python -m {package}` goes with the next release; use `{instead}`", file=sys.stderr)  # noqa: T201
-    run(module)
 
 
 @contextmanager
@@ -93,9 +78,6 @@ def _unraisable(lost: "sys.UnraisableHookArgs") -> None:
         threading.Timer(0.01, signal.pthread_kill, (threading.main_thread().ident, signal.SIGINT)).start()
     else:
         sys.__unraisablehook__(lost)
-
-
-run.__code__ = run.__code__.replace(co_stacksize=ROOM)
 
 
 def _leave(number: int, frame: FrameType | None) -> None:

@@ -15,7 +15,7 @@ from rich.padding import Padding
 from rich.table import Table
 from rich.text import Text
 
-from shadowtime import __version__
+from shadowtime._version import __version__
 from shadowtime.shared.command_line import application, run_app
 from shadowtime.shared.errors import ShadowtimeError
 from shadowtime.stack.ports import is_free
@@ -169,6 +169,9 @@ def doctor() -> None:
     raise typer.Exit(int(wrong))
 
 
+app = application(doctor)
+
+
 def main() -> None:
     """Run the command line."""
-    run_app(application(doctor))
+    run_app(app)

@@ -22,7 +22,7 @@ from cyclonedx.model.component import Component, ComponentType
 from cyclonedx.output.json import JsonV1Dot6
 from packageurl import PackageURL
 
-from shadowtime import __version__
+from shadowtime._version import __version__
 from shadowtime.shared.command_line import run_app
 from shadowtime.shared.paths import ROOT
 from shadowtime.stack.images import Image, read_images

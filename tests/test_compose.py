@@ -14,7 +14,7 @@ from typing import Any
 import pytest
 import yaml  # type: ignore[import-untyped]
 
-from shadowtime import __version__
+from shadowtime._version import __version__
 from shadowtime.services.pipeline import STAGES
 from shadowtime.shared.metric_names import FOLLOW_JOB, SCRAPE_JOB
 from shadowtime.shared.paths import ROOT

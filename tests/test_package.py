@@ -10,6 +10,8 @@ from pathlib import Path
 import pytest
 
 from shadowtime.__main__ import COMMANDS
+from shadowtime.completion import SHELLS
+from shadowtime.completion_scripts import script
 from shadowtime.replayer.generate import generate
 from shadowtime.replayer.swf import write_swf
 from shadowtime.shared.paths import ROOT
@@ -87,6 +89,16 @@ def test_the_wheel_has_every_file_of_the_folders_and_nothing_compiled(wheel: Pat
     packed = {name.removeprefix("shadowtime/") for name in zipfile.ZipFile(wheel).namelist()}
     assert {name.removeprefix("shadowtime/") for name in listed.stdout.split()} <= packed
     assert not [name for name in packed if name.endswith((".pyc", ".nbc", ".nbi"))]
+
+
+@pytest.mark.parametrize("shell", SHELLS)
+def test_the_wheel_has_what_shells_complete(installed: Path, tmp_path: Path, shell: str) -> None:
+    done = called(installed, tmp_path, "completion", shell, interpreter=("-X", "importtime"))
+    assert done.returncode == 0, done.stderr
+    assert (
+        done.stdout == script(shell) == (installed / "shadowtime" / "completions" / f"shadowtime.{shell}").read_text()
+    )
+    assert "shtab" not in {line.rpartition("|")[2].strip() for line in done.stderr.splitlines()}
 
 
 @pytest.mark.archive  # it compiles every kernel anew

@@ -1,14 +1,16 @@
-"""The pages of docs/reference/, and what shells complete, are what the code says today."""
+"""The pages of docs/reference/ are what the code says today, and so is what shells complete."""
 
 import runpy
 import shutil
 import subprocess
 import sys
+from pathlib import Path
 from typing import Any
 
 import pytest
 
-from shadowtime.completion import SCRIPTS
+from shadowtime.completion import SCRIPTS, SHELLS
+from shadowtime.completion_scripts import script
 from shadowtime.shared.paths import ROOT
 
 WRITTEN = "run: .venv/bin/python docs/generate.py"
@@ -16,7 +18,6 @@ WRITTEN = "run: .venv/bin/python docs/generate.py"
 sys.path.append(str(ROOT / "docs"))
 GENERATE: dict[str, Any] = runpy.run_path(str(ROOT / "docs" / "generate.py"))
 PAGES: dict[str, str] = GENERATE["pages"]()
-COMPLETIONS: dict[str, str] = GENERATE["scripts"]()
 
 COMPLETE = """
 source "$1"; shift
@@ -35,12 +36,29 @@ def test_there_are_no_other_pages() -> None:
     assert {path.name for path in (ROOT / "docs" / "reference").iterdir()} == set(PAGES)
 
 
-@pytest.mark.parametrize("name", COMPLETIONS)
-def test_what_a_shell_completes_is_as_generated(name: str) -> None:
-    shell = name.removeprefix("shadowtime.")
+@pytest.mark.parametrize("shell", SHELLS)
+def test_a_checkout_makes_what_a_shell_completes(shell: str) -> None:
     command = [sys.executable, "-m", "shadowtime", "completion", shell]
     printed = subprocess.run(command, capture_output=True, text=True, check=True).stdout
-    assert printed == (SCRIPTS / name).read_text() == COMPLETIONS[name], WRITTEN
+    assert printed == script(shell)
+    assert not SCRIPTS.exists()
+
+
+def test_without_its_library_a_checkout_says_what_to_do() -> None:
+    program = (
+        "import sys; sys.modules['shtab'] = None; from shadowtime.__main__ import main;"
+        "sys.argv = ['shadowtime', 'completion', 'bash']; main()"
+    )
+    done = subprocess.run([sys.executable, "-c", program], cwd=ROOT, capture_output=True, text=True, check=False)
+    assert (done.returncode, done.stdout) == (2, "")
+    assert done.stderr == "error: a checkout makes its completions with shtab: pip install shtab, or make setup\n"
+
+
+@pytest.fixture(scope="module")
+def bash_script(tmp_path_factory: pytest.TempPathFactory) -> Path:
+    file = tmp_path_factory.mktemp("completions") / "shadowtime.bash"
+    file.write_text(script("bash"))
+    return file
 
 
 @pytest.mark.skipif(shutil.which("bash") is None, reason="no bash here")
@@ -56,6 +74,6 @@ def test_what_a_shell_completes_is_as_generated(name: str) -> None:
         ("stack sta", "status"),
     ],
 )
-def test_bash_completes(typed: str, offered: str) -> None:
-    command = ["bash", "-c", COMPLETE, "bash", str(SCRIPTS / "shadowtime.bash"), "shadowtime", *typed.split(" ")]
+def test_bash_completes(bash_script: Path, typed: str, offered: str) -> None:
+    command = ["bash", "-c", COMPLETE, "bash", str(bash_script), "shadowtime", *typed.split(" ")]
     assert subprocess.run(command, capture_output=True, text=True, check=True).stdout.strip() == offered

@@ -8,7 +8,7 @@ from itertools import combinations
 from pathlib import Path
 from typing import Any
 
-from shadowtime import __version__
+from shadowtime._version import __version__
 from shadowtime.dashboards.report import charts, day, figures, prediction_figures, tables
 from shadowtime.dashboards.report.machine_and_queue import machine_and_queue
 from shadowtime.dashboards.report.markup import escape, table

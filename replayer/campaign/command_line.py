@@ -49,6 +49,9 @@ def campaign(
     run_campaign(chosen, how)
 
 
+app = application(campaign)
+
+
 def main() -> None:
     """Run the command line."""
-    run_app(application(campaign), INTERRUPTED)
+    run_app(app, INTERRUPTED)

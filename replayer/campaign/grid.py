@@ -9,7 +9,7 @@ from typing import Any
 
 import orjson
 
-from shadowtime import __version__
+from shadowtime._version import __version__
 from shadowtime.replayer.arguments import parse_speedup, require_different
 from shadowtime.replayer.campaign.file import Campaign, PolicyEntry
 from shadowtime.replayer.campaign.logs import Log

@@ -4,7 +4,7 @@ import json
 from collections.abc import Mapping, Sequence
 from typing import Any
 
-from shadowtime import __version__
+from shadowtime._version import __version__
 from shadowtime.dashboards.report import figures, tables
 from shadowtime.dashboards.report.markup import cell as shown
 from shadowtime.dashboards.report.markup import escape, table

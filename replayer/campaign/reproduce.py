@@ -43,6 +43,9 @@ def reproduce(
     run_campaign(chosen, how)
 
 
+app = application(reproduce)
+
+
 def main() -> None:
     """Run the command line."""
-    run_app(application(reproduce), INTERRUPTED)
+    run_app(app, INTERRUPTED)

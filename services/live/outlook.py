@@ -29,7 +29,7 @@ IN_ORDER = frozenset({"fcfs", "easy", "easy-sjbf", "probabilistic"})
 def base(spec: str) -> str:
     """Return the name with which a SPEC begins, also of what is none.
 
-    >>> base("easy-sjbf(queue=no)"), base("best:tau=1"), base("what?")
+    >>> base("easy-sjbf(running=yes)"), base("best:tau=1"), base("what?")
     ('easy-sjbf', 'best', 'what?')
     """
     return spec.partition("(")[0].partition(":")[0]

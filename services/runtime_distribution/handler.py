@@ -43,7 +43,6 @@ PREDICTORS: Registry[RunTimePredictor] = Registry(
         ClassP90,
         ClassMeanSigma,
     ],
-    of_policies=("fallback",),
     group="predictors",
     base=Predictor,
 )

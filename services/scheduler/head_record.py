@@ -85,4 +85,4 @@ class HeadRecord:
         """Take on what `snapshot` returned."""
         self.spent, self.promises = dict(state["spent"]), dict(state["promises"])
         self.submit_times, self.longest_wait = dict(state["submit_times"]), state["longest_wait"]
-        self.head = state.get("head")
+        self.head = state["head"]

@@ -45,7 +45,7 @@ Weight = Annotated[
         exclude_if=lambda weight: not weight,
     ),
 ]
-"""Left out of a SPEC where it is not used, so that runs from before it existed go on."""
+"""A SPEC leaves it out where it is not used, so that it stays short."""
 
 Drawn = Literal["BF", "P", "R", "1/L", "P/L", "R/L"]
 """Orders of Perković 2000, as the key `order` has them."""

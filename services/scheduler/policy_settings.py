@@ -1,16 +1,13 @@
 """Settings that policies share: what they make of predictions and adjusted requests, and whether they are run ahead.
 
-They are left out of a SPEC where they are at their defaults, so that runs from before they existed go on.
+A SPEC leaves them out where they have their defaults, so that it stays short.
 """
 
-from collections.abc import Mapping
 from typing import Annotated, Any, ClassVar, Literal
 
 from pydantic import BeforeValidator, Field, field_validator
 
 from shadowtime.shared.spec import SpecSettings
-
-ORDERED, SWITCHED = frozenset({"queue", "candidates"}), frozenset({"yes", "no"})
 
 
 def unless_default(default: Any, description: str) -> Any:
@@ -56,15 +53,6 @@ class PolicySettings(SpecSettings):
         "a job that has outlived its prediction is taken to run to its request, or a little longer each time (EASY++)",
     )
 
-    @classmethod
-    def spelled_now(cls, keys: Mapping[str, str]) -> Mapping[str, str]:
-        """Return the keys as they are spelled now; `queue` and `candidates` were switches before they were orders.
-
-        >>> PolicySettings.spelled_now({"queue": "no", "running": "yes"})
-        {'adjust_queue': 'no', 'running': 'yes'}
-        """
-        return {f"adjust_{key}" if key in ORDERED and value in SWITCHED else key: value for key, value in keys.items()}
-
 
 QUANTILES = ("sampled", "calibrated")
 """Forecasts that tell quantiles, too."""
@@ -73,7 +61,7 @@ QUANTILES = ("sampled", "calibrated")
 def _as_asked(value: object) -> object:
     if value in QUANTILES or isinstance(value, bool):
         return value
-    if value not in SWITCHED:
+    if value not in ("yes", "no"):
         raise ValueError("yes, no, sampled or calibrated")
     return value == "yes"
 

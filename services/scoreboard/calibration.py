@@ -226,7 +226,7 @@ class Calibration:
         self.attempts = np.array(state["attempts"], np.int64).reshape(-1, READY_AFTER + 1)
         self.candidates = np.array([tuple(row) for row in state["candidates"]], self.CANDIDATE)
         self.new_candidates = [tuple(row) for row in state["new_candidates"]]
-        self.chunks, self.fresh, self.passed_over = [], 0, state.get("passed_over", 0)
+        self.chunks, self.fresh, self.passed_over = [], 0, state["passed_over"]
         self.new_attempts = [tuple(row) for row in state["new_attempts"]]
         self.next_attempt, self.last_end, self.unknowable = (
             state[name] for name in ("next_attempt", "last_end", "unknowable")

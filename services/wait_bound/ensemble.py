@@ -36,8 +36,9 @@ class Ensemble:
         self._scored = 0
         self._covered = [0] * groupings
         self._counts = [0.0] * groupings
-        """Covered waits, and squares of what bounds had above them; those of long ago count for little."""
+        """Covered waits of each grouping; those of long ago count for little."""
         self._squares = [0.0] * groupings
+        """Sums of the squares of bound less wait, of the same waits."""
 
     def add(self, bounds: Sequence[int | None], wait: int) -> None:
         """Score the bounds of a job whose wait is known, all in seconds."""

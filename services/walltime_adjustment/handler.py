@@ -18,7 +18,6 @@ Adjuster = Predictor[JobSubmitted, JobEnded, WalltimeAdjustment]
 ADJUSTERS: Registry[Adjuster] = Registry(
     "walltime adjustment",
     [Unadjusted, Percentile, Auto],
-    of_policies=("queue", "candidates", "running", "distribution"),
     group="adjusters",
     base=Predictor,
 )

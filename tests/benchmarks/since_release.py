@@ -20,7 +20,7 @@ from typing import Annotated, Any, NamedTuple
 
 import typer
 
-from shadowtime import __version__
+from shadowtime._version import __version__
 from shadowtime.replayer.generate import generate
 from shadowtime.replayer.swf import FIELDS, write_swf
 from shadowtime.shared.command_line import application, run_app, say

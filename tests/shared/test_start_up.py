@@ -124,16 +124,6 @@ def test_interrupted_where_an_object_is_let_go(tmp_path: Path) -> None:
     assert (ended.returncode, ended.stdout, ended.stderr) == (INTERRUPTED, "", "interrupted\n")
 
 
-@pytest.mark.parametrize("package", ["replayer", "services", "stack", "dashboards"])
-def test_the_forms_of_before_work_and_say_that_they_go(package: str) -> None:
-    told = subprocess.run(
-        [sys.executable, "-m", package, "--help"], cwd=ROOT, capture_output=True, text=True, check=True
-    )
-    assert "Usage:" in told.stdout
-    assert told.stderr.startswith(f"note: `python -m {package}` goes with the next release; use `shadowtime ")
-    assert told.stderr.count("\n") == 1
-
-
 def test_interrupted_where_a_class_is_made(capsys: pytest.CaptureFixture[str]) -> None:
     """Python 3.11 makes a `RuntimeError` of it: what typer imports while it reads a command line has such classes."""
 

@@ -49,7 +49,7 @@ OPENINGS = st.fixed_dictionaries(
             [
                 *specs("policy"),
                 *extremes("policy"),
-                "wfp:running=yes,queue=yes,candidates=yes,distribution=prior",
+                "wfp:running=yes,adjust_queue=no,adjust_candidates=no,distribution=prior",
                 "probabilistic:running=yes,distribution=limit",
                 *(f"{name}:forecast=yes" for name in ("fcfs", "lwf", "easy", "easy-sjbf", "all-reserve")),
                 "conservative:guarantees=no,shape=greedy,widen=yes,speculate=expected,test_runs=yes",

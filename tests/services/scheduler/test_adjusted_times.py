@@ -26,34 +26,10 @@ def test_a_use_that_is_none_is_named(name: str, wrong: str) -> None:
         POLICIES.build(parse(f"{name}:{wrong}"))
 
 
-@pytest.mark.parametrize(
-    ("option", "spec"),
-    [
-        ("runtime", "last-two:fallback=incremental"),
-        ("adjustment", "percentile(queue=no)"),
-        ("adjustment", "auto:candidates=no"),
-        ("adjustment", "percentile(key=user,running=yes)"),
-        ("adjustment", "auto:distribution=prior"),
-    ],
-)
-def test_a_key_that_policies_have_now_is_named(option: str, spec: str) -> None:
-    key = spec.rpartition(",")[2].rpartition(":")[2].rpartition("(")[2].rstrip(")")
-    with pytest.raises(SettingsError, match=f"it is a key of policies: --policy easy:{key}$"):
-        canonical(option, spec)
-
-
 def test_uses_are_spelled_out_where_they_are_not_the_default() -> None:
     assert canonical("policy", "wfp") == "wfp"
-    assert (
-        canonical("policy", "wfp:running=yes,queue=yes,fallback=incremental") == "wfp(running=yes,fallback=incremental)"
-    )
-
-
-@pytest.mark.parametrize("name", POLICIES.classes)
-def test_switches_are_understood_as_they_were_spelled_before_there_were_orders(name: str) -> None:
-    assert POLICIES.canonical(parse(f"{name}:queue=no,candidates=no")) == POLICIES.canonical(
-        parse(f"{name}:adjust_queue=no,adjust_candidates=no")
-    )
+    typed = "wfp:running=yes,adjust_queue=yes,fallback=incremental"
+    assert canonical("policy", typed) == "wfp(running=yes,fallback=incremental)"
 
 
 @given(

@@ -105,7 +105,7 @@ CHECKED = [Stage(each.name, each.reads, each.writes, Checked) if each.name == "s
 @EVERY_FORECAST
 @given(
     jobs=workloads(processors=PROCESSORS, waits=True),
-    keys=st.sampled_from(["", ",fallback=incremental", ",running=yes,queue=no"]),
+    keys=st.sampled_from(["", ",fallback=incremental", ",running=yes,adjust_queue=no"]),
     runtime=st.sampled_from(["requested", "last-two"]),
     adjustment=st.sampled_from(["none", "percentile:minimum=1"]),
     changes=CHANGES,

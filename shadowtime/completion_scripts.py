@@ -1,30 +1,38 @@
-"""What a shell needs to complete `shadowtime …`.
+"""Make the scripts by which shells complete `shadowtime …`.
 
-`docs/generate.py` writes it into the package, so that TAB starts nothing.
+The build of the wheel writes them into the package (`hatch_build.py`), so that TAB starts no Python. In a checkout
+`shadowtime completion` makes its script when it is called.
 """
 
 import argparse
+from importlib import import_module
 from typing import Any, Literal, get_args, get_origin
 
 import shtab
+import typer
 
-from shadowtime.__main__ import GROUPS
+from shadowtime.__main__ import COMMANDS, GROUPS, SHARED
 from shadowtime.replayer.catalogue_table import everything
 from shadowtime.replayer.options import KINDS
 
-SHELLS = ("bash", "zsh", "fish")
 NAMES = {option: sorted(name for kind, name, _, _ in everything() if kind == option) for option in KINDS.values()}
 """What may follow an option, by its name: SPECs begin with a name."""
 
 
-def completions(command_of: Any) -> dict[str, str]:
-    """Return the script of each shell, by the name of its file; `command_of` returns a sub-command by its name."""
+def command_of(name: str) -> Any:
+    """Return the command, or the group of commands, that `shadowtime NAME` runs."""
+    command: Any = typer.main.get_command(import_module(f"shadowtime.{COMMANDS[name]}").app)
+    return command.commands[name] if name in SHARED else command
+
+
+def script(shell: str) -> str:
+    """Return the script of a shell."""
     parser = argparse.ArgumentParser("shadowtime")
     added = parser.add_subparsers()
     for commands in GROUPS.values():
         for name, (_, sentence) in commands.items():
             add(added.add_parser(name, help=sentence), command_of(name))
-    return {f"shadowtime.{shell}": shtab.complete(parser, shell) for shell in SHELLS}
+    return str(shtab.complete(parser, shell))
 
 
 def add(parser: argparse.ArgumentParser, command: Any) -> None:
