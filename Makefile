@@ -7,6 +7,7 @@ READY  := $(VENV)/.ready
 PIP    := $(BIN)/python -m pip install --quiet --disable-pip-version-check
 WHEELS := --only-binary :all:
 LOCK   := --quiet --universal --python-version 3.11 --generate-hashes $(WHEELS) --emit-build-options
+SBOM   := --pyproject pyproject.toml --spec-version 1.6 --output-reproducible --validate
 
 .PHONY: setup run test gates busy check docs pictures bench stack stack-down up down pin lock sbom format clean
 
@@ -81,7 +82,7 @@ lock:
 	uv pip compile $(LOCK) --extra boosted --extra campaign --extra dev --extra frames --extra grafana --extra stream -c requirements.lock pyproject.toml -o requirements-dev.lock
 
 sbom: $(READY)
-	$(BIN)/python -m shadowtime.stack.sbom sbom.cdx.json
+	$(BIN)/cyclonedx-py requirements requirements.lock $(SBOM) --output-file sbom.cdx.json
 
 clean:
 	rm -rf $(VENV) site report.html sbom.cdx.json

@@ -7,7 +7,7 @@ is named with the reason, and the exit status is 1. Beside the servers come, whe
 
 * `compose`: docker-compose, which needs no Docker engine to check docker-compose.yml; nothing else here needs it.
 * `browser`: Chromium and axe-core; tests look at the pages with them.
-* `registry`: a registry of images; tests of `stack.pin` ask it.
+* `registry`: a registry of images and skopeo, which asks it: for tests of `stack.pin`.
 * `slurm`: a Slurm with its accounting; tests follow it.
 """
 
@@ -87,7 +87,7 @@ def _install_browser(allowed: bool | None) -> None:
 
 
 def _install_registry(allowed: bool | None) -> None:
-    install_packages({"docker-registry": "docker-registry"}, allowed)
+    install_packages({"docker-registry": "docker-registry", "skopeo": "skopeo"}, allowed)
 
 
 def _install_slurm(allowed: bool | None) -> None:

@@ -1,24 +1,31 @@
-"""Pin the images of docker-compose.yml by digest: `python -m shadowtime.stack.pin [FILE] [--registry URL]`.
+"""Pin the images of docker-compose.yml by digest: `python -m shadowtime.stack.pin [FILE]`.
 
-Every registry is asked what the tags in FILE, by default `.env`, stand for now, and the digests are written behind
-them: `KAFKA_VERSION=4.3.1@sha256:…`. From then on the engine takes no other image, whatever becomes of the
-tag. Run again, it asks anew, and says which tags have moved. If one question stays without an answer, FILE stays as it
-is and the exit status is 2.
+`skopeo` resolves every tag in FILE, by default `.env`, and its digest is written behind the tag:
+`KAFKA_VERSION=4.3.1@sha256:…`. From then on the engine takes no other image, whatever becomes of the tag. Run again,
+the command resolves the tags anew and reports those that have moved. If one tag cannot be resolved, FILE stays as it is
+and the exit status is 2.
 """
 
-import os
 import re
+import subprocess
 import sys
 from argparse import ArgumentParser
 from collections.abc import Sequence
 from pathlib import Path
-from tempfile import NamedTemporaryFile
 
 from shadowtime.shared.command_line import one_line, run_app
 from shadowtime.shared.errors import ShadowtimeError
 from shadowtime.shared.paths import ROOT
-from shadowtime.stack.images import Image, read_images
-from shadowtime.stack.registry import DOCKER_HUB, digest_of
+
+IMAGE = re.compile(r"^\s*(?:image:|FROM)\s+(?!shadowtime)([a-z0-9][a-z0-9._/:-]*):\$\{(\w+)(?::-[^}]*)?\}", re.M)
+"""An image from a registry and the variable of its version. The names of images built here begin with ours."""
+
+DIGEST = re.compile(r"sha256:[0-9a-f]{64}")
+SECONDS = 60.0
+
+
+class PinError(ShadowtimeError):
+    """An image's tag could not be resolved."""
 
 
 def main(arguments: Sequence[str] | None = None) -> int:
@@ -26,38 +33,55 @@ def main(arguments: Sequence[str] | None = None) -> int:
     summary, *_ = (__doc__ or "").partition(":")
     parser = ArgumentParser("python -m shadowtime.stack.pin", description=f"{summary}.")
     parser.add_argument("file", nargs="?", type=Path, default=ROOT / ".env", help="what holds the versions (.env)")
-    parser.add_argument(
-        "--registry", metavar="URL", default=DOCKER_HUB, help="whom to ask for images of Docker Hub: a mirror of it"
-    )
-    told = parser.parse_args(arguments)
-    file = told.file.resolve()
+    file = parser.parse_args(arguments).file
+    reports = []
     try:
-        images = read_images(file)
-        digests = {image: digest_of(image.name, image.tag, told.registry.rstrip("/")) for image in images}
-        write_pins(file, digests)
+        text = file.read_text()
+        for variable, name in images().items():
+            tag, before = version(text, variable)
+            digest = resolve(f"{name}:{tag}")
+            moved = f" (was {before})" if before not in ("", digest) else ""
+            reports.append(f"{name}:{tag} is {digest}{moved}\n")
+            text = re.sub(rf"^{variable}=.*$", f"{variable}={tag}@{digest}", text, flags=re.MULTILINE)
+        file.write_text(text)
     except (ShadowtimeError, OSError) as error:
         sys.stderr.write(f"error: {one_line(str(error))}; {file} stays as it is\n")
         return 2
-    for image, digest in digests.items():
-        moved = f" (was {image.digest})" if image.digest not in (None, digest) else ""
-        sys.stdout.write(f"{image.reference} is {digest}{moved}\n")
+    sys.stdout.writelines(reports)
     return 0
 
 
-def write_pins(file: Path, digests: dict[Image, str]) -> None:
-    """Write the digests behind the tags in `file`, all or none; it keeps its mode."""
-    text = file.read_text()
-    for image, digest in digests.items():
-        text = re.sub(rf"^{image.variable}=.*$", f"{image.variable}={image.tag}@{digest}", text, flags=re.MULTILINE)
-    with NamedTemporaryFile("w", dir=file.parent, prefix=f"{file.name}.", delete=False) as part:
-        try:
-            part.write(text)
-            os.fchmod(part.fileno(), file.stat().st_mode & 0o777)
-            part.flush()
-            os.replace(part.name, file)
-        except BaseException:
-            os.unlink(part.name)
-            raise
+def images() -> dict[str, str]:
+    """Return the images that docker-compose.yml and the Dockerfiles take from registries, by variable of `.env`."""
+    files = [ROOT / "docker-compose.yml", *ROOT.glob("*/Dockerfile"), *ROOT.glob("*/*.Dockerfile")]
+    return {variable: name for file in files for name, variable in IMAGE.findall(file.read_text())}
+
+
+def version(env: str, variable: str) -> tuple[str, str]:
+    """Return the tag and the digest of an image's version; the digest is empty if it is not pinned.
+
+    >>> version("REDIS_VERSION=7.4", "REDIS_VERSION"), version("REDIS_VERSION=7.4@sha256:0", "REDIS_VERSION")
+    (('7.4', ''), ('7.4', 'sha256:0'))
+    """
+    found = re.search(rf"^{variable}=([^\s@]+)(?:@(\S*))?$", env, re.MULTILINE)
+    if found is None:
+        raise PinError(f"expected a line {variable}=TAG and found none")
+    return found[1], found[2] or ""
+
+
+def resolve(image: str) -> str:
+    """Return the digest that an image's tag stands for now: that of all its architectures."""
+    command = ["skopeo", "inspect", "--no-tags", "--format", "{{.Digest}}", f"docker://{image}"]
+    try:
+        done = subprocess.run(command, capture_output=True, text=True, timeout=SECONDS, check=False)  # noqa: S603
+    except FileNotFoundError as error:
+        raise PinError("skopeo is not on PATH (apt-get install skopeo, or see docs/supply-chain.md)") from error
+    except subprocess.TimeoutExpired as error:
+        raise PinError(f"skopeo found no digest of {image} within {SECONDS:.0f} s") from error
+    digest = done.stdout.strip()
+    if done.returncode or not DIGEST.fullmatch(digest):
+        raise PinError(f"skopeo found no digest of {image}: {(done.stderr or digest).strip()[-300:]}")
+    return digest
 
 
 if __name__ == "__main__":

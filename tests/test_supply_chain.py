@@ -3,17 +3,20 @@
 import ast
 import hashlib
 import io
+import json
+import os
 import re
+import shlex
 import subprocess
 import sys
 import tarfile
+import tomllib
+from itertools import chain
 from pathlib import Path
 
 import pytest
 
 from shadowtime.shared.paths import ROOT
-from shadowtime.stack.lock_file import read_lock
-from shadowtime.stack.server import ServerError
 from tests.patience import PATIENCE
 from tests.test_architecture import PRODUCT, files, name
 
@@ -23,16 +26,22 @@ WHEELS = "--only-binary :all:"
 lock = pytest.mark.parametrize("path", LOCKS, ids=lambda path: path.name)
 
 
+def packages(path: Path) -> dict[tuple[str, str], set[str]]:
+    """Return the hashes of each package of a lock file, by its name and its exact version."""
+    blocks = re.findall(r"^([\w.-]+)==([^\s;]+).*\n((?: .*\n)*)", path.read_text(), flags=re.MULTILINE)
+    return {(name, version): set(re.findall("--hash=sha256:([0-9a-f]{64})", rest)) for name, version, rest in blocks}
+
+
 @lock
 def test_finding_17_every_requirement_has_hashes_and_none_is_built(path: Path) -> None:
-    packages = read_lock(path)
-    assert len(packages) > 40
-    assert all(package.hashes for package in packages)
+    locked = packages(path)
+    assert len(locked) > 40
+    assert all(locked.values())
     assert WHEELS in path.read_text().splitlines()
 
 
 def test_what_developers_have_is_what_runs() -> None:
-    runs, developed = ({(each.name, each.version): each.hashes for each in read_lock(path)} for path in LOCKS)
+    runs, developed = map(packages, LOCKS)
     assert runs.items() <= developed.items()
 
 
@@ -94,21 +103,59 @@ def test_finding_17_a_source_package_does_not_run_its_code(path: Path, tmp_path:
     assert not ran.exists()
 
 
-@pytest.mark.parametrize(
-    ("text", "told"),
-    [
-        ("a==1\n    # via b\n", "a has no hash"),
-        (f"a>=1 \\\n    --hash=sha256:{'0' * 64}\n", "a has no exact version"),
-        (f"a==1.* \\\n    --hash=sha256:{'0' * 64}\n", "a has no exact version"),
-        ("--index-url https://elsewhere\n", "--index-url https://elsewhere"),
-        ("-e .\n", "-e ."),
-    ],
-)
-def test_a_lock_file_that_is_none_is_named(tmp_path: Path, text: str, told: str) -> None:
-    path = tmp_path / "requirements.lock"
-    path.write_text(text)
-    with pytest.raises(ServerError, match=rf"{re.escape(str(path))}: .*{re.escape(told)}"):
-        read_lock(path)
+def bill(folder: Path) -> bytes:
+    """Return the bill of materials that `make sbom` writes."""
+    recipe = subprocess.run(
+        ["make", "--dry-run", "sbom"], cwd=ROOT, capture_output=True, text=True, check=True
+    ).stdout.splitlines()[-1]
+    command, *options = shlex.split(recipe)
+    assert command.endswith("/cyclonedx-py")
+    written = folder / options.pop()
+    done = subprocess.run(
+        [sys.executable, "-m", "cyclonedx_py", *options, str(written)],
+        cwd=ROOT,
+        env=os.environ | {"SOURCE_DATE_EPOCH": "1700000000"},
+        capture_output=True,
+        text=True,
+        timeout=PATIENCE,
+        check=False,
+    )
+    assert done.returncode == 0, done.stderr
+    return written.read_bytes()
+
+
+def test_finding_17_the_bill_of_materials_names_what_is_locked(tmp_path: Path) -> None:
+    """The tool validates the document against the schema of CycloneDX itself, as `--validate` says."""
+    first = bill(tmp_path)
+    document = json.loads(first)
+    assert document["specVersion"] == "1.6"
+    assert document["metadata"]["timestamp"] == "2023-11-14T22:13:20+00:00"
+    found = {}
+    for part in document["components"]:
+        (files,) = part["externalReferences"]
+        assert part["purl"].partition("?")[0] == f"pkg:pypi/{part['name']}@{part['version']}"
+        found[part["name"], part["version"]] = {each["content"] for each in files["hashes"]}
+    assert found == packages(LOCKS[0])
+    assert bill(tmp_path) == first
+
+
+PRIVATE = re.findall(r"^\| \[?`([a-z-]+)`", (ROOT / "docs" / "private-parts.md").read_text(), flags=re.MULTILINE)
+
+
+@pytest.mark.parametrize("library", dict.fromkeys(PRIVATE))
+def test_a_library_whose_private_parts_are_used_has_an_upper_bound(library: str) -> None:
+    project = tomllib.loads((ROOT / "pyproject.toml").read_text())["project"]
+    wanted = [*project["dependencies"], *chain(*project["optional-dependencies"].values())]
+    bounds = [found[1] for each in wanted if (found := re.fullmatch(rf"{library}(?:\[.*\])?([^a-z\[].*)", each))]
+    assert bounds
+    assert all(re.search(r"<\d|==\d", bound) for bound in bounds)
+
+
+def test_the_page_of_private_parts_names_files_that_are_there() -> None:
+    page = (ROOT / "docs" / "private-parts.md").read_text()
+    named = set(re.findall(r"`([\w/]+\.py)`", page))
+    assert len(PRIVATE) >= 10
+    assert not [path for path in named if not (ROOT / path).is_file()]
 
 
 KNOWN_TO_ALL = {"gettempdir", "gettempdirb", "mktemp", "TMPDIR", "/tmp", "/var/tmp", "/dev/shm"}

@@ -1,42 +1,31 @@
 """A real registry of images, of Debian's docker-registry, and what pushes to it over HTTP."""
 
-import base64
 import hashlib
 import json
-import os
 import shutil
-import subprocess
-import threading
-import time
-from collections.abc import Iterator
-from contextlib import contextmanager
-from http.server import BaseHTTPRequestHandler, ThreadingHTTPServer
 from pathlib import Path
 from typing import Any
 from urllib.error import URLError
-from urllib.parse import parse_qs, urljoin, urlsplit
+from urllib.parse import urljoin
 from urllib.request import Request, urlopen
 
 from shadowtime.stack.server import Server
 from tests.patience import PATIENCE
 
 BINARY = "docker-registry"
-ISSUER = "those who may"
-SERVICE = "images"
 
 OCI_MANIFEST = "application/vnd.oci.image.manifest.v1+json"
 OCI_INDEX = "application/vnd.oci.image.index.v1+json"
 
 
 class Registry(Server):
-    """A registry with its images below `images`; with `auth` it asks for it, as its configuration says it."""
+    """A registry with its images below `images`."""
 
     name = "registry"
 
-    def __init__(self, folder: Path, images: Path, auth: dict[str, Any] | None = None) -> None:
+    def __init__(self, folder: Path, images: Path) -> None:
         super().__init__(folder)
         self._images = images
-        self._auth = auth
 
     @property
     def url(self) -> str:
@@ -44,9 +33,8 @@ class Registry(Server):
 
     @classmethod
     def available(cls) -> str | None:
-        if shutil.which(BINARY) is None:
-            return f"{BINARY} is not on PATH (run shadowtime stack install registry)"
-        return None
+        missing = [command for command in (BINARY, "skopeo") if shutil.which(command) is None]
+        return f"{missing[0]} is not on PATH (run shadowtime stack install registry)" if missing else None
 
     def answers(self) -> bool:
         try:
@@ -62,7 +50,7 @@ class Registry(Server):
             "storage": {"filesystem": {"rootdirectory": str(self._images)}},
             "http": {"addr": self.address},
         }
-        written.write_text(json.dumps(settings if self._auth is None else settings | {"auth": self._auth}))
+        written.write_text(json.dumps(settings))
         return [BINARY, "serve", str(written)]
 
     def push(self, name: str, tag: str, text: str) -> str:
@@ -92,49 +80,3 @@ class Registry(Server):
         place = f"{self.url}/v2/{name}/manifests/{tag or digest}"
         with urlopen(Request(place, body, {"Content-Type": kind}, method="PUT"), timeout=PATIENCE):
             return {"mediaType": kind, "size": len(body), "digest": digest}
-
-
-@contextmanager
-def token_service(folder: Path) -> Iterator[dict[str, Any]]:
-    """Give out tokens that let anybody pull, as Docker Hub does; yield the `auth` of a registry that wants them."""
-    key, certificate = folder / "key.pem", folder / "certificate.pem"
-    openssl("req", "-x509", "-newkey", "rsa:2048", "-nodes", "-subj", "/CN=token", "-keyout", key, "-out", certificate)
-
-    class Give(BaseHTTPRequestHandler):
-        def do_GET(self) -> None:
-            (scope,) = parse_qs(urlsplit(self.path).query)["scope"]
-            kind, name, _ = scope.split(":")
-            body = json.dumps({"token": token([{"type": kind, "name": name, "actions": ["pull"]}], key, certificate)})
-            self.send_response(200)
-            self.end_headers()
-            self.wfile.write(body.encode())
-
-        def log_message(self, format: str, *args: object) -> None:  # noqa: A002
-            pass
-
-    with ThreadingHTTPServer(("127.0.0.1", 0), Give) as server:
-        threading.Thread(target=server.serve_forever, daemon=True).start()
-        realm = f"http://127.0.0.1:{server.server_port}/token"
-        yield {
-            "token": {"realm": realm, "service": SERVICE, "issuer": ISSUER, "rootcertbundle": str(certificate)},
-        }
-        server.shutdown()
-
-
-def token(access: list[dict[str, Any]], key: Path, certificate: Path) -> str:
-    """Return a JSON web token, signed."""
-    chain = [openssl("x509", "-in", certificate, "-outform", "DER")]
-    header = {"typ": "JWT", "alg": "RS256", "x5c": [base64.b64encode(each).decode() for each in chain]}
-    now = int(time.time())
-    claims = {"iss": ISSUER, "sub": "", "aud": SERVICE, "iat": now, "nbf": now - 60, "exp": now + 300, "jti": "1"}
-    signed = ".".join(encoded(json.dumps(part).encode()) for part in (header, claims | {"access": access}))
-    return f"{signed}.{encoded(openssl('dgst', '-sha256', '-sign', key, given=signed.encode()))}"
-
-
-def encoded(part: bytes) -> str:
-    return base64.urlsafe_b64encode(part).decode().rstrip("=")
-
-
-def openssl(*arguments: str | os.PathLike[str], given: bytes = b"") -> bytes:
-    done = subprocess.run(["openssl", *arguments], input=given, capture_output=True, timeout=PATIENCE, check=True)
-    return done.stdout

@@ -35,12 +35,13 @@ from tests.shared.streaming.test_run_follower import MemoryReader
 from tests.shared.streaming.web_server import LOOPS, serving
 
 DOCS = ROOT / "docs" / "http.md"
-HERE = ("127.0.0.1", "127.0.0.1:99", "LOCALHOST", "localhost:6080", "localhost.", "[::1]:6080", "127.8.8.8", "[::1]")
+HERE = ("127.0.0.1", "127.0.0.1:99", "LOCALHOST", "localhost:6080", "[::1]:6080", "127.8.8.8", "[::1]")
 ELSEWHERE = (
     "evil.example",
     "127.0.0.1.evil.example",
     "localhost.evil.example",
     "evil.localhost",
+    "localhost.",
     "0.0.0.0",
     "[::]",
     "10.255.255.254",
@@ -123,7 +124,7 @@ def test_finding_14_the_address_that_a_connection_was_made_to_is_allowed_and_no_
         assert served.ask(request(f"{own}:6066"), host=own)[0] == 200  # as VictoriaMetrics asks in a compose network
         assert served.ask(request(f"{own}:6066"), host="127.0.0.1")[0] == 421
         assert served.ask(request("scheduler:6066"), host=own)[0] == 421
-    with serving(APPLICATIONS["metrics"](), host="0.0.0.0", names=["scheduler", "Live.Example.org."]) as served:
+    with serving(APPLICATIONS["metrics"](), host="0.0.0.0", names=["scheduler", "Live.Example.org"]) as served:
         assert served.ask(request("scheduler:6066"), host=own)[0] == 200
         assert served.ask(request("live.example.org"), host=own)[0] == 200
         assert served.ask(request("scheduler.evil.example"), host=own)[0] == 421
