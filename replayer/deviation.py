@@ -12,20 +12,19 @@ from shadowtime.replayer.records import Schedule
 from shadowtime.services.pipeline import STAGES
 from shadowtime.services.scheduler.conservative import Conservative
 from shadowtime.services.scheduler.easy import Easy
-from shadowtime.services.scheduler.easy_pass import BEYOND, shadow_of
 from shadowtime.services.scheduler.expected_end import expected_ends
 from shadowtime.services.scheduler.fcfs import Fcfs
 from shadowtime.services.scheduler.handler import Scheduler
 from shadowtime.services.scheduler.plan import NUMBER, STARTS
 from shadowtime.services.scheduler.pool_scheduler import PoolScheduler
 from shadowtime.services.scheduler.profile import begin, fits, take
-from shadowtime.services.scheduler.resources import has_room
 from shadowtime.shared.arrays import Integers
 from shadowtime.shared.because import because
 from shadowtime.shared.decisions import Start
 from shadowtime.shared.events import ClusterOpened, Decided, Envelope
 from shadowtime.shared.pools import UNITS
 from shadowtime.shared.reasons import Backfilled, FitsNow, Reserved
+from shadowtime.shared.scheduling.easy import BEYOND, has_room, shadow_of
 
 
 class Deviation(NamedTuple):

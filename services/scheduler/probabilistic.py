@@ -10,7 +10,6 @@ from shadowtime.services.scheduler.busy import Busy
 from shadowtime.services.scheduler.candidates import MEASURES, STATED, TOO_MUCH, Evaluation, Rule, evaluate_candidates
 from shadowtime.services.scheduler.dependence import Dependence
 from shadowtime.services.scheduler.dependent_ends import dependent_ends, over_states
-from shadowtime.services.scheduler.easy_pass import BEYOND, shadow_of
 from shadowtime.services.scheduler.forecast import Forecaster
 from shadowtime.services.scheduler.head_record import ALWAYS, HeadRecord, add_risk
 from shadowtime.services.scheduler.job_table import Queue, Running
@@ -30,6 +29,7 @@ from shadowtime.shared.events import ClusterOpened, Event, SchedulingPoint
 from shadowtime.shared.message import trusted
 from shadowtime.shared.predictions import DIGITS
 from shadowtime.shared.reasons import ProbablyHarmless
+from shadowtime.shared.scheduling.easy import BEYOND, shadow_of
 
 
 class Probabilistic(InOrder, Policy):

@@ -9,7 +9,6 @@ from typing import Any, NamedTuple
 import numpy as np
 
 from shadowtime.services.scheduler.busy import Busy
-from shadowtime.services.scheduler.easy_pass import shadow_of
 from shadowtime.services.scheduler.job_table import NEVER
 from shadowtime.services.scheduler.passes import Passes
 from shadowtime.services.scheduler.pool_scheduler import PoolScheduler
@@ -20,6 +19,7 @@ from shadowtime.services.scheduler.what_if import MAX_QUEUE, WhatIf
 from shadowtime.shared.arrays import Integers
 from shadowtime.shared.explanation import MAX_NAMED_JOBS, Ahead, Refused, Shadow
 from shadowtime.shared.message import MAX_DURATION
+from shadowtime.shared.scheduling.easy import shadow_of
 
 
 class Line(NamedTuple):
