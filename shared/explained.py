@@ -31,6 +31,13 @@ def reasons_of(why: Explanation) -> list[str]:
     return list(_Words(why).reasons())
 
 
+def brief_of(why: Explanation) -> str:
+    """Return what a job waits for in one sentence; nothing of one that does not wait."""
+    if why.state == "starting":
+        return "It starts now."
+    return "" if why.waits_for is None else _Words(why).waits_for()
+
+
 def shares(share: float) -> str:
     """Return a probability as percent; neither never nor surely where it is only near.
 

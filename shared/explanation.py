@@ -139,8 +139,11 @@ class Explains(Protocol):
         """Take in an event."""
         ...
 
-    def explain(self, job_number: int, run: str, sequence: int) -> Explanation | None:
-        """Return why a job stands as it does; None of one that is not known."""
+    def explain(self, job_number: int, run: str, sequence: int, *, brief: bool = False) -> Explanation | None:
+        """Return why a job stands as it does; None of one that is not known.
+
+        A brief answer runs no policy, and names no running jobs that must end.
+        """
         ...
 
     def known(self) -> str:

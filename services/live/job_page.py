@@ -4,7 +4,7 @@ from collections.abc import Iterator
 from itertools import takewhile
 from typing import Any
 
-from shadowtime.services.live.outlook import Machine, why
+from shadowtime.services.live.outlook import Machine
 from shadowtime.services.live.run_view import LiveView
 from shadowtime.services.live.shown import state_of
 from shadowtime.services.live.story import Bounded, Story
@@ -71,10 +71,7 @@ def headline(view: LiveView, story: Story) -> list[str]:
         return [f"It starts now, having waited {duration(now - job.since)}."]
     place = 1 + sum(1 for _ in takewhile(lambda each: each != job.job_number, view.jobs.waiting))
     waiting = len(view.jobs.waiting)
-    told = [
-        f"It has waited for {duration(now - job.since)} and is number {place:,} of {waiting:,} that wait.",
-        f"Why: {why(story, view.machine(), view.head())}.",
-    ]
+    told = [f"It has waited for {duration(now - job.since)} and is number {place:,} of {waiting:,} that wait."]
     if (by := story.start_by()) is not None:
         when, share = by
         by_then = f"by {at(when)} with {100 * share:.4g} %"

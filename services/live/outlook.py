@@ -1,4 +1,4 @@
-"""What is to come: when the head of the queue can start, why each other job waits, and where that is drawn.
+"""What is to come: when the head of the queue can start, forecast starts, and where they are drawn.
 
 It follows from what the stages said: nothing is predicted here that no stage predicted.
 """
@@ -9,7 +9,8 @@ from typing import NamedTuple
 
 from shadowtime.services.live.rows import Ranges, free_rows
 from shadowtime.services.live.story import Story
-from shadowtime.shared.formatting import clock, duration
+from shadowtime.shared.formatting import clock
+from shadowtime.shared.scheduling.easy import BEYOND
 
 MAX_PLANNED = 12
 """Starts to come that are drawn."""
@@ -19,8 +20,6 @@ MAX_LOOKED_AT = 200
 
 MAX_RUNNING = 2_000
 """With more jobs running nothing to come is drawn: it would take too long to find room for it."""
-
-NEVER = 2**60
 
 IN_ORDER = frozenset({"fcfs", "easy", "easy-sjbf", "probabilistic"})
 """Policies whose head is the job that has waited longest. Of others the head is the one that a decision names."""
@@ -49,16 +48,10 @@ class Machine(NamedTuple):
 
 
 class Head(NamedTuple):
-    """The first job in line: when it can start, None where there is no telling, and processors left over then."""
+    """The first job in line, and when it can start, None where there is no telling."""
 
     story: Story
     start: int | None
-    extra: int
-
-    @property
-    def number(self) -> int:
-        """Return its job number."""
-        return self.story.job.job_number
 
 
 class Planned(NamedTuple):
@@ -69,58 +62,6 @@ class Planned(NamedTuple):
     end: int
     forecast: bool
     rows: Ranges
-
-
-def reservation(machine: Machine, needed: int, releases: Iterable[tuple[int, int]]) -> tuple[int | None, int]:
-    """Return when enough processors are expected to be free, and how many more than that.
-
-    Parameters
-    ----------
-    releases
-        Of each running job its expected end and its processors.
-
-    >>> reservation(Machine(100, 8, 1, 0), 4, [(300, 2), (200, 5), (400, 1)])
-    (200, 2)
-    """
-    free = machine.free
-    if free >= needed:
-        return machine.now, free - needed
-    for end, processors in sorted(releases):
-        free += processors
-        if free >= needed:
-            return max(end, machine.now), free - needed
-    return None, 0
-
-
-def why(story: Story, machine: Machine, head: Head | None) -> str:
-    """Return why a job still waits."""
-    needs = story.job.requested_processors
-    if needs > machine.processors:
-        return f"needs {needs:,} processors, the machine has {machine.processors:,} just now"
-    if story.job.blocked:
-        return "may not start for now, for a reason of the site's"
-    if story.advised is not None:
-        return f"could have started at {machine.at(story.advised)}, says the policy; the machine has not started it"
-    if head is not None and head.number == story.job.job_number:
-        if needs <= machine.free:
-            return "first in line, and enough processors are free"
-        if head.start is None:
-            return "first in line; when enough processors will be free is not known"
-        return f"first in line; enough processors are expected to be free at {machine.at(head.start)}"
-    if needs > machine.free:
-        return f"needs {needs:,} processors, fewer are free"
-    if head is None:
-        return "it fits, but its turn has not come"
-    weighed = story.weighed
-    if weighed is not None and weighed.head == head.number:
-        return f"fits, but would delay job {head.number} with {100 * weighed.probability:.3g} %"
-    if head.start is not None and machine.now < head.start and needs > head.extra:
-        start, asked = f"{machine.at(head.start)}, when job {head.number} is to start", story.job.requested_time
-        if machine.now + (story.run_time or asked or 0) > head.start:
-            return f"fits, but would still run at {start}"
-        if asked is not None and machine.now + asked > head.start:
-            return f"fits, but by its request, {duration(asked)}, it may still run at {start}"
-    return f"fits, but job {head.number} goes first"
 
 
 def planned(
@@ -145,7 +86,7 @@ def planned(
 def now_or_later(story: Story, now: int) -> int:
     """Return when a running job is expected to end; one of which nothing is known, never."""
     expected = story.expected_end(now)
-    return NEVER if expected is None else max(expected.end, now)
+    return BEYOND if expected is None else max(expected.end, now)
 
 
 def _starts(machine: Machine, head: Head | None, waiting: Iterable[Story]) -> Iterator[tuple[int, bool, Story]]:

@@ -5,23 +5,17 @@ from collections.abc import Iterator
 from contextlib import suppress
 from heapq import nsmallest
 
-from shadowtime.services.live.outlook import (
-    MAX_RUNNING,
-    NEVER,
-    Head,
-    Machine,
-    Planned,
-    now_or_later,
-    planned,
-    reservation,
-)
+import numpy as np
+
+from shadowtime.services.live.outlook import MAX_RUNNING, Head, Machine, Planned, now_or_later, planned
 from shadowtime.services.live.run_stories import Stories
 from shadowtime.services.live.story import Story
 from shadowtime.services.pipeline import following
 from shadowtime.shared.errors import SettingsError
 from shadowtime.shared.events import ClusterOpened, Envelope
-from shadowtime.shared.explained import reasons_of
-from shadowtime.shared.explanation import Explains
+from shadowtime.shared.explained import brief_of, reasons_of
+from shadowtime.shared.explanation import Explains, Explanation
+from shadowtime.shared.scheduling.easy import BEYOND, shadow_of
 
 log = logging.getLogger("shadowtime.live")
 
@@ -48,10 +42,18 @@ class LiveView(Stories):
 
     def why(self, number: int) -> list[str]:
         """Return why a job waits, in sentences; nothing of one that does not, or of which that is not known."""
-        if self._explains is None or number not in self.jobs.waiting:
-            return []
-        found = self._explains.explain(number, "", 0)
+        found = self._explanation(number, brief=False)
         return [] if found is None else reasons_of(found)
+
+    def brief(self, number: int) -> str:
+        """Return the same in one sentence."""
+        found = self._explanation(number, brief=True)
+        return "" if found is None else brief_of(found)
+
+    def _explanation(self, number: int, *, brief: bool) -> Explanation | None:
+        if self._explains is None or number not in self.jobs.waiting:
+            return None
+        return self._explains.explain(number, "", 0, brief=brief)
 
     @property
     def remembered(self) -> int:
@@ -77,10 +79,13 @@ class LiveView(Stories):
         number = next((each for each in may_start if self.in_order or each == self.named_head), None)
         if number is None:
             return None
-        ends = ((now_or_later(each, self.time), each.started.processors) for each in self.running() if each.started)
         story = self.stories[number]
-        known = (each for each in ends if each[0] < NEVER)
-        return Head(story, *reservation(self.machine(), story.job.requested_processors, known))
+        held = [(each.started.processors, now_or_later(each, self.time)) for each in self.running() if each.started]
+        sizes = np.array([size for size, _ in held], dtype=np.int64).reshape(-1, 1)
+        ends = np.array([end for _, end in held], dtype=np.int64)
+        needed, free = np.array([story.job.requested_processors]), np.array([self.machine().free])
+        start, _ = shadow_of(needed, free, sizes, ends)
+        return Head(story, None if start >= BEYOND else max(start, self.time))
 
     def next_to_end(self, count: int) -> list[Story]:
         """Return the running jobs that are expected to end first."""

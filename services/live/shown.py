@@ -4,7 +4,7 @@ from collections.abc import Iterable
 from itertools import islice
 from typing import Any
 
-from shadowtime.services.live.outlook import Head, Machine, base, why
+from shadowtime.services.live.outlook import Head, Machine, base
 from shadowtime.services.live.picture import MAX_BLOCKS
 from shadowtime.services.live.run_stories import SIZES
 from shadowtime.services.live.run_view import LiveView
@@ -85,7 +85,7 @@ def _waiting(view: LiveView, story: Story, machine: Machine, head: Head | None) 
         "start": start if start is not None else forecast if forecast is None or forecast > machine.now else None,
         "forecast": start is None,
         "untrusted": view.trust.marks(story),
-        "why": "starts now" if job.job_number in view.starting else why(story, machine, head),
+        "why": view.brief(job.job_number),
     }
 
 

@@ -1,11 +1,11 @@
 """How a pass of probabilistic backfilling goes on that may weigh no more."""
 
 from shadowtime.services.scheduler.busy import Busy
-from shadowtime.services.scheduler.easy_pass import backfilled_rows, shadow_of
 from shadowtime.services.scheduler.limits import MAX_STARTS
 from shadowtime.services.scheduler.policy import Output, backfills
 from shadowtime.shared.arrays import Integers
 from shadowtime.shared.decisions import CutShort
+from shadowtime.shared.scheduling.easy import backfilled_rows, shadow_of
 
 
 def as_easy(busy: Busy, rows: Integers, head: int, size: Integers, idle: Integers) -> list[Output]:

@@ -6,9 +6,9 @@ from typing import Any, ClassVar
 import numpy as np
 from pydantic import ValidationInfo, field_validator
 
-from shadowtime.services.scheduler.easy_pass import easy_pass, pass_as_submitted
+from shadowtime.services.scheduler.expected_end import RunningJobs, RunningTable, WaitingTable, expected_ends
 from shadowtime.services.scheduler.forecast import Forecaster
-from shadowtime.services.scheduler.job_table import Queue, Running
+from shadowtime.services.scheduler.job_table import REQUESTED, SIZE, START, Queue, Running
 from shadowtime.services.scheduler.limits import MAX_STARTS
 from shadowtime.services.scheduler.order_settings import (
     BY_PRIORITY,
@@ -35,6 +35,30 @@ from shadowtime.services.scheduler.sampled_futures import SampledFutures, foreca
 from shadowtime.shared.arrays import Integers
 from shadowtime.shared.decisions import CutShort, Start
 from shadowtime.shared.events import ClusterOpened
+from shadowtime.shared.kernel import kernel
+from shadowtime.shared.scheduling.easy import easy_pass
+
+
+@kernel
+def pass_as_submitted(
+    now: int, free: int, waiting: WaitingTable, running: RunningTable
+) -> tuple[int, int, int, Integers]:
+    """Return what `easy_pass` does, of the tables of jobs as they are, in order of submission, by processors alone.
+
+    One call takes two arrays in the place of ten, each of which costs as much as a short pass.
+    """
+    count, jobs = waiting.jobs, running.jobs
+    of_running = RunningJobs(
+        running.table[SIZE][:jobs].reshape((jobs, 1)),
+        running.table[START][:jobs],
+        running.table[running.planned][:jobs],
+        running.table[running.adjusted][:jobs],
+        running.table[REQUESTED][:jobs],
+        running.corrections,
+    )
+    sizes, run_times = waiting.table[SIZE][:count].reshape((count, 1)), waiting.table[waiting.planned][:count]
+    held, ends = of_running.sizes, expected_ends(now, of_running)
+    return easy_pass(now, np.array([free]), sizes, run_times, run_times[:0], held, ends)
 
 
 class EasySettings(OrderedPlanSettings):
@@ -119,15 +143,16 @@ class Easy(InOrder, Policy):
                 return []
             return self._decided(now, queue, served, run_times, heads, shadow_time, extra, accepted)
         jobs = running.jobs(on_requests=self.on_requests)
+        held = jobs.sizes, expected_ends(now, jobs)
         idle, sizes, rows = running.free(free), queue.sizes, self.rows(now, queue)
         if rows is None:
             order = self.order(now, queue)
-            heads, shadow_time, extra, accepted = easy_pass(now, idle, sizes, run_times, order, jobs)
+            heads, shadow_time, extra, accepted = easy_pass(now, idle, sizes, run_times, order, *held)
         else:
             served = rows.tolist()
             order = np.arange(len(queue)) if self.ordering.alike else self.order(now, queue)[rows]
             in_turn = sizes[rows], run_times[rows]
-            heads, shadow_time, extra, accepted = easy_pass(now, idle, *in_turn, order, jobs)
+            heads, shadow_time, extra, accepted = easy_pass(now, idle, *in_turn, order, *held)
         return self._decided(now, queue, served, run_times, heads, shadow_time, extra, accepted)
 
     @staticmethod

@@ -23,9 +23,9 @@ class Explaining(Scheduler):
     follows = False
     """Whether it follows decisions, and so has not what only the policy knows."""
 
-    def explain(self, job_number: int, run: str, sequence: int) -> Explanation | None:
+    def explain(self, job_number: int, run: str, sequence: int, *, brief: bool = False) -> Explanation | None:
         """Return why a job stands as it does; None of one that is not known."""
-        told = self._stands(job_number)
+        told = self._stands(job_number, brief=brief)
         if told is None:
             return None
         return Explanation(
@@ -46,7 +46,7 @@ class Explaining(Scheduler):
         told = f"{_counted(waits, 'wait')}, {_counted(runs, 'run')}"
         return f"{told}; of ended jobs the last {len(self.passes.ended):,} are known"
 
-    def _stands(self, number: int) -> dict[str, Any] | None:
+    def _stands(self, number: int, *, brief: bool) -> dict[str, Any] | None:
         if (ended := self.passes.ended.get(number)) is not None:
             return {"state": "ended", **ended._asdict()}
         passes = self.passes
@@ -78,10 +78,10 @@ class Explaining(Scheduler):
         if job.blocked:
             return waits | {"waits_for": "site"}
         pool = self.places[number]
-        trusted = not passes.starting and not (self.follows and pool.policy.snapshot() is not None)
+        trusted = not brief and not passes.starting and not (self.follows and pool.policy.snapshot() is not None)
         what_if = WhatIf(pool, alone(self.opened, self.pools.index(pool)), self.time) if trusted else None
         advised = {} if self.opened.obeys(self.time) else why
-        return waits | advised | waiting(pool, number, self.time, passes, what_if, order_of(pool))
+        return waits | advised | waiting(pool, number, self.time, passes, what_if, order_of(pool), brief=brief)
 
 
 class Following(Explaining):

@@ -14,7 +14,6 @@ from typing import Any, NamedTuple, Protocol
 import numpy as np
 
 from shadowtime.services.scheduler.calibrated_starts import CalibratedStarts
-from shadowtime.services.scheduler.easy_pass import BEYOND
 from shadowtime.services.scheduler.expected_end import expected_ends
 from shadowtime.services.scheduler.job_table import Queue, Running
 from shadowtime.services.scheduler.run_ahead import TOO_FAR
@@ -23,6 +22,7 @@ from shadowtime.shared.arrays import Integers, IntegerTable
 from shadowtime.shared.events import Event, JobStarted, JobSubmitted, JobWithdrawn, SchedulingPoint, moment
 from shadowtime.shared.message import MAX_DURATION
 from shadowtime.shared.predictions import WaitForecast
+from shadowtime.shared.scheduling.easy import BEYOND
 
 NONE: Integers = np.array([], dtype=np.int64)
 

@@ -4,10 +4,9 @@ from typing import NamedTuple
 
 import numpy as np
 
-from shadowtime.services.scheduler.easy_pass import BEYOND
-from shadowtime.services.scheduler.resources import has_room
 from shadowtime.shared.arrays import Flags, Floats, Integers, IntegerTable
 from shadowtime.shared.kernel import kernel
+from shadowtime.shared.scheduling.easy import BEYOND, has_room, place_of
 
 FITS, BEFORE_ELDEST, BEFORE_HEAD = range(3)
 """Why a job starts: all before it in the order start, too; or what it is planned not to delay."""
@@ -53,25 +52,6 @@ class Pass(NamedTuple):
 
 
 @kernel
-def place_of(needed: Integers, earliest: int, free: Integers, held: Held, by_end: Integers) -> tuple[int, Integers]:
-    """Return when a job fits from `earliest` on, if all run to their requests, and what is left then. O(running).
-
-    All is left if it never fits.
-
-    >>> held, by_end = Held(np.array([[4], [4]]), np.array([100, 200])), np.array([0, 1])
-    >>> [place_of(np.array([6]), time, np.array([2]), held, by_end)[0] for time in (0, 150)]
-    [100, 150]
-    """
-    time, ended = earliest, 0
-    left = free.copy()
-    while ended < len(by_end) and (not has_room(left, needed) or held.ends[by_end[ended]] <= time):
-        left += held.sizes[by_end[ended]]
-        time = max(time, held.ends[by_end[ended]])
-        ended += 1
-    return (time, left - needed) if has_room(left, needed) else (BEYOND, left)
-
-
-@kernel
 def guarded_pass(
     now: int,
     free: Integers,
@@ -110,7 +90,7 @@ def guarded_pass(
     due, room = BEYOND, none.copy()
     deadline = jobs.submit_times[waiting[0]] + guards.patience
     if deadline < now + longest:
-        due, room = place_of(jobs.sizes[waiting[0]], max(now, int(deadline)), free, held, by_end)
+        due, room = place_of(jobs.sizes[waiting[0]], max(now, int(deadline)), free, held.sizes, held.ends, by_end)
     first: Flags = np.empty(count, dtype=np.bool_)
     order = np.empty(count, dtype=np.int64)
     served = 0
@@ -156,7 +136,7 @@ def guarded_pass(
     sizes = np.concatenate((held.sizes, jobs.sizes[begun]))
     ends = np.concatenate((held.ends, now + jobs.requested_times[begun]))
     by_end = np.argsort(ends, kind="mergesort")
-    shadow_time, extra = place_of(jobs.sizes[waiting[head]], now, free, Held(sizes, ends), by_end)
+    shadow_time, extra = place_of(jobs.sizes[waiting[head]], now, free, sizes, ends, by_end)
     shadow = shadow_time, extra.copy()
     behind = order[turn + 1 :]
     if len(candidate_keys):

@@ -11,7 +11,6 @@ from shadowtime.services.scheduler.job_table import NEVER, Queue
 from shadowtime.services.scheduler.limits import PLANNED
 from shadowtime.services.scheduler.plan import EACH_STEP, FIRST, Plan
 from shadowtime.services.scheduler.profile import FOREVER, take
-from shadowtime.services.scheduler.resources import has_room
 from shadowtime.services.scheduler.speculation import Attempt, attempt, hole_of, worthwhile
 from shadowtime.services.scheduler.trials import Known, Suspended, Trials
 from shadowtime.shared.arrays import Integers, IntegerTable
@@ -19,6 +18,7 @@ from shadowtime.shared.decisions import CutShort, Start
 from shadowtime.shared.message import MAX_DURATION
 from shadowtime.shared.reasons import Reserved, Speculated
 from shadowtime.shared.run_time_bins import EDGES
+from shadowtime.shared.scheduling.easy import has_room
 
 EACH_JOB = 10_000
 """Steps over the profile that looking at a job counts for, whatever the profile is like."""

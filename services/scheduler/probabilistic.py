@@ -8,7 +8,6 @@ import numpy as np
 from shadowtime.services.scheduler.as_easy import as_easy
 from shadowtime.services.scheduler.busy import Busy
 from shadowtime.services.scheduler.candidates import MEASURES, STATED, TOO_MUCH, Evaluation, Rule, evaluate_candidates
-from shadowtime.services.scheduler.easy_pass import BEYOND, shadow_of
 from shadowtime.services.scheduler.forecast import Forecaster
 from shadowtime.services.scheduler.head_record import ALWAYS, HeadRecord, add_risk
 from shadowtime.services.scheduler.job_table import Queue, Running
@@ -28,6 +27,7 @@ from shadowtime.shared.events import ClusterOpened, Event, SchedulingPoint
 from shadowtime.shared.message import trusted
 from shadowtime.shared.predictions import DIGITS
 from shadowtime.shared.reasons import ProbablyHarmless
+from shadowtime.shared.scheduling.easy import BEYOND, shadow_of
 
 
 class Probabilistic(InOrder, Policy):

@@ -9,7 +9,7 @@ from shadowtime.shared.arrays import Integers, IntegerTable
 from shadowtime.shared.kernel import inlined, kernel
 
 FOREVER = 1 << 61
-"""A time after all others; `services.scheduler.easy_pass.BEYOND` lies before it."""
+"""A time after all others; `shared.scheduling.easy.BEYOND` lies before it."""
 
 
 @inlined

@@ -8,12 +8,12 @@ import numpy as np
 
 from shadowtime.services.scheduler.busy import Busy
 from shadowtime.services.scheduler.histograms import UNKNOWN
-from shadowtime.services.scheduler.resources import has_room
 from shadowtime.shared.arrays import Integers
 from shadowtime.shared.explanation import MAX_NAMED_JOBS, Ending, Endings
 from shadowtime.shared.message import MAX_DURATION
 from shadowtime.shared.predictions import DIGITS
 from shadowtime.shared.run_time_bins import EDGES, Masses
+from shadowtime.shared.scheduling.easy import has_room
 
 QUANTILES = (0.5, 0.9)
 

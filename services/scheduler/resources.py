@@ -1,27 +1,10 @@
-"""What jobs take of each resource, as vectors: processors first, then further ones, such as memory and GPUs.
-
-A job that takes nothing of a resource is not limited by it, also where less than nothing is free.
-"""
+"""Which of several jobs fit into what is free of each resource."""
 
 import numpy as np
 
 from shadowtime.shared.arrays import Flags, Integers, IntegerTable
-from shadowtime.shared.kernel import inlined, kernel
-
-
-@inlined
-def has_room(free: Integers, size: Integers) -> bool:
-    """Return whether a job of this size fits into what is free of each resource.
-
-    >>> import numpy as np
-    >>> free = np.array([4, -1])
-    >>> has_room(free, np.array([4, 0])), has_room(free, np.array([4, 1])), has_room(free, np.array([5, 0]))
-    (True, False, False)
-    """
-    for resource in range(len(free)):  # noqa: SIM110 - no generator is compiled
-        if size[resource] > max(free[resource], 0):
-            return False
-    return True
+from shadowtime.shared.kernel import kernel
+from shadowtime.shared.scheduling.easy import has_room
 
 
 @kernel

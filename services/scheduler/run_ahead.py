@@ -2,12 +2,12 @@
 
 import numpy as np
 
-from shadowtime.services.scheduler.easy_pass import BEYOND, easy_pass
-from shadowtime.services.scheduler.expected_end import RunningJobs
+from shadowtime.services.scheduler.expected_end import RunningJobs, expected_ends
 from shadowtime.services.scheduler.limits import AHEAD
 from shadowtime.services.scheduler.reserve_pass import reserve_pass
 from shadowtime.shared.arrays import Integers, IntegerTable
 from shadowtime.shared.kernel import kernel
+from shadowtime.shared.scheduling.easy import BEYOND, easy_pass
 
 SIZE, PREDICTED, ADJUSTED, REQUESTED, START, END = range(6)
 """Rows of the table of running jobs: processors, what `expected_ends` takes, and when they are forecast to end."""
@@ -90,7 +90,8 @@ def run_until_start(
             else:
                 work += PASSING * (waits + runs)
                 order = waiting[ORDER][:waits]
-                heads, _, _, rows = easy_pass(now, idle, sizes, planned, order, held)
+                ends = expected_ends(now, held)
+                heads, _, _, rows = easy_pass(now, idle, sizes, planned, order, held.sizes, ends)
             if heads + len(rows) > 0:
                 stays = np.ones(waits, dtype=np.bool_)
                 stays[:heads] = False

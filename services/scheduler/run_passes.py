@@ -4,7 +4,6 @@ from typing import Protocol
 
 import numpy as np
 
-from shadowtime.services.scheduler.easy_pass import BEYOND
 from shadowtime.services.scheduler.expected_end import RunningJobs, expected_ends
 from shadowtime.services.scheduler.forecast import NEVER_VALID, NONE, RunAhead, State, Valid, forecast_ends
 from shadowtime.services.scheduler.job_table import Queue, Running
@@ -25,6 +24,7 @@ from shadowtime.services.scheduler.run_ahead import (
 )
 from shadowtime.services.scheduler.run_placed import Placed
 from shadowtime.shared.arrays import Integers, IntegerTable
+from shadowtime.shared.scheduling.easy import BEYOND
 
 
 class Backfilling(Protocol):

@@ -4,12 +4,12 @@ from collections.abc import Callable
 
 import numpy as np
 
-from shadowtime.services.scheduler.easy_pass import BEYOND
 from shadowtime.services.scheduler.forecast import NEVER_VALID, RunAhead, State, Valid, forecast_ends
 from shadowtime.services.scheduler.job_table import Queue
 from shadowtime.services.scheduler.reservations import Reservations
 from shadowtime.services.scheduler.run_ahead import TOO_FAR
 from shadowtime.shared.arrays import Integers
+from shadowtime.shared.scheduling.easy import BEYOND
 
 
 class Placed(RunAhead):

@@ -10,11 +10,11 @@ from typing import NamedTuple
 import numpy as np
 
 from shadowtime.services.scheduler.compiled_orders import sort_keys
-from shadowtime.services.scheduler.easy_pass import BEYOND
 from shadowtime.services.scheduler.guarded_pass import Guards, Held, Jobs, guarded_pass
 from shadowtime.services.scheduler.job_table import NEVER
 from shadowtime.shared.arrays import Flags, Floats, FloatTable, Integers, IntegerTable
 from shadowtime.shared.kernel import kernel
+from shadowtime.shared.scheduling.easy import BEYOND
 
 CLOCK, ARRIVED, CHANGED, FREE, WAITS, RUNS = range(6)
 """Columns of the counters of each machine: its time, jobs that have come and changes of capacity that have happened,

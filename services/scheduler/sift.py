@@ -2,9 +2,9 @@
 
 import numpy as np
 
-from shadowtime.services.scheduler.resources import has_room
 from shadowtime.shared.arrays import Flags, Integers, IntegerTable
 from shadowtime.shared.kernel import kernel
+from shadowtime.shared.scheduling.easy import has_room
 
 
 @kernel

@@ -9,7 +9,6 @@ from typing import Any, NamedTuple
 import numpy as np
 
 from shadowtime.services.scheduler.busy import Busy
-from shadowtime.services.scheduler.easy_pass import shadow_of
 from shadowtime.services.scheduler.job_table import NEVER
 from shadowtime.services.scheduler.passes import Passes
 from shadowtime.services.scheduler.pool_scheduler import PoolScheduler
@@ -20,6 +19,7 @@ from shadowtime.services.scheduler.what_if import MAX_QUEUE, WhatIf
 from shadowtime.shared.arrays import Integers
 from shadowtime.shared.explanation import MAX_NAMED_JOBS, Ahead, Refused, Shadow
 from shadowtime.shared.message import MAX_DURATION
+from shadowtime.shared.scheduling.easy import shadow_of
 
 
 class Line(NamedTuple):
@@ -55,7 +55,7 @@ def line_of(pool: PoolScheduler, now: int, passes: Passes) -> Line:
 
 
 def waiting(
-    pool: PoolScheduler, number: int, now: int, passes: Passes, what_if: WhatIf | None, order: str
+    pool: PoolScheduler, number: int, now: int, passes: Passes, what_if: WhatIf | None, order: str, *, brief: bool
 ) -> dict[str, Any]:
     """Return what an `Explanation` says of a waiting job that may start, by its fields.
 
@@ -65,6 +65,8 @@ def waiting(
         Passes over a copy of the pool; None where what the policy knows is not known here.
     order
         What the policy calls the order of its queue.
+    brief
+        Whether to leave out who must end, which costs more than all the rest.
     """
     line, queue = line_of(pool, now, passes), pool.queue
     numbers = queue.job_number[line.rows]
@@ -93,7 +95,7 @@ def waiting(
     fits = told["waits_for"] in ("head", "pass")
     blocked = line.rows[line.heads] if line.told and line.heads < len(line.rows) else None
     needs = row if not fits else blocked
-    if told["waits_for"] not in ("capacity", "pass") and needs is not None:
+    if not brief and told["waits_for"] not in ("capacity", "pass") and needs is not None:
         told["ends"] = endings(int(queue.job_number[needs]), queue.sizes[needs], line.idle, line.busy)
     shadow = None
     if fits and blocked is not None and blocked != row and at > line.heads:

@@ -5,7 +5,6 @@ from typing import Any
 import numpy as np
 import pytest
 
-from shadowtime.services.scheduler.easy_pass import easy_pass, shadow_of
 from shadowtime.services.scheduler.expected_end import expected_ends
 from shadowtime.services.scheduler.head_record import add_risk
 from shadowtime.services.scheduler.orders import wfp3
@@ -14,6 +13,7 @@ from shadowtime.services.scheduler.run_time_measures import RunTimeMeasures
 from shadowtime.services.scheduler.waiting import Waiting
 from shadowtime.shared.decisions import Evaluated, Start
 from shadowtime.shared.reasons import Backfilled
+from shadowtime.shared.scheduling.easy import easy_pass, shadow_of
 from shadowtime.shared.spec import Spec
 from shadowtime.testing.instances import Instance, StartedJob, WaitingJob
 from tests.services.scheduler.told import REGULAR, SELECTIVE, UNUSED, Told
@@ -54,9 +54,10 @@ def test_easy_degenerate_by_kernel(name: str) -> None:
     example = vector("p0_easy_degenerate")
     case = example[name]
     queue, running = instance_of(example, case).tables()
+    jobs = running.jobs(on_requests=False)
     heads, shadow_time, extra, rows = easy_pass(
         *(0, running.free(example["idle"]), queue.sizes, queue.predicted_time, np.arange(2)),
-        running.jobs(on_requests=False),
+        *(jobs.sizes, expected_ends(0, jobs)),
     )
     assert (heads, rows.tolist()) == (0, [1] if case["backfill"] else [])
     if case["backfill"]:

@@ -7,10 +7,8 @@ import pytest
 from shadowtime.replayer.comparison import Plan
 from shadowtime.services.catalogue import canonical, configure
 from shadowtime.services.live.job_page import job_page
-from shadowtime.services.live.outlook import Head, Machine, why
 from shadowtime.services.live.run_view import LiveView
 from shadowtime.services.live.shown import found, overview, queue
-from shadowtime.services.live.story import Story, Weighed
 from shadowtime.services.live.view import LiveRuns
 from shadowtime.shared.decisions import Start
 from shadowtime.shared.drifts import Drift
@@ -34,10 +32,12 @@ from shadowtime.shared.reasons import Backfilled, FitsNow
 from tests.replayer.small_logs import generated
 
 
-def view_of(*told: tuple[Event, dict[str, Any]] | Event, mode: Literal["closed", "recorded"] = "closed") -> LiveView:
+def view_of(
+    *told: tuple[Event, dict[str, Any]] | Event, mode: Literal["closed", "recorded"] = "closed", policy: str = "easy"
+) -> LiveView:
     """Return the view of a machine of eight processors after these events."""
     runs = LiveRuns()
-    first: Event = ClusterOpened(time=0, cluster="kth", processors=8, mode=mode)
+    first: Event = ClusterOpened(time=0, cluster="kth", processors=8, mode=mode, policy=policy)
     for sequence, each in enumerate((first, *told)):
         event, added = each if isinstance(each, tuple) else (each, {})
         runs.push(Envelope(run="r", sequence=sequence, event=event).model_copy(update=added))
@@ -50,6 +50,7 @@ def submitted(number: int, processors: int, time: int = 0, asks: int = 3600) -> 
     )
 
 
+RUNS = submitted(1, 6), JobStarted(time=0, job_number=1, processors=6, limit=3600)
 BOUND = WaitBound(
     grouping="ensemble", quantile=0.95, confidence=0.95, bound=7200, starts_within=((0.5, 60), (0.9, 600), (0.95, 7200))
 )
@@ -67,17 +68,17 @@ def test_a_waiting_job_has_its_place_its_reason_and_when_it_starts() -> None:
         submitted(2, 8), (submitted(3, 1), TOLD),
     )  # fmt: skip
     first, second = queue(view, 0).values()
-    assert first["why"] == "first in line; enough processors are expected to be free at 01:00"
+    assert first["why"] == "It needs 8 procs, and 2 are free."
     assert (first["start"], first["forecast"]) == (3600, False)
     assert second == {
         "user": 0, "processors": 1, "asks": 3600, "adjusted": 1800, "expected": 900, "since": 0, "by": (600, 0.9),
-        "start": 300, "forecast": True, "untrusted": {}, "why": "fits, but job 2 goes first",
+        "start": 300, "forecast": True, "untrusted": {},
+        "why": "It fits into what is free, but job 2 goes first and must not be delayed.",
     }  # fmt: skip
     page = job_page(view, 3)
     assert page is not None
     assert page["head"] == [
         "It has waited for 0 s and is number 2 of 2 that wait.",
-        "Why: fits, but job 2 goes first.",
         "It starts by 00:10 with 90 %.",
     ]
     assert list(queue(view, 1)) == [3]
@@ -87,47 +88,42 @@ def test_a_waiting_job_has_its_place_its_reason_and_when_it_starts() -> None:
     )  # fmt: skip
     page = job_page(late, 3)
     assert page is not None
-    assert page["head"][2] == "It is 11.7 min late: it was to start by 00:10 with 90 %."
+    assert page["head"][1] == "It is 11.7 min late: it was to start by 00:10 with 90 %."
     assert [each[:2] for each in overview(view)["planned"]] == [[3, 300], [2, 3600]]
 
 
-MACHINE = Machine(1000, 8, 2, 0)
-
-
-def story(number: int, processors: int, run_time: float = 900.0) -> Story:
-    told = Envelope(run="r", sequence=1, event=(job := submitted(number, processors)))
-    return Story(told.model_copy(update={"run_time": RunTimePrediction(point=run_time, observations=1)}), job)
-
-
 @pytest.mark.parametrize(
-    ("job", "head", "reason"),
+    ("events", "number", "reason"),
     [
-        (story(2, 9), None, "needs 9 processors, the machine has 8 just now"),
-        (story(2, 3), None, "needs 3 processors, fewer are free"),
-        (story(2, 2), None, "it fits, but its turn has not come"),
-        (story(2, 2), Head(story(1, 8), 1500, 1), "fits, but would still run at 00:25, when job 1 is to start"),
-        (story(2, 1), Head(story(1, 8), 1500, 1), "fits, but job 1 goes first"),
         (
-            story(2, 2, 400.0),
-            Head(story(1, 8), 1500, 1),
-            "fits, but by its request, 1.0 h, it may still run at 00:25, when job 1 is to start",
+            (submitted(2, 8), CapacityChanged(time=9, processors=7)),
+            2,
+            "It needs 8 procs, more than there are just now.",
         ),
-        (story(2, 2, 400.0), Head(story(1, 8), 5000, 1), "fits, but job 1 goes first"),
-        (story(2, 2), Head(story(1, 8), None, 0), "fits, but job 1 goes first"),
+        ((submitted(2, 4),), 2, "It needs 4 procs, and 2 are free."),
+        ((submitted(2, 2),), 2, "It fits, and the next pass starts it, unless something comes before that."),
+        (
+            (submitted(2, 8), submitted(3, 1)),
+            3,
+            "It fits into what is free, but job 2 goes first and must not be delayed.",
+        ),
+        (
+            (submitted(2, 1).model_copy(update={"blocked": True}),),
+            2,
+            "The site lets it not start for now, for a reason of its own such as a limit on its user.",
+        ),
     ],
 )
-def test_why_a_job_waits(job: Story, head: Head | None, reason: str) -> None:
-    assert why(job, MACHINE, head) == reason
+def test_why_a_job_waits(events: tuple[Event, ...], number: int, reason: str) -> None:
+    assert queue(view_of(*RUNS, *events), 0)[number]["why"] == reason
 
 
-def test_why_the_head_and_a_candidate_wait() -> None:
-    head = story(1, 8)
-    assert why(head, MACHINE, Head(head, None, 0)) == "first in line; when enough processors will be free is not known"
-    assert why(head, MACHINE._replace(free=8), Head(head, 1000, 0)) == "first in line, and enough processors are free"
-    candidate = story(2, 2)
-    candidate.weighed = Weighed(900, 1, 0.0312)
-    assert why(candidate, MACHINE, Head(head, 1500, 0)) == "fits, but would delay job 1 with 3.12 %"
-    assert "delay" not in why(candidate, MACHINE, Head(story(7, 8), 1500, 0))  # it was weighed against another
+def test_of_a_policy_that_is_not_known_here_nobody_says_why() -> None:
+    view = view_of(*RUNS, submitted(2, 8), policy="unheard-of")
+    assert queue(view, 0)[2]["why"] == ""
+    page = job_page(view, 2)
+    assert page is not None
+    assert page["why"] == []
 
 
 def test_the_story_of_a_job_and_how_good_each_prediction_was() -> None:
@@ -140,7 +136,7 @@ def test_the_story_of_a_job_and_how_good_each_prediction_was() -> None:
         Decided(time=420, starts=(start,)),
     ]  # fmt: skip
     decided = view_of(*events)
-    assert queue(decided, 0)[3]["why"] == "starts now"
+    assert queue(decided, 0)[3]["why"] == "It starts now."
     assert decided.machine().free == 1
     events.append(JobStarted(time=420, job_number=3, processors=1, limit=3600))
     page = job_page(view_of(*events), 3)
@@ -214,7 +210,9 @@ def test_advice_is_advice_and_told_once_for_each_job() -> None:
     assert not state["obeyed"]
     (told,) = state["decisions"].values()
     assert told[3] == "(4 procs) could start now"
-    assert state["queue"][1]["why"] == "could have started at 00:00, says the policy; the machine has not started it"
+    assert state["queue"][1]["why"] == (
+        "It fits, and the policy would start it; decisions are advice here, and the machine has not."
+    )
     page = job_page(view, 1)
     assert page is not None
     assert [what for _, _, what in page["story"] if "advised" in what] == [
@@ -299,9 +297,6 @@ def headline_of(view: LiveView, number: int) -> tuple[str, list[str]]:
     page = job_page(view, number)
     assert page is not None
     return page["state"], page["head"]
-
-
-RUNS = submitted(1, 6), JobStarted(time=0, job_number=1, processors=6, limit=3600)
 
 
 def test_a_job_that_left_the_queue_says_so() -> None:

@@ -9,7 +9,7 @@ from hypothesis import strategies as st
 
 from shadowtime.replayer.machine import Machine
 from shadowtime.replayer.workload import Workload
-from shadowtime.services.scheduler.easy_pass import easy_pass, shadow_of
+from shadowtime.services.scheduler.expected_end import expected_ends
 from shadowtime.services.scheduler.handler import Scheduler
 from shadowtime.services.scheduler.job_table import NEVER
 from shadowtime.services.scheduler.policies import POLICIES
@@ -17,6 +17,7 @@ from shadowtime.services.scheduler.policy import Policy
 from shadowtime.shared.decisions import Start
 from shadowtime.shared.events import ClusterOpened, Decided, JobStarted, SchedulingPoint
 from shadowtime.shared.reasons import Backfilled, FitsNow
+from shadowtime.shared.scheduling.easy import easy_pass, shadow_of
 from shadowtime.shared.spec import Spec
 from shadowtime.testing.chain import Chain
 from shadowtime.testing.instances import Instance, StartedJob, WaitingJob, instances
@@ -106,12 +107,13 @@ def test_shadow_of_is_its_plain_twin(needed: int, free: int, pairs: list[tuple[i
 @settings(max_examples=300, deadline=None)
 def test_easy_pass_is_its_uncompiled_self(instance: Instance, data: st.DataObject) -> None:
     queue, running = instance.tables()
+    jobs = running.jobs(on_requests=False)
     order = column(data.draw(st.lists(st.integers(0, 3), min_size=len(queue), max_size=len(queue))))
     arguments = (
         instance.now,
         running.free(max(instance.free, 0)),
         *(queue.sizes, queue.predicted_time, order),
-        running.jobs(on_requests=False),
+        *(jobs.sizes, expected_ends(instance.now, jobs)),
     )
     *compiled, rows = easy_pass(*arguments)
     *plain, plain_rows = easy_pass.py_func(*arguments)  # type: ignore[attr-defined]

@@ -7,10 +7,12 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from shadowtime.services.scheduler.busy import Busy
-from shadowtime.services.scheduler.easy_pass import easy_pass, pass_as_submitted
+from shadowtime.services.scheduler.easy import pass_as_submitted
+from shadowtime.services.scheduler.expected_end import expected_ends
 from shadowtime.services.scheduler.job_table import Queue, Running
 from shadowtime.services.scheduler.resources import fits_each, fitting_together, front
 from shadowtime.services.scheduler.sift import room_by, sift, sift_by_deadline
+from shadowtime.shared.scheduling.easy import easy_pass
 
 few = st.integers(0, 6)
 
@@ -69,8 +71,9 @@ def test_a_pass_over_tables_is_one_over_arrays(data: st.DataObject, waiting: int
         running.add((number, 0, data.draw(st.integers(1, 8)), *times, -1, data.draw(st.integers(0, 99))))
     for by in (False, True):
         run_times = queue.requested_time if by else queue.predicted_time
-        asked = 100, np.array([free]), queue.sizes, run_times, np.arange(waiting), running.jobs(on_requests=by)
-        heads, shadow_time, extra, rows = easy_pass(*asked)
+        held = running.jobs(on_requests=by)
+        asked = 100, np.array([free]), queue.sizes, run_times, np.arange(waiting), held.sizes
+        heads, shadow_time, extra, rows = easy_pass(*asked, expected_ends(100, held))
         found = pass_as_submitted(100, free, queue.packed(on_requests=by), running.packed(on_requests=by))
         assert found[0] == heads
         assert found[3].tolist() == rows.tolist()

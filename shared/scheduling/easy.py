@@ -1,42 +1,66 @@
-"""One pass of EASY backfilling over arrays: heads that fit, the shadow of the first that does not, candidates."""
+"""EASY backfilling over arrays: room for a job, the time at which it can start, one pass.
+
+What jobs take of each resource are vectors: processors first, then further ones, such as memory and GPUs. A job that
+takes nothing of a resource is not limited by it, also where less than nothing is free.
+"""
 
 import numpy as np
 
-from shadowtime.services.scheduler.expected_end import RunningJobs, RunningTable, WaitingTable, expected_ends
-from shadowtime.services.scheduler.job_table import REQUESTED, SIZE, START
-from shadowtime.services.scheduler.resources import has_room
 from shadowtime.shared.arrays import Integers, IntegerTable
-from shadowtime.shared.kernel import kernel
+from shadowtime.shared.kernel import inlined, kernel
 
 BEYOND = 1 << 60
 """A time beyond any other: the shadow time of a head that cannot start."""
+
+
+@inlined
+def has_room(free: Integers, size: Integers) -> bool:
+    """Return whether a job of this size fits into what is free of each resource.
+
+    >>> import numpy as np
+    >>> free = np.array([4, -1])
+    >>> has_room(free, np.array([4, 0])), has_room(free, np.array([4, 1])), has_room(free, np.array([5, 0]))
+    (True, False, False)
+    """
+    for resource in range(len(free)):  # noqa: SIM110 - no generator is compiled
+        if size[resource] > max(free[resource], 0):
+            return False
+    return True
+
+
+@kernel
+def place_of(
+    needed: Integers, earliest: int, free: Integers, sizes: IntegerTable, ends: Integers, by_end: Integers
+) -> tuple[int, Integers]:
+    """Return when a job fits from `earliest` on, and what is left of each resource beside it then. O(running).
+
+    Running jobs hold `sizes` until `ends`, which `by_end` sorts; every job that ends by that time counts. If the job
+    never fits, the time is `BEYOND` and everything is left.
+
+    >>> running = np.array([[4], [4]]), np.array([100, 200]), np.array([0, 1])
+    >>> [place_of(np.array([6]), time, np.array([2]), *running)[0] for time in (0, 150)]
+    [100, 150]
+    """
+    time, ended = earliest, 0
+    left = free.copy()
+    while ended < len(by_end) and (not has_room(left, needed) or ends[by_end[ended]] <= time):
+        left += sizes[by_end[ended]]
+        time = max(time, ends[by_end[ended]])
+        ended += 1
+    return (time, left - needed) if has_room(left, needed) else (BEYOND, left)
 
 
 @kernel
 def shadow_of(needed: Integers, free: Integers, sizes: IntegerTable, ends: Integers) -> tuple[int, Integers]:
     """Return the shadow time of a job that needs so much of each resource, and what is extra of each at that time.
 
-    The shadow time is the earliest at which running jobs (holding `sizes`, expected to end at `ends`) will have given
-    back enough of all; every job that ends at that time counts. If all of them are not enough, the time is beyond any
-    other and everything is extra. O(n log n) in the running jobs.
+    As of `place_of`, from the first end on. O(n log n) in the running jobs.
 
     >>> time, extra = shadow_of(np.array([6]), np.array([2]), np.array([[4], [4]]), np.array([100, 200]))
     >>> time, extra.tolist()
     (100, [0])
     """
-    by_end = np.argsort(ends)
-    left = free.copy()
-    shadow_time, ended = 0, 0
-    while ended < len(ends) and not has_room(left, needed):
-        left += sizes[by_end[ended]]
-        shadow_time = ends[by_end[ended]]
-        ended += 1
-    if not has_room(left, needed):
-        return BEYOND, left
-    while ended < len(ends) and ends[by_end[ended]] == shadow_time:
-        left += sizes[by_end[ended]]
-        ended += 1
-    return shadow_time, left - needed
+    return place_of(needed, 0, free, sizes, ends, np.argsort(ends))
 
 
 @kernel
@@ -80,7 +104,8 @@ def easy_pass(
     sizes: IntegerTable,
     run_times: Integers,
     order: Integers,
-    running: RunningJobs,
+    held: IntegerTable,
+    ends: Integers,
 ) -> tuple[int, int, int, Integers]:
     """Return how many jobs start from the head of the queue, the blocked head's shadow, and the backfilled rows.
 
@@ -91,6 +116,8 @@ def easy_pass(
     sizes, run_times, order
         Of each waiting job, in order of the queue: what it takes of each resource, expected run time in seconds, and
         the rank by which candidates are tried (least first, ties in order of the queue); no ranks: as the queue.
+    held, ends
+        Of each running job: what it holds of each resource, and when it is expected to end.
 
     Returns
     -------
@@ -111,8 +138,8 @@ def easy_pass(
             fitting += 1
     if fitting == 0:
         return heads, 0, 0, rows[:0]
-    held = np.concatenate((running.sizes, sizes[:heads]))
-    ends = np.concatenate((expected_ends(now, running), now + run_times[:heads]))
+    held = np.concatenate((held, sizes[:heads]))
+    ends = np.concatenate((ends, now + run_times[:heads]))
     shadow_time, extra = shadow_of(sizes[heads], left, held, ends)
     # What fails now fails later in the pass too, for what is free and extra only shrinks: sort the rest alone.
     able = 0
@@ -125,25 +152,3 @@ def easy_pass(
         candidates = candidates[np.argsort(order[candidates], kind="mergesort")]
     rows = backfilled_rows(now, left, shadow_time, extra, sizes, run_times, candidates)
     return heads, shadow_time, extra[0], rows
-
-
-@kernel
-def pass_as_submitted(
-    now: int, free: int, waiting: WaitingTable, running: RunningTable
-) -> tuple[int, int, int, Integers]:
-    """Return what `easy_pass` does, of the tables of jobs as they are, in order of submission, by processors alone.
-
-    One call takes two arrays in the place of ten, each of which costs as much as a short pass.
-    """
-    count, jobs = waiting.jobs, running.jobs
-    processors = waiting.table[SIZE, :count]
-    of_running = RunningJobs(
-        running.table[SIZE, :jobs].copy().reshape((jobs, 1)),
-        running.table[START, :jobs].copy(),
-        running.table[running.planned, :jobs].copy(),
-        running.table[running.adjusted, :jobs].copy(),
-        running.table[REQUESTED, :jobs].copy(),
-        running.corrections,
-    )
-    run_times = waiting.table[waiting.planned, :count].copy()
-    return easy_pass(now, np.array([free]), processors.copy().reshape((count, 1)), run_times, run_times[:0], of_running)

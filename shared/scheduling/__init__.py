@@ -1,0 +1,1 @@
+"""Kernels of scheduling that several stages share: pure functions over arrays."""
