@@ -1,7 +1,7 @@
 """How many mutants the tests notice: `python -m tests.mutation [--mutants N] [--minutes N] [--json FILE]`.
 
-cosmic-ray makes the mutants of the modules in `modules.toml`. A key draws a sample of them, so the sample is the same as
-long as the modules are. It is tried in the order of the draw: what there is no time for is as random as the rest.
+cosmic-ray makes the mutants of the modules in `modules.toml`. A key draws a sample of them, so the sample is the same
+while the modules are. It is tried in the order of the draw: what there is no time for is as random as the rest.
 """
 
 import argparse
