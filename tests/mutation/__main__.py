@@ -10,6 +10,7 @@ import re
 import sys
 import time
 from hashlib import blake2b
+from itertools import repeat
 from pathlib import Path
 from tempfile import TemporaryDirectory
 from typing import Any
@@ -56,7 +57,7 @@ def outcomes(folder: Path, told: Configuration) -> list[dict[str, Any]]:
         # The tests without any mutant come first: they must pass, and tell how long they take.
         modules = list(dict.fromkeys(each.mutations[0].module_path for each in chosen))
         suites = list(dict.fromkeys(told.tests[module] for module in modules))
-        seconds = dict(zip(suites, pool.map(seconds_of, suites), strict=True))
+        seconds = dict(zip(suites, pool.map(seconds_of, suites, repeat(deadline)), strict=True))
 
         under_way = []
         for item in chosen:

@@ -1,5 +1,6 @@
 """Trials of mutants, each process in a copy of the tree of its own: cosmic-ray changes files where they are."""
 
+import math
 import os
 import shlex
 import shutil
@@ -35,8 +36,8 @@ def command(tests: Sequence[Path]) -> str:
     return shlex.join([*PYTEST, *map(str, tests)])
 
 
-def seconds_of(tests: Sequence[Path]) -> float:
-    """Run tests of the tree as it is, in the working folder, and return how long they take.
+def seconds_of(tests: Sequence[Path], deadline: float) -> float:
+    """Run tests of the tree as it is, in the working folder, and return how long they take; `inf` for too long.
 
     Raises
     ------
@@ -44,7 +45,11 @@ def seconds_of(tests: Sequence[Path]) -> float:
         If they fail: no mutant could be told from that.
     """
     began = time.monotonic()
-    ran = subprocess.run(shlex.split(command(tests)), capture_output=True, text=True)
+    try:
+        left = max(deadline - time.time(), 0.0)
+        ran = subprocess.run(shlex.split(command(tests)), capture_output=True, text=True, timeout=left)
+    except subprocess.TimeoutExpired:
+        return math.inf
     if ran.returncode:
         raise RuntimeError(f"{' '.join(map(str, tests))} fail without any mutant:\n{ran.stdout[-3_000:]}")
     return time.monotonic() - began
