@@ -4,7 +4,7 @@ from typing import NamedTuple
 
 import numpy as np
 
-from shadowtime.shared.arrays import Floats, Integers
+from shadowtime.shared.arrays import Floats, FloatTable, Integers
 from shadowtime.shared.chance import uniform
 
 BLOCKS = 10
@@ -75,7 +75,8 @@ def ratio_over_time(over: Floats, under: Floats, times: Integers, key: int) -> I
     """
     since = times - times.min()
     _, block = np.unique(since * BLOCKS // (since.max() + 1), return_inverse=True)
-    sums, counts = np.bincount(block, weights=over), np.bincount(block, weights=under)
+    sums: Floats = np.bincount(block, weights=over)
+    counts: Floats = np.bincount(block, weights=under)
     mean = float(over.sum() / under.sum())
     if len(sums) < MIN_BLOCKS:
         return Interval(mean, None, None)
@@ -96,7 +97,7 @@ def ratio_over_time(over: Floats, under: Floats, times: Integers, key: int) -> I
     return Interval(mean, mean - reach, mean + reach) if np.isfinite(reach) else Interval(mean, None, None)
 
 
-def _with_errors(sums: Floats, counts: Floats) -> tuple[Floats, Floats]:
+def _with_errors(sums: FloatTable, counts: FloatTable) -> tuple[Floats, Floats]:
     """Return the ratio of each draw of blocks, (draws, blocks), and its standard error by the residuals of blocks."""
     blocks, under = sums.shape[1], counts.sum(axis=1)
     ratios = sums.sum(axis=1) / under

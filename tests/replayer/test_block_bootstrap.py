@@ -97,18 +97,17 @@ def test_the_same_key_gives_the_same_interval() -> None:
 
 def test_blocks_are_tenths_of_the_time() -> None:
     times = np.arange(1_000, 2_000)
-    by_block = np.repeat(np.arange(BLOCKS), 100) % 2 * 1.0
+    by_block: Floats = (np.repeat(np.arange(BLOCKS), 100) % 2).astype(np.float64)
     assert mean_over_time(by_block, times, key=1) == mean_over_time(by_block[::100], times[::100], key=1)
 
 
 def test_what_is_the_same_in_every_block_is_sure() -> None:
     values = np.tile([0.1, 0.7], 500)
-    mean = pytest.approx(0.4)
-    assert mean_over_time(values, np.arange(1_000), key=1) == (mean, mean, mean)
+    assert mean_over_time(values, np.arange(1_000), key=1) == pytest.approx((0.4, 0.4, 0.4))
 
 
 def test_too_few_blocks_have_no_interval() -> None:
-    values, times = np.arange(MIN_BLOCKS) * 1.0, np.arange(MIN_BLOCKS)
+    values, times = np.arange(MIN_BLOCKS, dtype=np.float64), np.arange(MIN_BLOCKS)
     assert mean_over_time(values[:-1], times[:-1], key=1) == (1.5, None, None)
     assert mean_over_time(values, times, key=1).low is not None
 

@@ -262,8 +262,9 @@ def test_a_withdrawn_job_leaves_its_place_to_those_behind_it() -> None:
     queue, running = Queue(), Running()
     running.add((1, 0, 2, *planned_times(1000, None, None), UNKNOWN, 0))
     for number, size, requested_time in ((2, 4, 1000), (3, 2, 1500)):
-        asked = {"requested_processors": size, "requested_time": requested_time}
-        policy.observe(JobSubmitted(time=0, job_number=number, **asked))
+        policy.observe(
+            JobSubmitted(time=0, job_number=number, requested_processors=size, requested_time=requested_time)
+        )
         queue.add((number, 0, size, *planned_times(requested_time, None, None), UNKNOWN))
     assert list(policy.schedule(0, queue, running, 2)) == []  # job 3 is planned behind job 2, at 2000
     policy.observe(JobWithdrawn(time=10, job_number=2))
@@ -279,8 +280,9 @@ def test_a_wait_is_foreseen_for_real_starts_and_not_for_trials() -> None:
     queue, running = Queue(), Running()
     running.add((1, 0, 3, *planned_times(1000, None, None), UNKNOWN, 0))
     for number, size, requested_time in ((2, 4, 2000), (3, 1, 3000)):
-        asked = {"requested_processors": size, "requested_time": requested_time}
-        policy.observe(JobSubmitted(time=0, job_number=number, **asked))
+        policy.observe(
+            JobSubmitted(time=0, job_number=number, requested_processors=size, requested_time=requested_time)
+        )
         queue.add((number, 0, size, *planned_times(requested_time, None, None), UNKNOWN))
     (trial,) = policy.schedule(0, queue, running, 1)
     assert isinstance(trial, Start)
