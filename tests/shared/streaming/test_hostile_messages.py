@@ -437,16 +437,16 @@ def test_a_run_that_is_loaded_anew_counts_as_attempted_anew() -> None:
             return await super().attempt(run, below)
 
     bench = Bench(log_of(("good", told("good", HONEST))))
-    bench.store = Counting()
+    store = bench.store = Counting()
     bench.again()
 
     async def work() -> None:
         await hand_over(bench.worker, bench.log[:3])
         await hand_over(bench.worker, bench.log[3:6])
-        assert bench.store.attempts == 1  # who has committed has the next event too
+        assert store.attempts == 1  # who has committed has the next event too
         await bench.worker.give_up()
         await hand_over(bench.worker, bench.log[6:])
-        assert bench.store.attempts == 2
+        assert store.attempts == 2
 
     asyncio.run(work())
     assert bench.counts("good") == ALONE
