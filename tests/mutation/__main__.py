@@ -10,14 +10,13 @@ import re
 import sys
 import time
 from hashlib import blake2b
-from itertools import repeat
 from pathlib import Path
 from tempfile import TemporaryDirectory
 from typing import Any
 
 from shadowtime.shared.paths import ROOT
 from tests.mutation.configuration import Configuration, configuration
-from tests.mutation.trial import copied, processes, seconds_of, trial
+from tests.mutation.trial import copied, processes, trial
 
 
 def drawn(seed: int, mutation: Any) -> bytes:
@@ -54,15 +53,10 @@ def outcomes(folder: Path, told: Configuration) -> list[dict[str, Any]]:
         init(list(told.tests), database, {})
         chosen = sample(database, told)
 
-        # The tests without any mutant come first: they must pass, and tell how long they take.
-        modules = list(dict.fromkeys(each.mutations[0].module_path for each in chosen))
-        suites = list(dict.fromkeys(told.tests[module] for module in modules))
-        seconds = dict(zip(suites, pool.map(seconds_of, suites, repeat(deadline)), strict=True))
-
-        under_way = []
-        for item in chosen:
-            tests = told.tests[item.mutations[0].module_path]
-            under_way.append((item, pool.submit(trial, item.mutations, tests, seconds[tests], deadline)))
+        under_way = [
+            (item, pool.submit(trial, item.mutations, told.tests[item.mutations[0].module_path], deadline))
+            for item in chosen
+        ]
         for item, future in under_way:
             if (result := future.result()) is None:
                 continue

@@ -10,6 +10,7 @@ import time
 from collections.abc import Iterator, Sequence
 from concurrent.futures import ProcessPoolExecutor
 from contextlib import contextmanager
+from functools import cache
 from multiprocessing import get_context
 from multiprocessing.queues import Queue
 from pathlib import Path
@@ -36,7 +37,8 @@ def command(tests: Sequence[Path]) -> str:
     return shlex.join([*PYTEST, *map(str, tests)])
 
 
-def seconds_of(tests: Sequence[Path], deadline: float) -> float:
+@cache
+def seconds_of(tests: tuple[Path, ...], deadline: float) -> float:
     """Run tests of the tree as it is, in the working folder, and return how long they take; `inf` for too long.
 
     Raises
@@ -55,10 +57,15 @@ def seconds_of(tests: Sequence[Path], deadline: float) -> float:
     return time.monotonic() - began
 
 
-def trial(mutations: Sequence[Any], tests: Sequence[Path], unmutated: float, deadline: float) -> Any:
-    """Return cosmic-ray's result of the tests beside a mutant; None if there is no time for it before `deadline`."""
+def trial(mutations: Sequence[Any], tests: tuple[Path, ...], deadline: float) -> Any:
+    """Return cosmic-ray's result of the tests beside a mutant; None if there is no time for it before `deadline`.
+
+    Each process runs the tests without any mutant once: they must pass, they tell how long they take, and they compile
+    the kernels of its copy.
+    """
     from cosmic_ray.mutating import mutate_and_test
 
+    unmutated = seconds_of(tests, deadline)
     left = deadline - time.time()
     if left < unmutated:
         return None
