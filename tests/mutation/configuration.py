@@ -18,7 +18,7 @@ class Configuration:
     processes: int
     exclude: tuple[str, ...]
     tests: dict[Path, tuple[Path, ...]]
-    """The tests of each module."""
+    """The tests of each module; its own examples are among them."""
 
 
 def configuration(root: Path, text: str | None = None) -> Configuration:
@@ -30,10 +30,10 @@ def configuration(root: Path, text: str | None = None) -> Configuration:
         If the modules or tests of a line are not there, or not one.
     """
     told: dict[str, Any] = tomllib.loads(FILE.read_text() if text is None else text)
-    tests = {
-        only(root, modules, root): tuple(only(root / "tests", f"**/{each}", root) for each in names)
-        for modules, names in told["modules"].items()
-    }
+    tests = {}
+    for modules, names in told["modules"].items():
+        module = only(root, modules, root)
+        tests[module] = (*(only(root / "tests", f"**/{each}", root) for each in names), module)
     return Configuration(**told["sample"], exclude=tuple(told["operators"]["exclude"]), tests=tests)
 
 
