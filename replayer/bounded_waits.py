@@ -6,7 +6,7 @@ from typing import Any
 
 import numpy as np
 
-from shadowtime.replayer.block_bootstrap import Interval, mean_of_blocks
+from shadowtime.replayer.block_bootstrap import Interval, mean_over_time
 from shadowtime.shared.arrays import Integers
 from shadowtime.shared.events import Envelope, JobEnded, JobStarted, JobSubmitted, JobWithdrawn, moment
 
@@ -61,7 +61,7 @@ class BoundedWaits:
         `key` is that of the draws of chance.
         """
         return {
-            grouping: mean_of_blocks((rows[:, 1] <= rows[:, 2]).astype(np.float64), rows[:, 0], key)
+            grouping: mean_over_time((rows[:, 1] <= rows[:, 2]).astype(np.float64), rows[:, 0], key).within(0, 1)
             for grouping, rows in self.by_grouping().items()
             if len(rows)
         }

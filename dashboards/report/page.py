@@ -19,10 +19,8 @@ from shadowtime.dashboards.report.statistics import paired
 from shadowtime.dashboards.report.verdict import baseline, contenders, limits, verdict
 from shadowtime.dashboards.report.who_decided import who_decided
 from shadowtime.dashboards.report.whom import whom_table
-from shadowtime.replayer.block_bootstrap import block_length
 from shadowtime.replayer.run_record import RunRecord
 from shadowtime.shared.chance import key_of
-from shadowtime.shared.formatting import DAY
 
 STYLE = Path(__file__).with_name("style.css").read_text() + charts.STYLE
 MAX_IN_PAIRS = 5
@@ -158,7 +156,7 @@ def _differences(runs: Sequence[RunRecord], base: int) -> str:
     key = key_of(first.plan.seed, first.plan.cluster)
     pairs = combinations([first, *others], 2) if len(runs) <= MAX_IN_PAIRS else ((first, run) for run in others)
     found = [(f"{b.plan.label} against {a.plan.label}", paired(a.jobs, b.jobs, key)) for a, b in pairs]
-    return tables.differences(found, first.plan.label, block_length(first.jobs.submit_time) / DAY)
+    return tables.differences(found, first.plan.label)
 
 
 def _bounds(document: Mapping[str, Any], runs: Sequence[RunRecord]) -> str:

@@ -7,7 +7,7 @@ from typing import NamedTuple
 import numpy as np
 from numpy.typing import NDArray
 
-from shadowtime.replayer.block_bootstrap import Interval, mean_of_blocks
+from shadowtime.replayer.block_bootstrap import Interval, mean_over_time
 from shadowtime.replayer.run_record import JobTimes
 from shadowtime.shared.arrays import Floats, Integers
 from shadowtime.shared.formatting import DAY
@@ -69,8 +69,8 @@ def paired(first: JobTimes, other: JobTimes, key: int) -> Paired:
     slowdown = slowdowns(other)[there] - slowdowns(first)[here]
     of_users = by_user(wait, first.user_id[here])
     return Paired(
-        mean_of_blocks(wait.astype(np.float64), submit_times, key),
-        mean_of_blocks(slowdown, submit_times, key),
+        mean_over_time(wait.astype(np.float64), submit_times, key),
+        mean_over_time(slowdown, submit_times, key),
         float((wait < 0).mean()),
         float((wait > 0).mean()),
         float((of_users > NOTICED).mean()) if len(of_users) else None,

@@ -70,7 +70,7 @@ def at_a_glance(rows: Sequence[Row]) -> str:
     return f'<div class="at-a-glance">{"".join(found)}</div>'
 
 
-def differences(found: Sequence[tuple[str, Paired]], baseline: str, days: float) -> str:
+def differences(found: Sequence[tuple[str, Paired]], baseline: str) -> str:
     """Return how jobs fared under a policy, compared with the same jobs under another, first of all the baseline."""
     body = [
         [
@@ -84,13 +84,12 @@ def differences(found: Sequence[tuple[str, Paired]], baseline: str, days: float)
         ]
         for name, each in found
     ]
-    length = "a week" if days == 7 else f"{days:.1f} days"
     caption = (
         f"The baseline is {baseline}. Each job against itself under the other policy: mean difference, and in brackets "
         "where it lies with 95 % confidence. Of the users with 20 jobs or more, those are worse off whose mean wait "
         "is longer by more than a minute; the worst is he whose mean wait grew most. "
-        "Jobs that come after one another wait alike, so the intervals are of a bootstrap of whole blocks of "
-        f"{length}, not of single jobs. An interval that spans 0 shows no difference."
+        "Jobs that come after one another wait alike, so the intervals are of a bootstrap of whole tenths of the log, "
+        "not of single jobs. An interval that spans 0 shows no difference."
     )
     head = ["policies", "wait", "bounded slowdown", "jobs that start sooner", "later", "users worse off", "worst user"]
     return table(head, body, "Differences, job by job", caption)

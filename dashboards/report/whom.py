@@ -8,7 +8,7 @@ import numpy as np
 from shadowtime.dashboards.report.markup import escape, table
 from shadowtime.dashboards.report.statistics import medians_of
 from shadowtime.dashboards.report.tables import interval_cell
-from shadowtime.replayer.block_bootstrap import Interval, mean_of_blocks
+from shadowtime.replayer.block_bootstrap import Interval, mean_over_time
 from shadowtime.replayer.run_record import RunRecord
 from shadowtime.shared.chance import key_of
 from shadowtime.shared.formatting import signed_duration
@@ -40,7 +40,7 @@ def groups(first: RunRecord, other: RunRecord) -> list[Group]:
     for number, shape in enumerate(SHAPES):
         of_shape = shapes == number
         if of_shape.any():
-            interval = mean_of_blocks(longer[of_shape], submit_times[of_shape], key)
+            interval = mean_over_time(longer[of_shape], submit_times[of_shape], key)
             found.append(Group(shape, int(of_shape.sum()), interval))
     return found
 

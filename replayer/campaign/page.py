@@ -11,7 +11,6 @@ from shadowtime.dashboards.report.markup import escape, table
 from shadowtime.dashboards.report.page import whole
 from shadowtime.dashboards.report.statistics import paired
 from shadowtime.replayer.baseline import baseline_of
-from shadowtime.replayer.block_bootstrap import block_length
 from shadowtime.replayer.campaign.cell_run import Figures
 from shadowtime.replayer.campaign.columns import Column
 from shadowtime.replayer.campaign.file import Campaign
@@ -21,7 +20,6 @@ from shadowtime.replayer.campaign.store import Store
 from shadowtime.replayer.campaign.tables import LogTable, figure_of
 from shadowtime.replayer.sources import SOURCES
 from shadowtime.shared.chance import key_of
-from shadowtime.shared.formatting import DAY
 
 FRONTIER = ("max_wait", "mean_bounded_slowdown")
 
@@ -91,9 +89,7 @@ def _differences(found: Sequence[tuple[Cell, Figures]], store: Store) -> str:
     first, *others = sorted(kept, key=lambda cell: cell.label != baseline)
     jobs, key = store.jobs(first), key_of(first.seed, first.log.cluster)
     pairs = [(f"{each.label} against {first.label}", paired(jobs, store.jobs(each), key)) for each in others]
-    return (
-        f"<h3>Each job against itself</h3>{tables.differences(pairs, baseline, block_length(jobs.submit_time) / DAY)}"
-    )
+    return f"<h3>Each job against itself</h3>{tables.differences(pairs, baseline)}"
 
 
 def _repeat(campaign: Campaign, cells: Sequence[Cell], rows: Sequence[Figures]) -> str:

@@ -10,7 +10,7 @@ Share = Annotated[float, Field(ge=0, allow_inf_nan=False)]
 
 
 class Between(Frozen):
-    """A figure and the bounds between which it lies with 95 % confidence; none where less than five blocks tell."""
+    """A figure and the bounds between which it lies with 95 % confidence; none where too little is known."""
 
     mean: Finite
     low: Finite | None

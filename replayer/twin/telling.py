@@ -5,9 +5,8 @@ from typing import NamedTuple
 
 import numpy as np
 
-from shadowtime.replayer.block_bootstrap import Interval
+from shadowtime.replayer.block_bootstrap import ratio_over_time
 from shadowtime.replayer.twin import user_sums as user
-from shadowtime.replayer.twin.blocks import ratio_of_days
 from shadowtime.replayer.twin.compared import Between, Both, Comparison, Fares, Real, Started, UserFares, Waits
 from shadowtime.replayer.twin.day_areas import DayAreas
 from shadowtime.replayer.twin.day_sums import PARTS, DaySums
@@ -69,7 +68,7 @@ def _fares(place: int, extremes: ShapeExtremes, days: Sequence[int], table: Floa
     sums = {name: float(column.sum()) for name, column in of_day.items()}
     longer = of_day["shadow_wait"] - of_day["real_wait"]
     slower = of_day["shadow_slowdown"] - of_day["real_slowdown"]
-    change = _between(ratio_of_days(days, longer, of_day["real_wait"], key))
+    change = _between(days, longer, of_day["real_wait"], key)
     sooner, later = (extremes.sooner, extremes.later) if place == ALL else (None, None)
     return Fares(
         shape="all" if place == ALL else SHAPES[place],
@@ -78,9 +77,9 @@ def _fares(place: int, extremes: ShapeExtremes, days: Sequence[int], table: Floa
         median_wait=_pair(extremes.medians(place)),
         longest_wait=_pair(extremes.longest[place]),
         slowdown=_both(sums["real_slowdown"], sums["shadow_slowdown"], sums["ended"]),
-        wait_difference=_between(ratio_of_days(days, longer, of_day["jobs"], key)),
+        wait_difference=_between(days, longer, of_day["jobs"], key),
         wait_change=change,
-        slowdown_difference=_between(ratio_of_days(days, slower, of_day["ended"], key)),
+        slowdown_difference=_between(days, slower, of_day["ended"], key),
         sooner=_moved(sums["sooner"], sums["sooner_by"], sums["jobs"], sooner),
         later=_moved(sums["later"], sums["later_by"], sums["jobs"], later),
     )
@@ -111,8 +110,8 @@ def _utilization(parts: Parts, before: int, key: int) -> tuple[Both, Between | N
     machine, real, shadow = (
         np.array([area.days.get(day, 0) for day in days], dtype=np.float64) for area in (parts.machine, *parts.busy)
     )
-    difference = ratio_of_days(days, shadow - real, machine, key) if days else None
-    return _both(float(real.sum()), float(shadow.sum()), float(machine.sum())), _between(difference)
+    difference = _between(days, shadow - real, machine, key)
+    return _both(float(real.sum()), float(shadow.sum()), float(machine.sum())), difference
 
 
 def _both(real: float, shadow: float, under: float) -> Both:
@@ -123,5 +122,8 @@ def _pair(values: Sequence[float]) -> Both:
     return Both(real=values[0], shadow=values[1])
 
 
-def _between(interval: Interval | None) -> Between | None:
-    return None if interval is None else Between(**interval._asdict())
+def _between(days: Sequence[int], over: Floats, under: Floats, key: int) -> Between | None:
+    """Return the sum of `over` divided by that of `under`, each of some days, with its interval; None if that is 0."""
+    if not under.sum():
+        return None
+    return Between(**ratio_over_time(over, under, np.asarray(days, dtype=np.int64), key)._asdict())

@@ -14,7 +14,7 @@ from typing import Annotated, Any
 import numpy as np
 import typer
 
-from shadowtime.replayer.block_bootstrap import mean_of_blocks
+from shadowtime.replayer.block_bootstrap import mean_over_time
 from shadowtime.replayer.comparison import Plan
 from shadowtime.replayer.embedded import EmbeddedReplay
 from shadowtime.replayer.machine import Machine
@@ -152,7 +152,7 @@ def row(trace: str, policy: str, runtime: str, risk: float, jobs: int | None = N
     def interval(values: Any, of: Flags) -> list[float | None]:
         return [
             None if each is None else round(each, 4)
-            for each in mean_of_blocks(values[of].astype(np.float64), submitted[of], KEY)
+            for each in mean_over_time(values[of].astype(np.float64), submitted[of], KEY)
         ]
 
     return {

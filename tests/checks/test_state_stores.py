@@ -161,9 +161,10 @@ def test_read_model_in_redis(empty_redis: Redis) -> None:
 def test_a_closed_run_expires_in_redis(empty_redis: Redis) -> None:
     async def work() -> None:
         async with redis_store(empty_redis) as store:
-            await store.commit(transaction(-1, 1, closed=True))
+            await store.commit(transaction(-1, 1, read_model={"job:1": b"a"}, closed=True))
             client = connect(Settings(redis_url=empty_redis.url))
-            assert 0 < await client.ttl("shadowtime:{stage}:state:run") <= 86_400
+            for part in ("state", "journal", "outbox", "read-model"):
+                assert 0 < await client.ttl(f"shadowtime:{{stage}}:{part}:run") <= 86_400
             await client.aclose()
 
     asyncio.run(work())

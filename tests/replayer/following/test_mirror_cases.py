@@ -288,3 +288,29 @@ def told_by(seen: Mirror) -> list[Event]:
     while seen.next_time() is not None:
         told += seen.next_instant()
     return told
+
+
+def test_a_job_runs_no_longer_than_from_its_start_to_its_end() -> None:
+    seen, runs = mirror(), replace(WAITS, state="running", start=12)
+    look(seen, 20, runs)
+    (ended,) = look(seen, 65, replace(runs, state="over", end=60, run_time=500))
+    assert ended == JobEnded(time=60, job_number=7, run_time=48)
+
+
+def test_an_expected_start_is_news_if_it_moved_by_a_tenth_of_what_is_left() -> None:
+    seen = mirror()
+    look(seen, 20, replace(WAITS, expected=10_000))
+    # 9966 s and 9965 s are left of it, of which a tenth is 996.6 s and 996.5 s
+    assert look(seen, 35, replace(WAITS, expected=10_996)) == []
+    assert look(seen, 35, replace(WAITS, expected=10_997)) == [JobExpected(time=35, job_number=7, start=10_997)]
+
+
+def test_a_missing_job_is_in_doubt_for_all_the_seconds_of_patience() -> None:
+    seen = mirror(patience=60)
+    look(seen, 20, replace(WAITS, state="running", start=12))
+    assert look(seen, 35) == []
+    seen.release(95)
+    assert {key.job for key in seen.doubts} == {7}
+    seen.release(96)
+    assert not seen.doubts
+    assert JobEnded in {type(event) for event in told_by(seen)}

@@ -324,3 +324,12 @@ def test_a_log_without_any_owner() -> None:
     for run_time in (5, 6, 7):
         predictor.learn_one(job, run_time)
     assert predictor.predict_one(job) is None  # without requests either, no template of the default set applies
+
+
+def test_the_error_of_a_new_observation_is_that_of_the_text_book() -> None:
+    # (1, 10), (2, 30), (3, 20), (4, 40): the line is 5 + 8 x, the residuals are -3, 9, -9 and 3, their variance is 90
+    found = estimate(True, 4, 100.0, 3000.0, 10.0, 30.0, 290.0, 5.0, 1.0)
+    assert found == pytest.approx((45, math.sqrt(90 * (1 + 1 / 4 + 2.5**2 / 5))))
+    # their mean is 25, their variance 500 / 3
+    found = estimate(False, 4, 100.0, 3000.0, 10.0, 30.0, 290.0, 5.0, 1.0)
+    assert found == pytest.approx((25, math.sqrt(500 / 3 * (1 + 1 / 4))))

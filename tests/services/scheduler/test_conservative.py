@@ -12,11 +12,13 @@ from shadowtime.replayer.workload import Workload
 from shadowtime.services.catalogue import configure
 from shadowtime.services.pipeline import STAGES
 from shadowtime.services.scheduler.adjusted_times import planned_times
+from shadowtime.services.scheduler.conservative import Conservative
 from shadowtime.services.scheduler.histograms import UNKNOWN
 from shadowtime.services.scheduler.job_table import NEVER, Queue, Running
 from shadowtime.services.scheduler.policies import POLICIES
 from shadowtime.services.scheduler.speculation import Attempt
 from shadowtime.services.scheduler.trials import Suspended, Trials
+from shadowtime.shared.decisions import Start
 from shadowtime.shared.errors import SettingsError
 from shadowtime.shared.events import (
     ClusterOpened,
@@ -26,6 +28,7 @@ from shadowtime.shared.events import (
     JobEnded,
     JobStarted,
     JobSubmitted,
+    JobWithdrawn,
 )
 from shadowtime.shared.reasons import Reserved, Speculated
 from shadowtime.shared.spec import parse
@@ -252,3 +255,39 @@ WRONG = [
 def test_settings_out_of_range_are_named(wrong: str) -> None:
     with pytest.raises(SettingsError, match=wrong.partition("=")[0]):
         POLICIES.build(parse(f"conservative:{wrong}"))
+
+
+def test_a_withdrawn_job_leaves_its_place_to_those_behind_it() -> None:
+    policy = POLICIES.build(parse("conservative"))
+    queue, running = Queue(), Running()
+    running.add((1, 0, 2, *planned_times(1000, None, None), UNKNOWN, 0))
+    for number, size, requested_time in ((2, 4, 1000), (3, 2, 1500)):
+        policy.observe(
+            JobSubmitted(time=0, job_number=number, requested_processors=size, requested_time=requested_time)
+        )
+        queue.add((number, 0, size, *planned_times(requested_time, None, None), UNKNOWN))
+    assert list(policy.schedule(0, queue, running, 2)) == []  # job 3 is planned behind job 2, at 2000
+    policy.observe(JobWithdrawn(time=10, job_number=2))
+    queue.remove(2)
+    (start,) = policy.schedule(10, queue, running, 2)
+    assert isinstance(start, Start)
+    assert start.job_number == 3
+
+
+def test_a_wait_is_foreseen_for_real_starts_and_not_for_trials() -> None:
+    policy = POLICIES.build(parse("conservative:speculate=0.2"))
+    assert isinstance(policy, Conservative)
+    queue, running = Queue(), Running()
+    running.add((1, 0, 3, *planned_times(1000, None, None), UNKNOWN, 0))
+    for number, size, requested_time in ((2, 4, 2000), (3, 1, 3000)):
+        policy.observe(
+            JobSubmitted(time=0, job_number=number, requested_processors=size, requested_time=requested_time)
+        )
+        queue.add((number, 0, size, *planned_times(requested_time, None, None), UNKNOWN))
+    (trial,) = policy.schedule(0, queue, running, 1)
+    assert isinstance(trial, Start)
+    assert (trial.job_number, trial.limit) == (3, 1000)
+    policy.observe(JobStarted(time=0, job_number=3, processors=1, limit=1000))
+    assert (policy.foreseen, policy.waited) == (0, 0)
+    policy.observe(JobStarted(time=900, job_number=2, processors=4, limit=2000))
+    assert (policy.foreseen, policy.waited) == (1000, 900)

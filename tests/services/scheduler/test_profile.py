@@ -4,7 +4,7 @@ import numpy as np
 from hypothesis import given
 from hypothesis import strategies as st
 
-from shadowtime.services.scheduler.profile import FOREVER, begin, earliest, merged, take
+from shadowtime.services.scheduler.profile import FOREVER, begin, earliest, fits, merged, take
 
 SECONDS = 40
 
@@ -48,3 +48,14 @@ def test_what_is_given_back_is_there_again(running: list[tuple[int, int]], waiti
             steps = take(times, free, steps, start, start + run_time, np.array([sign * size]))
     steps = merged(times, free, steps)
     assert (times[:steps].tolist(), free[:, :steps].tolist()) == before
+
+
+def test_a_pool_that_lacks_memory_blocks_only_jobs_that_ask_for_memory() -> None:
+    # 4 processors are idle; a job that ends at 50 holds 300 of memory, 100 more than the pool has left
+    times, free = np.zeros(9, dtype=np.int64), np.zeros((2, 9), dtype=np.int64)
+    steps = begin(times, free, 0, np.array([4, -100]), np.array([[2, 300]]), np.array([50]))
+    assert free[:, :steps].tolist() == [[4, 6], [-100, 200]]
+    assert earliest(times, free, steps, np.array([4, 0]), 90, FOREVER) == 0
+    assert earliest(times, free, steps, np.array([4, 1]), 90, FOREVER) == 50
+    assert fits(times, free, steps, np.array([4, 0]), 0, 90)
+    assert not fits(times, free, steps, np.array([4, 1]), 0, 90)

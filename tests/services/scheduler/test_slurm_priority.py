@@ -10,7 +10,7 @@ import pytest
 from shadowtime.services.scheduler.slurm_priority import WAITING, KnownJob, Priorities
 from shadowtime.services.scheduler.slurm_settings import SlurmSettings
 from shadowtime.services.scheduler.slurm_shares import Shares
-from shadowtime.shared.events import Event, JobEnded, JobStarted, JobSubmitted
+from shadowtime.shared.events import Event, JobEnded, JobResumed, JobStarted, JobSubmitted, JobSuspended
 
 RECORDED: dict[str, Any] = orjson.loads(
     gzip.decompress(Path(__file__).with_name("recorded_slurm.json.gz").read_bytes())
@@ -151,3 +151,14 @@ def test_shares_go_on_as_they_were(classic: bool) -> None:
     other.restore(orjson.loads(orjson.dumps(shares.snapshot())))
     assert other.factors() == shares.factors()
     assert other.snapshot() == shares.snapshot()
+
+
+def test_a_suspended_job_is_not_charged_for_its_pause() -> None:
+    priorities = Priorities(SlurmSettings.model_validate({"processors": 64, "half_life": 0}), 64, 0)
+    told = JobSubmitted(time=0, job_number=1, requested_processors=16, requested_time=3600, user_id=7, group_id=1)
+    priorities.notice(told)
+    priorities.notice(JobStarted(time=0, job_number=1, processors=16, limit=3600))
+    priorities.notice(JobSuspended(time=100, job_number=1))
+    priorities.notice(JobResumed(time=1100, job_number=1))
+    priorities.notice(JobEnded(time=1150, job_number=1, run_time=150))
+    assert priorities.snapshot()["shares"]["users"] == [[7, 1, 1, 16 * 150]]

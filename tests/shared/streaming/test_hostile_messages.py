@@ -426,3 +426,35 @@ def test_a_message_of_unknown_fields_is_not_told_field_by_field() -> None:
     value = json.dumps({"run": "r", "sequence": 0, "event": {}} | {str(number): 0 for number in range(2_000)}).encode()
     with pytest.raises(Refuse, match="2001 things are wrong"):
         admitted(Message(value, 0, b"r"), STAGE, 1, 10**9)
+
+
+def test_a_run_that_is_loaded_anew_counts_as_attempted_anew() -> None:
+    class Counting(MemoryStore):
+        attempts = 0
+
+        async def attempt(self, run: str, below: int | None = None) -> int | None:
+            self.attempts += 1
+            return await super().attempt(run, below)
+
+    bench = Bench(log_of(("good", told("good", HONEST))))
+    store = bench.store = Counting()
+    bench.again()
+
+    async def work() -> None:
+        await hand_over(bench.worker, bench.log[:3])
+        await hand_over(bench.worker, bench.log[3:6])
+        assert store.attempts == 1  # who has committed has the next event too
+        await bench.worker.give_up()
+        await hand_over(bench.worker, bench.log[6:])
+        assert store.attempts == 2
+
+    asyncio.run(work())
+    assert bench.counts("good") == ALONE
+
+
+def test_a_message_of_the_largest_size_is_taken() -> None:
+    (value, *_) = told("r", HONEST)
+    message = Message(value, 0, b"r")
+    assert admitted(message, STAGE, 1, len(value)).run == "r"
+    with pytest.raises(Refuse, match=f"{len(value)} bytes; at most {len(value) - 1} are taken"):
+        admitted(message, STAGE, 1, len(value) - 1)

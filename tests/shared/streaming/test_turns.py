@@ -1,10 +1,12 @@
 """Turns: order within a run, and nobody waits for a run that costs more."""
 
+import pickle
+
 import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from shadowtime.shared.streaming.turns import Turns
+from shadowtime.shared.streaming.turns import MAX_IDLE, Turns
 
 
 @given(st.lists(st.tuples(st.sampled_from([b"a", b"b", b"c"]), st.floats(0.0, 5.0)), max_size=60))
@@ -113,3 +115,21 @@ def test_only_who_has_cost_about_the_same_has_a_turn_together() -> None:
         together.append(turns.take(1, 10)[0])
     assert together == [b"cheap", b"other"]
     assert not Turns[int](1, 1).next_within(9.0)
+
+
+def test_costs_are_remembered_while_they_count_and_forgotten_afterwards() -> None:
+    turns = Turns[int](10, 1_000)
+
+    def serve(key: bytes, cost: float) -> None:
+        turns.put(key, 0, 1)
+        assert turns.take(1, 10) == (key, [0])
+        turns.charge(key, cost)
+
+    serve(b"dear", 1e9)
+    for number in range(2 * MAX_IDLE):
+        serve(b"busy", 1.0)  # it takes the cost of all others past theirs
+        serve(b"once %d" % number, 0.5)
+    assert len(pickle.dumps(turns)) < 30 * MAX_IDLE  # of 20,000 keys at most half are remembered
+    turns.put(b"dear", 1, 1)
+    turns.put(b"new", 2, 1)
+    assert turns.take(1, 10) == (b"new", [2])
