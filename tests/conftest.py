@@ -32,9 +32,12 @@ if worker := os.environ.get("PYTEST_XDIST_WORKER"):
 for number in (signal.SIGINT, signal.SIGTERM):
     signal.signal(number, signal.default_int_handler)
 
-# How long an example takes says how busy the machine is; time is measured in tests/benchmarks.
-settings.register_profile("shadowtime", deadline=None)
-settings.load_profile("shadowtime")
+# An example's duration depends on the machine's load, so neither profile has a deadline; tests/benchmarks measure time.
+# `ci` tries the same examples in every run: a red build means that the code is wrong, not that it had bad luck.
+# `--hypothesis-profile nightly` chooses the other; `shadowtime/testing/examples.py` scales the numbers of single tests.
+settings.register_profile("ci", max_examples=33, derandomize=True, print_blob=True, deadline=None)
+settings.register_profile("nightly", max_examples=100, print_blob=True, deadline=None)
+settings.load_profile("ci")
 
 
 def complete(message: Any) -> None:

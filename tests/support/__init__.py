@@ -1,0 +1,1 @@
+"""What tests share: no module here is a test."""
