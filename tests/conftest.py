@@ -3,10 +3,12 @@
 import logging
 import os
 import signal
-from collections.abc import Iterator
+from collections.abc import Generator, Iterator
+from pathlib import Path
 from typing import Any
 
 import pytest
+from _pytest.doctest import DoctestModule
 from hypothesis import settings
 from pydantic.dataclasses import rebuild_dataclass
 
@@ -71,6 +73,15 @@ LONGEST = (
 
 What waits for servers and what computes take turns, so that the processors have something to do all the time.
 """
+
+
+@pytest.hookimpl(wrapper=True)
+def pytest_collect_file(file_path: Path) -> Generator[None, list[pytest.Collector], list[pytest.Collector]]:
+    """Look for doctests only where there is one: to look at each test for them takes seconds."""
+    found = yield
+    if file_path.suffix == ".py" and ">>>" not in file_path.read_text():
+        return [each for each in found if not isinstance(each, DoctestModule)]
+    return found
 
 
 def pytest_collection_modifyitems(items: list[pytest.Item]) -> None:
