@@ -55,19 +55,15 @@ LONGEST = (
     "tests/slurm/",
     "tests/parity/test_chaos.py",
     "tests/shared/streaming/test_stage_worker.py",
-    "tests/test_docs.py",
     "tests/dashboards/test_queries.py",
     "tests/faults/test_servers_away.py",
-    "tests/services/scheduler/test_calibrated_starts.py",
     "tests/faults/",
     "tests/parity/test_parity.py",
-    "tests/test_notebook.py",
     "tests/services/ask/test_ask_live.py",
     "tests/services/metrics/",
     "tests/checks/",
     "tests/stack/test_supervisor.py",
     "tests/services/live/",
-    "tests/shared/test_start_up.py",
 )
 """What takes longest begins first, so that no process of `make test` is left alone with it at the end.
 

@@ -51,7 +51,7 @@ def parts() -> list[Part]:
     """Return the parts in their order: properties compute, tests marked `nightly` wait, gates measure speed alone."""
     found = [
         Part("properties", marked("hypothesis and not archive and not nightly", 2), (("SHADOWTIME_FUZZ", "10"),)),
-        Part("nightly", marked("nightly and not archive", 4), (("JDK_JAVA_OPTIONS", java_options()),)),
+        Part("nightly", marked("(nightly or engine) and not archive", 4), (("JDK_JAVA_OPTIONS", java_options()),)),
         Part("archive", (*PYTEST, "-m", "archive")),
     ]
     if find_spec("tests.mutation") is not None:
@@ -70,10 +70,10 @@ def outcome(part: Part) -> Outcome:
             [sys.executable, "-m", *part.arguments, *more], cwd=ROOT, env=os.environ | dict(part.environment)
         ).returncode
         minutes = (time.monotonic() - began) / 60
-        return Outcome(part.name, tests_of(report), status == 0, minutes)
+        return Outcome(part.name, count_of(report), status == 0, minutes)
 
 
-def tests_of(report: Path) -> int | None:
+def count_of(report: Path) -> int | None:
     """Return how many tests a report has; nothing if there is none."""
     if not report.exists():
         return None
