@@ -12,6 +12,6 @@ DEAR = "test_memory_does_not_grow_with_the_jobs"
 def pytest_itemcollected(item: pytest.Item) -> None:
     """Mark the dear test of every SPEC that has other keys than the default ones."""
     if isinstance(item, pytest.Function) and item.originalname == DEAR:
-        spec = item.callspec.params["spec"]
-        if spec != canonical(item.cls.option, parse(spec).name):  # type: ignore[union-attr]
+        spec = str(item.callspec.params["spec"])
+        if spec != canonical(item.cls.option, parse(spec).name):
             item.add_marker(pytest.mark.nightly)
