@@ -1,1 +1,0 @@
-"""What tests share: no module here is a test."""
