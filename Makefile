@@ -9,7 +9,7 @@ WHEELS := --only-binary :all:
 LOCK   := --quiet --universal --python-version 3.11 --generate-hashes $(WHEELS) --emit-build-options
 SBOM   := --pyproject pyproject.toml --spec-version 1.6 --output-reproducible --validate
 
-.PHONY: setup run test gates busy check docs pictures bench stack stack-down up down pin lock sbom format clean
+.PHONY: setup run test gates nightly busy check docs pictures bench stack stack-down up down pin lock sbom format clean
 
 setup: $(READY)
 	@$(PYTHON) .ci/commit-msg --install
@@ -30,11 +30,16 @@ run: $(READY)
 test: export PYTHONDONTWRITEBYTECODE :=  # hundreds of commands are started: what one has read of the source, all use
 test: $(READY)
 	-$(BIN)/python -m shadowtime.stack.install compose browser registry slurm  # where a server cannot be had, its tests skip; in CI they fail
-	exec env JDK_JAVA_OPTIONS="$$($(BIN)/python -m tests.class_archive)" $(BIN)/python -m pytest -q -m "not archive" --numprocesses 4 --dist loadfile --no-loadscope-reorder --durations 40 --durations-min 15
+	exec env JDK_JAVA_OPTIONS="$$($(BIN)/python -m tests.class_archive)" $(BIN)/python -m pytest -q -m "not archive and not nightly" --numprocesses 4 --dist loadfile --no-loadscope-reorder --durations 40 --durations-min 15
 
 gates: $(READY)
 	-$(BIN)/python -m shadowtime.stack.install compose
 	exec $(BIN)/python -m pytest -q -m archive
+
+nightly: export PYTHONDONTWRITEBYTECODE :=
+nightly: $(READY)
+	-$(BIN)/python -m shadowtime.stack.install compose browser registry slurm
+	exec $(BIN)/python -m tests.nightly
 
 busy: $(READY)
 	exec $(BIN)/python -m tests.busy

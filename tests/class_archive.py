@@ -47,8 +47,14 @@ def archive() -> Path:
     return made
 
 
-if __name__ == "__main__":
+def java_options() -> str:
+    """Return the options for Java; none where the archive cannot be made."""
     try:
-        print(f"{FOR_A_MINUTE} -XX:SharedArchiveFile={archive()}")
+        return f"{FOR_A_MINUTE} -XX:SharedArchiveFile={archive()}"
     except Exception as error:
         print(f"brokers start from their jars: {error}", file=sys.stderr)
+        return ""
+
+
+if __name__ == "__main__":
+    print(java_options())

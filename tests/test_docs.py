@@ -181,7 +181,19 @@ def shortened(words: tuple[str, ...]) -> list[str]:
     return [*words[2:], *few.get(words[1], [])]
 
 
-@pytest.mark.parametrize("words", IN_PROCESS, ids=named)
+FIRST = {words[1]: words for words in reversed(IN_PROCESS)}
+"""The first command of the pages for each sub-command. The others run in nightly."""
+LONG = {"campaign", "reproduce", "search-templates"}
+
+
+@pytest.mark.parametrize(
+    "words",
+    [
+        pytest.param(words, marks=() if words == FIRST[words[1]] and words[1] not in LONG else pytest.mark.nightly)
+        for words in IN_PROCESS
+    ],
+    ids=named,
+)
 def test_a_command_in_one_process_runs(words: tuple[str, ...], logs: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.chdir(logs)
     command_of(words[1]).main(shortened(words), standalone_mode=False)
@@ -190,6 +202,7 @@ def test_a_command_in_one_process_runs(words: tuple[str, ...], logs: Path, monke
             assert (logs / word).is_file()
 
 
+@pytest.mark.nightly
 def test_a_command_on_the_stream_runs(kafka: Kafka, redis_server: Redis, logs: Path, tmp_path: Path) -> None:
     """First come a replay, with bounds on the waits of the cluster that is asked about, and the run of feeding.md."""
     write_swf(tmp_path / "kth.swf", *generate(jobs=60, processors=64, seed=1))
@@ -324,6 +337,7 @@ def test_commands_within_sentences_are_known() -> None:
             assert find_spec(rest[1]) is not None, f"{page}: {span}"
 
 
+@pytest.mark.nightly
 def test_the_site_builds_and_loads_nothing_from_elsewhere(tmp_path: Path) -> None:
     pytest.importorskip("mkdocs")
     environment = {**os.environ, "NO_MKDOCS_2_WARNING": "1"}

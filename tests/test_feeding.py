@@ -6,6 +6,7 @@ import time
 from pathlib import Path
 
 import orjson
+import pytest
 
 from shadowtime.services.asyncapi import document
 from shadowtime.shared.decisions import Start
@@ -32,6 +33,7 @@ def values(kafka: Kafka, topic: str) -> list[bytes]:
     return asyncio.run(found())
 
 
+@pytest.mark.nightly
 def test_three_jobs_give_decisions_and_a_mistake_is_a_dead_letter(empty_redis: Redis, tmp_path: Path) -> None:
     require(Kafka)
     count = len(EVENTS.splitlines())

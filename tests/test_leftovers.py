@@ -28,7 +28,15 @@ def test_that_never_ends(redis_server, tmp_path_factory):
 
 
 @pytest.mark.parametrize("target", ["gates", "test"])
-@pytest.mark.parametrize("number", [signal.SIGINT, signal.SIGTERM, signal.SIGKILL], ids=lambda number: number.name)
+@pytest.mark.parametrize(
+    "number",
+    [
+        pytest.param(signal.SIGINT, marks=pytest.mark.nightly),
+        pytest.param(signal.SIGTERM, marks=pytest.mark.nightly),
+        signal.SIGKILL,
+    ],
+    ids=lambda number: number.name,
+)
 def test_ended_tests_leave_nothing_behind(tmp_path: Path, target: str, number: signal.Signals) -> None:
     shown = subprocess.run(["make", "--dry-run", target], cwd=ROOT, capture_output=True, text=True, check=True)
     (command,) = (line for line in shown.stdout.splitlines() if " pytest " in line)

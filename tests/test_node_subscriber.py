@@ -66,6 +66,7 @@ async def published(settings: Settings) -> list[Envelope]:
     return [Envelope.from_bytes(each.value) async for each in records]
 
 
+@pytest.mark.nightly
 def test_its_quantiles_are_those_of_the_distributions(
     node: Path, own_kafka: Kafka, empty_redis: Redis, tmp_path: Path
 ) -> None:
@@ -88,6 +89,7 @@ def test_its_quantiles_are_those_of_the_distributions(
         assert job["within_request"] == pytest.approx(mass_before(masses, request) / masses.sum())
 
 
+@pytest.mark.nightly
 def test_with_the_password_of_its_role_it_is_let_in_and_passes_over_what_is_no_envelope(
     node: Path, tmp_path: Path
 ) -> None:

@@ -38,6 +38,7 @@ def told(cells: "list[nbformat.NotebookNode]") -> list[str]:
     return [str(each.data["text/plain"]) for cell in cells for each in cell.outputs if "data" in each]
 
 
+@pytest.mark.nightly
 def test_it_runs(tmp_path: Path) -> None:
     cells = run(BUNDLED, tmp_path)
     assert len(told(cells)) == 3

@@ -62,7 +62,7 @@ def test_finding_17_pip_takes_wheels_with_hashes_alone() -> None:
         assert " --require-hashes " in call, call
 
 
-@pytest.mark.parametrize("target", ["test", "gates", "stack"])
+@pytest.mark.parametrize("target", ["test", "gates", "nightly", "stack"])
 def test_finding_17_no_target_installs_system_packages_unasked(target: str) -> None:
     called = subprocess.run(["make", "--dry-run", target], cwd=ROOT, capture_output=True, text=True, check=True).stdout
     (install,) = (line for line in called.splitlines() if "stack.install" in line)

@@ -4,7 +4,7 @@ from collections.abc import Callable
 from typing import ClassVar
 
 import pytest
-from hypothesis import HealthCheck, given, settings
+from hypothesis import given
 from hypothesis import strategies as st
 
 from shadowtime.replayer.comparison import Plan
@@ -15,15 +15,11 @@ from shadowtime.shared.errors import SettingsError
 from shadowtime.shared.events import Decided, Envelope, JobEnded, SchedulingPoint
 from shadowtime.shared.spec import parse
 from shadowtime.shared.stage import StageRun
+from shadowtime.testing.examples import examples
 from shadowtime.testing.workloads import TraceRow, workload, workloads
 
 MORE = 7
 """Seconds by which a job runs longer in another future."""
-
-
-def examples(most: int) -> settings:
-    """Return the settings of a property: how many examples, each as slow as it is, in whichever suite."""
-    return settings(max_examples=most, deadline=None, suppress_health_check=[HealthCheck.differing_executors])
 
 
 def played(of: Plan) -> list[Envelope]:

@@ -13,9 +13,10 @@ from shadowtime.services.scheduler.policy import Output, Policy
 from shadowtime.shared.decisions import Again, Chosen, CutShort, Evaluated, Kill, Start
 from shadowtime.shared.events import ClusterOpened, Decided, Envelope, JobEnded, JobStarted, SchedulingPoint
 from shadowtime.shared.spec import parse
+from shadowtime.testing.examples import examples
 from shadowtime.testing.instances import Instance, contents, instances
 from shadowtime.testing.listed import specs
-from shadowtime.testing.pipeline import InPipeline, examples
+from shadowtime.testing.pipeline import InPipeline
 from shadowtime.testing.workloads import workloads
 
 RUNTIMES = st.deferred(lambda: st.sampled_from(specs("runtime")))

@@ -14,7 +14,8 @@ from shadowtime.replayer.sources import SOURCES
 from shadowtime.replayer.workload import Workload
 from shadowtime.services.catalogue import configure
 from shadowtime.shared.events import CapacityChanged, Envelope, Event, JobEnded, JobSubmitted, SchedulingPoint
-from shadowtime.testing.pipeline import examples, foresees_nothing, played
+from shadowtime.testing.examples import examples
+from shadowtime.testing.pipeline import foresees_nothing, played
 from shadowtime.testing.workloads import workloads
 
 LOGS = workloads(max_jobs=12, waits=True)

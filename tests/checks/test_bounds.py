@@ -3,13 +3,14 @@
 from typing import Any
 
 import orjson
-from hypothesis import HealthCheck, given, settings
+from hypothesis import HealthCheck, given
 
 from shadowtime.services.catalogue import canonical
 from shadowtime.services.pipeline import STAGES
 from shadowtime.shared.bounds import MAX_TIME
 from shadowtime.shared.events import Decided, Envelope, Rejected
 from shadowtime.shared.stage import Stage, StageRun
+from shadowtime.testing.examples import examples
 from tests.strategies.hostile import OPENINGS, STREAMS, Json, events
 
 POLICY = "easy(order=BF)"
@@ -38,7 +39,7 @@ def answer_all(messages: list[Json], stages: tuple[Stage, ...] = STAGES, *, ever
 
 
 @given(opening=OPENINGS, stream=STREAMS)
-@settings(max_examples=60, deadline=None, suppress_health_check=list(HealthCheck))
+@examples(60, suppress_health_check=list(HealthCheck))
 def test_finding_01_finding_02_values_at_their_bounds_pass_every_stage(
     opening: Json, stream: list[tuple[int, Any]]
 ) -> None:

@@ -3,7 +3,7 @@
 from collections.abc import Sequence
 
 import pytest
-from hypothesis import given, settings
+from hypothesis import given
 
 from shadowtime.replayer.embedded import EmbeddedReplay
 from shadowtime.replayer.machine import Machine
@@ -22,6 +22,7 @@ from shadowtime.shared.events import (
 )
 from shadowtime.shared.stage import StageRun
 from shadowtime.shared.stage_handler import StageHandler, read_together
+from shadowtime.testing.examples import examples
 from shadowtime.testing.workloads import TraceRow, workload
 from tests.strategies.logs import wild_logs
 
@@ -47,7 +48,7 @@ def handlers(stages: Sequence[StageRun]) -> list[StageHandler]:
 
 
 @given(log=wild_logs())
-@settings(max_examples=200, deadline=None)
+@examples(200)
 def test_checked_once_is_checked_by_every_stage(log: list[Envelope]) -> None:
     alone, together = [StageRun(stage) for stage in STAGES], [StageRun(stage) for stage in STAGES]
     shared = False

@@ -4,7 +4,7 @@ from collections.abc import Callable, Iterator, Sequence
 from random import Random
 
 import pytest
-from hypothesis import given, settings
+from hypothesis import given
 from hypothesis import strategies as st
 
 from shadowtime.replayer.recorded import Recorded
@@ -70,7 +70,6 @@ def alike(opened: ClusterOpened, events: Sequence[Event], chance: Random) -> Non
 
 
 @given(log=eventful_logs(), chance=st.randoms(use_true_random=False))
-@settings(max_examples=100, deadline=None)
 def test_predictions_bounds_forecasts_and_decisions_are_the_same_without_it(
     log: tuple[ClusterOpened, list[Event]], chance: Random
 ) -> None:

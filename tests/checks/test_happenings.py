@@ -4,7 +4,7 @@ from collections.abc import Sequence
 from typing import Any
 
 import pytest
-from hypothesis import given, settings
+from hypothesis import given
 from hypothesis import strategies as st
 
 from shadowtime.replayer.machine import Machine
@@ -251,7 +251,6 @@ def played(source: Archived, policy: str) -> tuple[list[Event], Tuned]:
 
 
 @given(jobs=workloads(), cancelled=st.dictionaries(st.integers(1, 12), st.integers(1, 40), max_size=4))
-@settings(max_examples=100, deadline=None)
 def test_the_shadow_of_the_member_that_decides_is_the_run_whoever_leaves(
     jobs: Workload, cancelled: dict[int, int]
 ) -> None:

@@ -5,7 +5,7 @@ from typing import Any
 
 import numpy as np
 import pytest
-from hypothesis import given, settings
+from hypothesis import given
 from hypothesis import strategies as st
 
 from shadowtime.replayer.machine import Machine
@@ -20,12 +20,13 @@ from shadowtime.shared.events import (
 )
 from shadowtime.shared.stage import StageRun
 from shadowtime.testing.chain import Chain
+from shadowtime.testing.examples import examples
 from tests.occupancy import Occupancy
 from tests.strategies.pools import LEAVES, POOLED_OPENINGS, POOLS, PROCESSORS, pooled_logs, pooled_workloads
 
 
 @given(opened=POOLED_OPENINGS, jobs=pooled_workloads(), changes=LEAVES)
-@settings(max_examples=300, deadline=None)
+@examples(300)
 def test_nothing_is_over_allocated_by_any_policy(
     opened: ClusterOpened, jobs: Workload, changes: list[CapacityChanged]
 ) -> None:
@@ -41,7 +42,7 @@ def test_nothing_is_over_allocated_by_any_policy(
 
 
 @given(log=pooled_logs())
-@settings(max_examples=300, deadline=None)
+@examples(300)
 def test_nothing_is_over_allocated_whatever_real_clusters_do(log: tuple[ClusterOpened, list[Event]]) -> None:
     machine, chain = Occupancy(POOLS), Chain(log[0])
     chain.push(log[0])
@@ -58,7 +59,6 @@ def test_nothing_is_over_allocated_whatever_real_clusters_do(log: tuple[ClusterO
 
 
 @given(log=pooled_logs(), data=st.data())
-@settings(max_examples=100, deadline=None)
 def test_every_stage_goes_on_after_a_restart(log: tuple[ClusterOpened, list[Event]], data: st.DataObject) -> None:
     chain = Chain(log[0])
     for event in (log[0], *log[1]):
@@ -84,7 +84,7 @@ def starts_of(opened: ClusterOpened, jobs: Workload, changes: list[CapacityChang
     "policy", ["easy", "conservative", "probabilistic:budget=0.5", "guarded:queue=saf,threshold=20"]
 )
 @given(jobs=pooled_workloads(), changes=LEAVES)
-@settings(max_examples=40, deadline=None)
+@examples(40)
 def test_a_pool_is_as_a_machine_alone(policy: str, jobs: Workload, changes: list[CapacityChanged]) -> None:
     opened = ClusterOpened(time=0, cluster="c", processors=PROCESSORS, pools=POOLS, policy=policy)
     together = starts_of(opened, jobs, changes)

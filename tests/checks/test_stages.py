@@ -3,7 +3,7 @@
 from collections.abc import Sequence
 
 import pytest
-from hypothesis import given, settings
+from hypothesis import given
 from hypothesis import strategies as st
 
 from shadowtime.replayer.machine import Machine
@@ -24,6 +24,7 @@ from shadowtime.shared.events import (
 )
 from shadowtime.shared.stage import Stage, StageRun
 from shadowtime.testing.chain import Chain
+from shadowtime.testing.examples import examples
 from shadowtime.testing.workloads import workloads
 from tests.strategies.logs import CHANGES, OPENINGS, PROCESSORS, eventful_logs, wild_logs
 
@@ -31,7 +32,7 @@ EVERY_STAGE = pytest.mark.parametrize("stage", STAGES, ids=lambda each: each.nam
 
 
 @given(opened=OPENINGS, jobs=workloads(processors=PROCESSORS), changes=CHANGES)
-@settings(max_examples=50, deadline=None)
+@examples(50)
 def test_every_event_passes_every_stage_once(
     opened: ClusterOpened, jobs: Workload, changes: list[CapacityChanged]
 ) -> None:
@@ -55,7 +56,7 @@ def test_every_event_passes_every_stage_once(
     recorded=st.booleans(),
     data=st.data(),
 )
-@settings(max_examples=40, deadline=None)
+@examples(40)
 def test_a_restored_stage_goes_on_as_if_never_interrupted(
     stage: Stage,
     opened: ClusterOpened,
@@ -81,7 +82,7 @@ def test_a_restored_stage_goes_on_as_if_never_interrupted(
 
 
 @given(log=eventful_logs())
-@settings(max_examples=200, deadline=None)
+@examples(200)
 def test_nothing_that_real_clusters_do_is_rejected_or_left_over(log: tuple[ClusterOpened, list[Event]]) -> None:
     """Cancelled, held, changed, suspended and told late: all stages follow, and are empty in the end."""
     opened, events = log
@@ -114,7 +115,7 @@ def test_nothing_that_real_clusters_do_is_rejected_or_left_over(log: tuple[Clust
 
 @EVERY_STAGE
 @given(log=eventful_logs(), data=st.data())
-@settings(max_examples=60, deadline=None)
+@examples(60)
 def test_a_restored_stage_goes_on_whatever_real_clusters_do(
     stage: Stage, log: tuple[ClusterOpened, list[Event]], data: st.DataObject
 ) -> None:
@@ -138,7 +139,7 @@ def state(run: StageRun) -> bytes:
 
 
 @given(log=wild_logs())
-@settings(max_examples=400, deadline=None)
+@examples(400)
 def test_whatever_comes_in_one_thing_goes_out(log: list[Envelope]) -> None:
     for stage in STAGES:
         run = StageRun(stage)
@@ -154,7 +155,6 @@ def test_whatever_comes_in_one_thing_goes_out(log: list[Envelope]) -> None:
 
 
 @given(log=wild_logs(), data=st.data())
-@settings(max_examples=100, deadline=None)
 def test_a_snapshot_of_a_wild_log_restores_too(log: list[Envelope], data: st.DataObject) -> None:
     cut = data.draw(st.integers(1, len(log)))
     for stage in STAGES:
@@ -177,7 +177,7 @@ def through(stages: Sequence[StageRun], sequence: int, event: Event) -> Event:
 
 
 @given(log=wild_logs())
-@settings(max_examples=200, deadline=None)
+@examples(200)
 def test_a_rejected_event_keeps_its_reason_and_leaves_all_stages_agreed(log: list[Envelope]) -> None:
     stages = [StageRun(stage) for stage in STAGES]
     for envelope in log:

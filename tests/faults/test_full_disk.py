@@ -41,7 +41,7 @@ def fill(disk: Path) -> Path:
             return filler
 
 
-@pytest.mark.archive
+@pytest.mark.nightly
 def test_a_full_disk_ends_the_broker_and_loses_nothing(small_disk: Path, tmp_path: Path) -> None:
     require(Kafka)
     require(Redis)

@@ -18,6 +18,7 @@ PARTITIONS = 200
 """So many that the broker takes a second to lead them all."""
 
 
+@pytest.mark.nightly
 def test_a_topic_that_was_just_made_can_be_read(tmp_path: Path, caplog: pytest.LogCaptureFixture) -> None:
     require(Kafka)
 

@@ -397,6 +397,7 @@ def secrets(servers: Guarded) -> list[bytes]:
     return [*found, str(servers.kafka._controller_login["sasl_plain_password"]).encode()]
 
 
+@pytest.mark.nightly
 def test_the_whole_pipeline_as_its_roles_and_no_secret_is_shown(servers: Guarded, tmp_path: Path) -> None:
     """Five stages and a replay under SASL, ACLs and TLS; then every command that a user has, without a step of his."""
     arguments = ["--jobs", "80", "--wait-bound", "bmbp"]

@@ -18,6 +18,8 @@ from tests.parity.workers import Workers
 from tests.patience import PATIENCE
 from tests.real_servers import require
 
+pytestmark = pytest.mark.nightly
+
 SECRET = "correct-horse"
 WRONG = "battery-staple"
 

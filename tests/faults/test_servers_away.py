@@ -71,7 +71,7 @@ def test_a_replay_without_workers_names_the_remedy(kafka: Kafka) -> None:
     assert "did not come within 2 s; are all stages running?" in ended.stderr
 
 
-@pytest.mark.parametrize("seconds", [4, pytest.param(30, marks=pytest.mark.archive)])
+@pytest.mark.parametrize("seconds", [4, pytest.param(30, marks=pytest.mark.nightly)])
 @pytest.mark.parametrize("lost", ["kafka", "redis"])
 def test_lost_in_the_middle_of_a_run(tmp_path: Path, lost: str, seconds: int) -> None:
     require(Kafka)
@@ -94,6 +94,7 @@ def test_lost_in_the_middle_of_a_run(tmp_path: Path, lost: str, seconds: int) ->
         assert (tmp_path / "decisions.jsonl").read_bytes() == expected
 
 
+@pytest.mark.nightly
 def test_redis_full_stalls_and_goes_on(tmp_path: Path) -> None:
     require(Kafka)
     require(Redis)
@@ -121,6 +122,7 @@ def test_redis_full_stalls_and_goes_on(tmp_path: Path) -> None:
         assert (tmp_path / "decisions.jsonl").read_bytes() == expected
 
 
+@pytest.mark.nightly
 def test_redis_lost_altogether_is_rebuilt(tmp_path: Path) -> None:
     require(Kafka)
     require(Redis)

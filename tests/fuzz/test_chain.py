@@ -1,6 +1,6 @@
 """Streams that are almost right, SPECs at their bounds and raw bytes, beside honest runs, through all five stages.
 
-`SHADOWTIME_FUZZ=100` tries a hundred times as many examples, other ones each time.
+`SHADOWTIME_FUZZ=100` tries a hundred times as many examples; under the profile `nightly` they differ from run to run.
 """
 
 import json
@@ -12,11 +12,12 @@ from hypothesis import HealthCheck, example, given, settings
 from hypothesis import strategies as st
 
 from shadowtime.shared.topics import FLOW, JOBS
+from shadowtime.testing.examples import examples
 from tests.fuzz.chain import Chain, Sent, check
 from tests.fuzz.mutations import MUTATIONS, Mutation, damaged, mutated, reordered, spec_at_its_bounds
 from tests.fuzz.streams import SETTINGS, passed_on
 
-TIMES = int(os.environ.get("SHADOWTIME_FUZZ", "0"))
+TIMES = int(os.environ.get("SHADOWTIME_FUZZ", "1"))
 JOBS_OF_A_RUN = 8
 
 HOSTILE = st.tuples(
@@ -31,15 +32,9 @@ Plan = tuple[int, int, int, Sequence[Mutation], int]
 HONEST = tuple((f"honest-{kind}", 7, JOBS_OF_A_RUN, kind) for kind in range(2))
 
 
-def fuzzing(examples: int) -> settings:
-    """Return how much is tried: the same each time, unless more is asked for."""
-    return settings(
-        max_examples=examples * max(1, TIMES),
-        derandomize=TIMES == 0,
-        deadline=None,
-        database=None,
-        suppress_health_check=list(HealthCheck),
-    )
+def fuzzing(number: int) -> settings:
+    """Return the settings of a property that tries this many examples, or more if `SHADOWTIME_FUZZ` asks for more."""
+    return examples(number * TIMES, database=None, suppress_health_check=list(HealthCheck))
 
 
 def hostile_run(name: str, plan: Plan) -> tuple[str, list[Sent]]:

@@ -26,6 +26,7 @@ def test_the_same_while_everything_is_being_killed(tmp_path: Path) -> None:
     chaos(tmp_path, ["--jobs", "400"], speed=10_000, kills=1, pause=1.0, seconds=600, share=0.5)
 
 
+@pytest.mark.nightly
 def test_a_log_with_everything_that_clusters_do_while_everything_is_being_killed(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
@@ -37,6 +38,7 @@ def test_a_log_with_everything_that_clusters_do_while_everything_is_being_killed
     chaos(tmp_path, arguments, speed=10_000, kills=1, pause=1.0, seconds=600, share=0.5, typed=True)
 
 
+@pytest.mark.nightly
 def test_the_same_under_passwords_rights_and_tls_while_everything_is_being_killed(tmp_path: Path) -> None:
     chaos(tmp_path, ["--jobs", "400"], speed=10_000, kills=1, pause=1.0, seconds=600, share=0.5, secure=True)
 

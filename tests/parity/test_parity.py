@@ -34,8 +34,13 @@ def assert_as_embedded(workers: Workers, run: str, folder: Path, *arguments: str
 
 @pytest.mark.parametrize(
     ("run", "policy"),
-    [("easy", "easy"), ("best", "best"), ("replanned", REPLANNED), ("promised", PROMISED), ("tuned", TUNED)],
-    ids=["easy", "best", "replanned", "promised", "tuned"],
+    [
+        pytest.param("easy", "easy", id="easy"),
+        pytest.param("best", "best", id="best"),
+        pytest.param("replanned", REPLANNED, id="replanned", marks=pytest.mark.nightly),
+        pytest.param("promised", PROMISED, id="promised", marks=pytest.mark.nightly),
+        pytest.param("tuned", TUNED, id="tuned", marks=pytest.mark.nightly),
+    ],
 )
 def test_kafka_gives_the_decisions_of_the_embedded_pipeline(
     workers: Workers, tmp_path: Path, run: str, policy: str
@@ -43,6 +48,7 @@ def test_kafka_gives_the_decisions_of_the_embedded_pipeline(
     assert_as_embedded(workers, run, tmp_path, "--jobs", str(JOBS), "--policy", policy)
 
 
+@pytest.mark.nightly
 def test_risk_that_heads_were_put_to_is_the_same_over_kafka(workers: Workers, tmp_path: Path) -> None:
     """Budget and patience are remembered from pass to pass, distributions from submission to end."""
     policy = "probabilistic:tau=0.5,budget=0.9,patience=1,runtime=experts"
@@ -51,6 +57,7 @@ def test_risk_that_heads_were_put_to_is_the_same_over_kafka(workers: Workers, tm
     assert_as_embedded(workers, "risk", tmp_path, *arguments)
 
 
+@pytest.mark.nightly
 def test_templates_of_a_file_are_the_same_over_kafka(workers: Workers, tmp_path: Path) -> None:
     """The log of the run spells them out."""
     (tmp_path / "found.templates").write_text("# by hand\nmean(key=user,history=4)\nlinear(key=request)\n")
@@ -58,12 +65,14 @@ def test_templates_of_a_file_are_the_same_over_kafka(workers: Workers, tmp_path:
     assert_as_embedded(workers, "templates", tmp_path, "--jobs", "80", "--policy", policy)
 
 
+@pytest.mark.nightly
 def test_a_log_that_is_read_in_pieces_is_the_same_over_kafka(workers: Workers, tmp_path: Path) -> None:
     arguments = ["--jobs", "80", "--in-pieces"]
     assert embedded(*arguments) == embedded(*arguments[:-1])
     assert_as_embedded(workers, "pieces", tmp_path, *arguments)
 
 
+@pytest.mark.nightly
 def test_trees_that_grow_in_a_worker_are_the_same_over_kafka(workers: Workers, tmp_path: Path) -> None:
     policy, jobs = "easy-sjbf:runtime=boosted(history=500,days=1,trees=15,rounds=4)", ["--jobs", "450"]
     assert embedded(*jobs, "--policy", policy) != embedded(*jobs, "--policy", "easy-sjbf:runtime=requested")

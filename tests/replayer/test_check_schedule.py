@@ -7,7 +7,7 @@ import orjson
 import pyarrow as pa
 import pyarrow.parquet as pq
 import pytest
-from hypothesis import given, settings
+from hypothesis import given
 from hypothesis import strategies as st
 from typer.testing import CliRunner
 
@@ -23,6 +23,7 @@ from shadowtime.replayer.workload import Workload
 from shadowtime.services.catalogue import configure
 from shadowtime.shared.command_line import application
 from shadowtime.shared.errors import TraceError
+from shadowtime.testing.examples import examples
 from shadowtime.testing.workloads import TraceRow, workload, workloads
 
 BLOCKER = TraceRow(1, 0, 4, 1000, 1000)
@@ -89,14 +90,13 @@ def test_what_does_not_fit_and_what_starts_for_no_reason_at_all() -> None:
 
 
 @given(jobs=workloads(max_jobs=15), policy=THEIRS)
-@settings(max_examples=30)
+@examples(30)
 def test_a_policy_has_its_own_schedule(jobs: Workload, policy: str) -> None:
     of = plan(policy, jobs)
     assert first_deviation(of, starts_of(of), starts_of(of)) is None
 
 
 @given(jobs=workloads(max_jobs=15), policy=THEIRS, other=THEIRS)
-@settings(max_examples=100)
 def test_the_first_start_that_differs_is_told_of_any_two(jobs: Workload, policy: str, other: str) -> None:
     of = plan(policy, jobs)
     ours, theirs = starts_of(of), starts_of(plan(other, jobs))

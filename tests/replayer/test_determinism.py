@@ -9,7 +9,7 @@ from pathlib import Path
 from typing import NamedTuple
 
 import pytest
-from hypothesis import example, given, settings
+from hypothesis import example, given
 from hypothesis import strategies as st
 
 from shadowtime.replayer.comparison import Plan
@@ -20,6 +20,7 @@ from shadowtime.replayer.waits import easy_waits
 from shadowtime.replayer.workload import prepare
 from shadowtime.shared.paths import ROOT
 from shadowtime.shared.scores import Scores
+from shadowtime.testing.examples import examples
 from tests.replayer.small_logs import generated, plan_of
 
 POLICIES = (
@@ -60,7 +61,7 @@ def plan_and_whole(policy: str, runtime: str, seed: int, mode: str = "closed") -
     return plan, uninterrupted(plan)
 
 
-@settings(max_examples=60, deadline=None)
+@examples(60)
 @given(
     policy=st.sampled_from(POLICIES),
     runtime=st.sampled_from(PREDICTORS),
@@ -72,7 +73,7 @@ def test_repeated(policy: str, runtime: str, seed: int, mode: str) -> None:
     assert uninterrupted(plan) == whole
 
 
-@settings(max_examples=150, deadline=None)
+@examples(150)
 @given(
     policy=st.sampled_from(POLICIES),
     runtime=st.sampled_from(PREDICTORS),

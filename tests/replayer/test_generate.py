@@ -7,7 +7,7 @@ from pathlib import Path
 
 import numpy as np
 import pytest
-from hypothesis import given, settings
+from hypothesis import given
 from hypothesis import strategies as st
 from numpy.typing import NDArray
 
@@ -16,6 +16,7 @@ from shadowtime.replayer.population import POPULAR_REQUESTS
 from shadowtime.replayer.swf import BUNDLED, FIELDS, read_swf
 from shadowtime.replayer.workload import prepare
 from shadowtime.shared.errors import SettingsError
+from shadowtime.testing.examples import examples
 from tests.replayer.test_lublin import is_power_of_two
 
 DAY = 86_400
@@ -40,7 +41,7 @@ def test_marginals_survive_the_repetition_by_users() -> None:
     assert np.log(run_times).mean() == pytest.approx(5.3, abs=0.3)
 
 
-@settings(max_examples=60, deadline=None)
+@examples(60)
 @given(
     jobs=st.integers(1, 400),
     processors=st.sampled_from([1, 2, 3, 100, 128, 80_000]),

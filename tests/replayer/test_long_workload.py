@@ -5,7 +5,7 @@ from pathlib import Path
 
 import numpy as np
 import pytest
-from hypothesis import given, settings
+from hypothesis import given
 from hypothesis import strategies as st
 
 from shadowtime.replayer import log_file
@@ -16,6 +16,7 @@ from shadowtime.replayer.workload import Workload, prepare
 from shadowtime.services.catalogue import configure
 from shadowtime.shared.errors import TraceError
 from shadowtime.shared.events import Envelope
+from shadowtime.testing.examples import examples
 
 POLICY = configure("easy", "last-two")
 
@@ -73,7 +74,7 @@ def test_jobs_are_found_by_row(path: Path) -> None:
     whole = prepare(read_swf(path))
 
     @given(rows=st.sets(st.integers(0, len(whole) - 1), max_size=30), start=st.integers(0, len(whole)))
-    @settings(max_examples=30)
+    @examples(30)
     def found_alike(rows: set[int], start: int) -> None:
         assert long.jobs_at(rows) == whole.jobs_at(rows)
         assert next(long.jobs_from(start), None) == next(whole.jobs_from(start), None)

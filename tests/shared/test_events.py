@@ -4,7 +4,7 @@ from dataclasses import FrozenInstanceError
 from typing import Any
 
 import pytest
-from hypothesis import given, settings
+from hypothesis import given
 from hypothesis import strategies as st
 from pydantic import TypeAdapter, ValidationError
 
@@ -19,6 +19,7 @@ from shadowtime.shared.events import (
     JobSubmitted,
     SchedulingPoint,
 )
+from shadowtime.testing.examples import examples
 from tests.strategies.events import BY_TYPE, EVENT_TYPES, envelopes
 
 EVERY_TYPE = pytest.mark.parametrize("event_type", EVENT_TYPES, ids=lambda each: each.__name__)
@@ -30,7 +31,7 @@ def test_every_event_type_is_drawn() -> None:
 
 @EVERY_TYPE
 @given(data=st.data())
-@settings(max_examples=40, deadline=None)
+@examples(40)
 def test_envelope_is_the_same_after_json(event_type: type[Any], data: st.DataObject) -> None:
     envelope = data.draw(envelopes(event_type))
     again = Envelope.from_bytes(envelope.to_bytes())
@@ -41,7 +42,7 @@ def test_envelope_is_the_same_after_json(event_type: type[Any], data: st.DataObj
 
 @EVERY_TYPE
 @given(data=st.data())
-@settings(max_examples=20, deadline=None)
+@examples(20)
 def test_event_is_told_by_its_kind_alone(event_type: type[Any], data: st.DataObject) -> None:
     event = data.draw(BY_TYPE[event_type])
     assert event.kind == event_type.__name__
@@ -51,7 +52,7 @@ def test_event_is_told_by_its_kind_alone(event_type: type[Any], data: st.DataObj
 
 @EVERY_TYPE
 @given(data=st.data())
-@settings(max_examples=20, deadline=None)
+@examples(20)
 def test_event_is_frozen(event_type: type[Any], data: st.DataObject) -> None:
     event = data.draw(BY_TYPE[event_type])
     with pytest.raises(FrozenInstanceError, match="is immutable: time cannot be set"):
@@ -60,7 +61,7 @@ def test_event_is_frozen(event_type: type[Any], data: st.DataObject) -> None:
 
 @EVERY_TYPE
 @given(data=st.data())
-@settings(max_examples=20, deadline=None)
+@examples(20)
 def test_event_refuses_fields_that_it_does_not_have(event_type: type[Any], data: st.DataObject) -> None:
     event = data.draw(BY_TYPE[event_type])
     with pytest.raises(ValidationError, match="colour\n  Unexpected keyword argument"):

@@ -4,7 +4,7 @@ import math
 
 import numpy as np
 import pytest
-from hypothesis import given, settings
+from hypothesis import given
 from hypothesis import strategies as st
 from pydantic import ValidationError
 
@@ -14,6 +14,7 @@ from shadowtime.shared.predictions import RunTimePrediction
 from shadowtime.shared.run_time_bins import bin_of
 from shadowtime.shared.run_time_outcomes import transformed
 from shadowtime.shared.run_time_pieces import HIGH, LEVELS, LOW, MASS, NO_QUANTILES, pieces, transformed_in
+from shadowtime.testing.examples import examples
 
 LIMITS = st.integers(1, 50_000).map(float)
 QUANTILES = st.lists(st.floats(1, 60_000), min_size=19, max_size=19).map(sorted).map(np.array)
@@ -24,7 +25,7 @@ def outcomes_of(limit: float, seed: int) -> Floats:
 
 
 @given(limit=LIMITS, seed=st.integers(0, 999), quantiles=QUANTILES)
-@settings(max_examples=200, deadline=None)
+@examples(200)
 def test_pieces_have_the_masses_of_their_bins_in_order(limit: float, seed: int, quantiles: Floats) -> None:
     outcomes = outcomes_of(limit, seed)
     found = pieces(outcomes, quantiles, limit)
@@ -42,7 +43,7 @@ def test_pieces_have_the_masses_of_their_bins_in_order(limit: float, seed: int, 
 
 
 @given(limit=LIMITS, seed=st.integers(0, 999), run_time=st.integers(0, 60_000))
-@settings(max_examples=200, deadline=None)
+@examples(200)
 def test_without_quantiles_it_is_the_transform_of_bins(limit: float, seed: int, run_time: int) -> None:
     outcomes = outcomes_of(limit, seed)
     found = transformed_in(pieces(outcomes, NO_QUANTILES, limit), outcomes, run_time, limit)

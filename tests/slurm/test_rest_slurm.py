@@ -91,6 +91,7 @@ def by_life(sights: Sequence[Sight]) -> dict[tuple[Key, int | None], Sight]:
     return found
 
 
+@pytest.mark.nightly
 def test_slurmrestd_tells_what_the_commands_tell(cluster: SlurmCluster, monkeypatch: pytest.MonkeyPatch) -> None:
     for name in ("SLURM_CONF", "PATH"):
         monkeypatch.setenv(name, cluster.environment[name])

@@ -113,7 +113,13 @@ def tried(kind: str, spec: str, test: str) -> Callable[[], None]:
     ("kind", "classes", "faulty", "test"),
     [
         ("policies", POLICIES.classes, Greedy, "test_no_more_is_started_than_is_free"),
-        ("policies", POLICIES.classes, Greedy, "test_every_job_starts_in_the_end"),
+        pytest.param(
+            "policies",
+            POLICIES.classes,
+            Greedy,
+            "test_every_job_starts_in_the_end",
+            marks=pytest.mark.nightly,  # hypothesis takes long to make the failing log small
+        ),
         ("policies", POLICIES.classes, Forgetful, "test_a_stage_that_is_restored_says_what_the_embedded_one_says"),
         ("predictors", PREDICTORS.classes, Lasting, "test_prediction_is_pure"),
         ("predictors", PREDICTORS.classes, Boundless, "test_predictions_stay_within_their_range"),

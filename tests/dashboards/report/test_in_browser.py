@@ -37,7 +37,7 @@ def visit(folder: Path, look: Callable[[Page], Awaitable[None]]) -> None:
     asyncio.run(go())
 
 
-@pytest.mark.parametrize("name", ["comparison", "recorded"])
+@pytest.mark.parametrize("name", ["comparison", pytest.param("recorded", marks=pytest.mark.nightly)])
 def test_it_looks_right_everywhere(reports: dict[str, Path], name: str, tmp_path: Path) -> None:
     async def look(page: Page) -> None:
         for width, dark in LOOKS:
@@ -68,6 +68,7 @@ SMALLEST_LETTERS = """Math.min(...[...document.querySelectorAll('figure svg text
 }))"""
 
 
+@pytest.mark.nightly
 def test_every_chart_has_its_numbers_and_every_link_its_place(reports: dict[str, Path], tmp_path: Path) -> None:
     async def look(page: Page) -> None:
         for path in reports.values():
@@ -93,6 +94,7 @@ FIRST_COLUMN = """[...document.querySelectorAll('.wide:has(tbody)')]
     })"""
 
 
+@pytest.mark.nightly
 def test_a_table_says_that_it_scrolls_where_it_does_and_keeps_its_first_column(
     reports: dict[str, Path], tmp_path: Path
 ) -> None:
@@ -110,6 +112,7 @@ def test_a_table_says_that_it_scrolls_where_it_does_and_keeps_its_first_column(
     visit(tmp_path, look)
 
 
+@pytest.mark.nightly
 def test_printed_it_is_a4_in_light_colours_without_hints(reports: dict[str, Path], tmp_path: Path) -> None:
     async def look(page: Page) -> None:
         await page.look(700, dark=True)
@@ -124,6 +127,7 @@ def test_printed_it_is_a4_in_light_colours_without_hints(reports: dict[str, Path
     visit(tmp_path, look)
 
 
+@pytest.mark.nightly
 def test_what_goes_wrong_in_a_page_is_seen(tmp_path: Path) -> None:
     require_browser()
     (tmp_path / "bad.html").write_text(

@@ -32,6 +32,7 @@ def workers(kafka: Kafka, redis_server: Redis, tmp_path_factory: pytest.TempPath
         yield running
 
 
+@pytest.mark.nightly
 def test_exact_shadows_decide_as_closed_replays_while_everything_is_killed(workers: Workers) -> None:
     """One that takes the place of another in mid-work tells what that one would have told, and no more."""
     killed(workers, REAL, "easy", "best", kills=5, pause=4.0, seconds=2 * PATIENCE)

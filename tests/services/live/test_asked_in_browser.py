@@ -25,6 +25,8 @@ from tests.services.live.test_asked import Away
 from tests.services.live.test_in_browser import text
 from tests.shared.streaming.test_run_follower import MemoryReader
 
+pytestmark = pytest.mark.nightly
+
 RUN = "kth/a"
 ASKS = f"?run={RUN}&advice=yes"
 Visit = Callable[[LivePage, str, Page], Awaitable[None]]

@@ -55,8 +55,8 @@ def text(name: str) -> str:
     return f"document.getElementById('{name}').textContent"
 
 
-@pytest.mark.parametrize("width", [1280, 360])
-@pytest.mark.parametrize("dark", [False, True])
+@pytest.mark.parametrize("width", [1280, pytest.param(360, marks=pytest.mark.nightly)])
+@pytest.mark.parametrize("dark", [False, pytest.param(True, marks=pytest.mark.nightly)])
 def test_axe_finds_nothing_on_any_page(log: list[Envelope], tmp_path: Path, width: int, dark: bool) -> None:
     async def visit(page: LivePage, address: str, tab: Page) -> None:
         await tab.look(width, dark=dark)
@@ -107,6 +107,7 @@ def test_a_job_has_an_address_that_can_be_opened_again(log: list[Envelope], tmp_
     visiting(tmp_path, visit)
 
 
+@pytest.mark.nightly
 def test_search_by_keyboard_finds_a_job_and_a_user(log: list[Envelope], tmp_path: Path) -> None:
     async def keys(tab: Page, typed: str) -> None:
         await tab.evaluate("document.getElementById('wanted').focus(); document.getElementById('wanted').value = ''")
@@ -135,6 +136,7 @@ def test_search_by_keyboard_finds_a_job_and_a_user(log: list[Envelope], tmp_path
     visiting(tmp_path, visit)
 
 
+@pytest.mark.nightly
 def test_what_goes_on_leaves_focus_scrolling_and_selection(
     log: list[Envelope], tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
@@ -164,6 +166,7 @@ def test_what_goes_on_leaves_focus_scrolling_and_selection(
     visiting(tmp_path, visit)
 
 
+@pytest.mark.nightly
 def test_pages_of_the_queue_and_days_as_terminals_write_them(tmp_path: Path) -> None:
     log = log_of(jobs=300)
 

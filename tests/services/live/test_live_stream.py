@@ -106,6 +106,7 @@ def test_several_runs_over_kafka_are_followed_to_their_ends(kafka: Kafka, tmp_pa
     asyncio.run(go())
 
 
+@pytest.mark.nightly
 def test_it_goes_on_when_kafka_comes_back(tmp_path: Path) -> None:
     require(Kafka)
     log = log_of(run="live/back")
@@ -157,8 +158,8 @@ def day_and_time(state: dict[str, Any]) -> str:
     return f"{date} {year} {time}"
 
 
-@pytest.mark.parametrize("width", [1440, 360])
-@pytest.mark.parametrize("dark", [False, True])
+@pytest.mark.parametrize("width", [1440, pytest.param(360, marks=pytest.mark.nightly)])
+@pytest.mark.parametrize("dark", [False, pytest.param(True, marks=pytest.mark.nightly)])
 def test_it_looks_right_and_follows_the_run(tmp_path: Path, width: int, dark: bool) -> None:
     require_browser()
     log = log_of(HOSTILE, policy="best", run=f"live/{HOSTILE}")
@@ -193,6 +194,7 @@ def test_it_looks_right_and_follows_the_run(tmp_path: Path, width: int, dark: bo
     asyncio.run(go())
 
 
+@pytest.mark.nightly
 def test_a_job_has_one_number_wherever_it_is_named(tmp_path: Path) -> None:
     require_browser()
     start = Start(job_number=1_513, processors=1, reason=FitsNow())
@@ -215,6 +217,7 @@ def test_a_job_has_one_number_wherever_it_is_named(tmp_path: Path) -> None:
     asyncio.run(go())
 
 
+@pytest.mark.nightly
 def test_it_connects_again_and_another_run_can_be_chosen(tmp_path: Path) -> None:
     require_browser()
     logs = [log_of(cluster, jobs=10, run=f"{cluster}/easy") for cluster in ("kth", "ctc")]

@@ -97,7 +97,7 @@ class Process:
         self.process.wait()
 
 
-@pytest.mark.parametrize("away", [3, pytest.param(60, marks=pytest.mark.archive)])
+@pytest.mark.parametrize("away", [3, pytest.param(60, marks=pytest.mark.nightly)])
 def test_samples_arrive_once_whoever_is_killed(kafka: Kafka, tmp_path: Path, away: int) -> None:
     require(VictoriaMetrics)
     told = envelopes("r", jobs=60, every=600)
@@ -117,6 +117,7 @@ def test_samples_arrive_once_whoever_is_killed(kafka: Kafka, tmp_path: Path, awa
             wait_until(lambda: alike(exported(store), expected(told)), "what came meanwhile is not written")
 
 
+@pytest.mark.nightly
 def test_what_a_killed_server_had_not_saved_is_written_again(kafka: Kafka, tmp_path: Path) -> None:
     """The server acknowledged the samples, and then lost its memory while there was nothing more to write."""
     require(VictoriaMetrics)

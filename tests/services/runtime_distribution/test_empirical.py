@@ -2,12 +2,13 @@
 
 import numpy as np
 import pytest
-from hypothesis import given, settings
+from hypothesis import given
 from hypothesis import strategies as st
 
 from shadowtime.services.runtime_distribution.empirical import Empirical, EmpiricalSettings
 from shadowtime.shared.predictions import RunTimePrediction
 from shadowtime.shared.run_time_bins import BINS, Masses, bin_of
+from shadowtime.testing.examples import examples
 from tests.services.runtime_distribution.ended_jobs import ENDED, Ended
 
 
@@ -48,7 +49,7 @@ def batch(log: list[Ended], asked: Ended, settings: EmpiricalSettings) -> RunTim
         beyond=st.sampled_from([0.0, 0.5, 1.0]),
     ),
 )
-@settings(max_examples=150, deadline=None)
+@examples(150)
 def test_online_is_batch_at_every_prefix(log: list[Ended], asked: Ended, settings: EmpiricalSettings) -> None:
     predictor = Empirical(settings)
     for prefix in range(len(log) + 1):

@@ -2,7 +2,7 @@
 
 import numpy as np
 import pytest
-from hypothesis import given, settings
+from hypothesis import given
 from hypothesis import strategies as st
 
 from shadowtime.services.runtime_distribution.empirical_request import EmpiricalRequest, EmpiricalRequestSettings
@@ -10,6 +10,7 @@ from shadowtime.services.runtime_distribution.job_classes import BACKING, JobCla
 from shadowtime.services.runtime_distribution.similar_jobs import UserHistories, Weighting, described, weighted_masses
 from shadowtime.shared.predictions import RunTimePrediction
 from shadowtime.shared.run_time_bins import BINS, Masses, bin_of
+from shadowtime.testing.examples import examples
 from tests.services.runtime_distribution.ended_jobs import ENDED, Ended
 from tests.services.runtime_distribution.test_empirical import histogram
 
@@ -72,7 +73,7 @@ def batch(log: list[Ended], asked: Ended, settings: EmpiricalRequestSettings) ->
         beyond=st.sampled_from([0.0, 0.5, 1.0]),
     ),
 )
-@settings(max_examples=200, deadline=None)
+@examples(200)
 def test_online_is_batch_at_every_prefix(log: list[Ended], asked: Ended, settings: EmpiricalRequestSettings) -> None:
     predictor = EmpiricalRequest(settings)
     for prefix in range(len(log) + 1):
@@ -91,7 +92,6 @@ WEIGHTINGS = [Weighting(), Weighting(0.5, 0.9, 0.1, 0.3, 0.1, 0.05, 1.0), Weight
 
 
 @given(log=st.lists(ENDED, min_size=1, max_size=12), asked=ENDED, beyond=st.sampled_from([0.0, 0.5, 1.0]))
-@settings(max_examples=100, deadline=None)
 def test_kernels_equal_their_plain_twins(log: list[Ended], asked: Ended, beyond: float) -> None:
     classes, histories = JobClasses(0.01), UserHistories(5)
     for job in log:

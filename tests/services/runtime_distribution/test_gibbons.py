@@ -4,7 +4,7 @@ import math
 
 import numpy as np
 import pytest
-from hypothesis import given, settings
+from hypothesis import given
 from hypothesis import strategies as st
 
 from shadowtime.services.runtime_distribution.gibbons import MIN_ENDED, MIN_VARIANCE, Gibbons, GibbonsSettings, range_of
@@ -54,7 +54,6 @@ def batch(log: list[Ended], asked: Ended, elapsed: int, degree: int) -> RunTimeP
 
 
 @given(st.lists(ENDED, max_size=30), st.sampled_from([0, 500]), st.sampled_from([1, 2]), st.sampled_from([7, 1000]))
-@settings(deadline=None)
 def test_online_is_batch_at_every_prefix(log: list[Ended], elapsed: int, degree: int, history: int) -> None:
     predictor = Gibbons(GibbonsSettings(degree=degree, history=history))
     for prefix, asked in enumerate(log):
@@ -70,7 +69,6 @@ def test_online_is_batch_at_every_prefix(log: list[Ended], elapsed: int, degree:
 
 
 @given(st.lists(ENDED, min_size=10, max_size=40), st.sampled_from([1, 2]))
-@settings(deadline=None)
 def test_nothing_is_left_of_forgotten_jobs_to_the_last_digit(log: list[Ended], degree: int) -> None:
     """Ranges of processors are fitted in one order, whichever of them was met first, and forgotten since."""
     old, new = learned(log, degree, history=8), learned(log[-8:], degree, history=8)

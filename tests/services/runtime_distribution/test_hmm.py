@@ -9,7 +9,7 @@ from unittest.mock import Mock
 import numpy as np
 import orjson
 import pytest
-from hypothesis import given, settings
+from hypothesis import given
 from hypothesis import strategies as st
 from pydantic import ValidationError
 
@@ -25,6 +25,7 @@ from shadowtime.shared.events import Event, JobEnded, JobStarted, JobSubmitted
 from shadowtime.shared.packed_table import unpacked
 from shadowtime.shared.run_time_bins import BINS, bin_of
 from shadowtime.shared.spec import parse
+from shadowtime.testing.examples import examples
 
 HORIZON = 2 * WEEK  # slices, within the smallest history
 
@@ -90,7 +91,7 @@ def batch(predictor: Hmm, events: Sequence[Event], time: int, *, unfinished: boo
 
 
 @given(st.integers(0, 2**32), st.integers(600, 1200), st.booleans(), st.sampled_from(["em", "baum-welch"]), st.data())
-@settings(max_examples=12, deadline=None)
+@examples(12)
 def test_online_is_batch_late_ends_included(
     seed: int, jobs: int, unfinished: bool, learning: Any, data: st.DataObject
 ) -> None:

@@ -7,7 +7,7 @@ from pathlib import Path
 
 import numpy as np
 import pytest
-from hypothesis import given, settings
+from hypothesis import given
 from hypothesis import strategies as st
 from scipy.stats import linregress
 from scipy.stats import t as student
@@ -91,7 +91,6 @@ def batch(template: Template, log: list[Ended], asked: Ended, elapsed: int, hist
 
 
 @given(st.lists(ENDED, min_size=1, max_size=40), SETS, st.sampled_from([5, 1000]), st.sampled_from([0, 70, 700]))
-@settings(deadline=None)
 def test_online_is_batch_at_every_prefix(log: list[Ended], text: str, history: int, elapsed: int) -> None:
     predictor = Templates(TemplatesSettings(set=text, history=history))
     for prefix, asked in enumerate(log):

@@ -5,7 +5,7 @@ import math
 import numpy as np
 import orjson
 import pytest
-from hypothesis import given, settings
+from hypothesis import given
 from hypothesis import strategies as st
 
 from shadowtime.services.runtime_distribution.within_bins import (
@@ -21,6 +21,7 @@ from shadowtime.shared.bounds import MAX_DURATION
 from shadowtime.shared.run_time_bins import bin_of
 from shadowtime.shared.run_time_outcomes import transformed
 from shadowtime.shared.run_time_pieces import LEVELS, pieces, transformed_in
+from shadowtime.testing.examples import examples
 
 LIMITS = st.just(math.inf) | st.integers(2, 400_000).map(float)  # with one of 1 s all ends are at it
 NEAR = np.full(PARTS, 2.0)
@@ -28,7 +29,7 @@ NONE = np.zeros((0, 4), np.int64)
 
 
 @given(limit=LIMITS, seed=st.integers(0, 999))
-@settings(max_examples=200, deadline=None)
+@examples(200)
 def test_quantiles_parts_and_transform_agree(limit: float, seed: int) -> None:
     chance = np.random.default_rng(seed)
     jobs = chance.integers(0, 9_000, (20, 4))

@@ -1,7 +1,7 @@
 """What the scheduler makes of adjusted requests, told as events."""
 
 import pytest
-from hypothesis import given, settings
+from hypothesis import given
 from hypothesis import strategies as st
 
 from shadowtime.replayer.machine import Machine
@@ -12,6 +12,7 @@ from shadowtime.shared.predictions import WalltimeAdjustment
 from shadowtime.shared.reasons import Backfilled, FitsNow
 from shadowtime.shared.stage import StageRun
 from shadowtime.testing.chain import Chain
+from shadowtime.testing.examples import examples
 from shadowtime.testing.workloads import workloads
 from tests.services.scheduler.told import REGULAR, SELECTIVE, UNUSED, Told, uses, with_keys
 
@@ -150,7 +151,7 @@ def test_adjusted_requests_order_the_queue_of_wfp(queue: str, expected: list[int
     ["easy", "easy-sjbf", "wfp", "probabilistic:tau=0.5,order=expected", "probabilistic:order=sjbf,patience=1"],
 )
 @given(jobs=workloads(), data=st.data())
-@settings(max_examples=25, deadline=None)
+@examples(25)
 def test_adjustments_without_use_change_no_decision(policy: str, jobs: Workload, data: st.DataObject) -> None:
     opened = ClusterOpened(time=0, cluster="c", processors=jobs.processors, policy=policy, runtime="empirical")
     chain = Chain(opened)

@@ -1,12 +1,13 @@
 """All-reserve backfilling against conservative backfilling that plans anew at each pass."""
 
-from hypothesis import given, settings
+from hypothesis import given
 from hypothesis import strategies as st
 
 from shadowtime.services.scheduler.policies import POLICIES
 from shadowtime.shared.decisions import Start
 from shadowtime.shared.reasons import FitsNow, Reserved
 from shadowtime.shared.spec import parse
+from shadowtime.testing.examples import examples
 from shadowtime.testing.instances import Instance, instances
 
 
@@ -16,7 +17,7 @@ def starts(spec: str, instance: Instance) -> list[Start]:
 
 
 @given(instance=instances())
-@settings(max_examples=800, deadline=None)
+@examples(800)
 def test_it_is_conservative_backfilling_without_guarantees(instance: Instance) -> None:
     found = starts("all-reserve", instance)
     expected = starts("conservative:guarantees=no", instance)
@@ -27,7 +28,7 @@ def test_it_is_conservative_backfilling_without_guarantees(instance: Instance) -
 
 
 @given(instance=instances(), name=st.sampled_from(["lwf", "easy", "easy-sjbf", "all-reserve"]))
-@settings(max_examples=300, deadline=None)
+@examples(300)
 def test_decisions_on_requests_leave_predictions_aside(instance: Instance, name: str) -> None:
     assert starts(f"{name}:plan=requested", instance) == starts(
         f"{name}:plan=requested", instance.on_requests()._replace(uses=instance.uses)
@@ -35,7 +36,6 @@ def test_decisions_on_requests_leave_predictions_aside(instance: Instance, name:
 
 
 @given(instance=instances(), name=st.sampled_from(["lwf", "easy", "all-reserve"]))
-@settings(max_examples=100, deadline=None)
 def test_without_predictions_both_are_the_same(instance: Instance, name: str) -> None:
     bare = instance.on_requests()
     assert starts(name, bare) == starts(f"{name}:plan=requested", bare)

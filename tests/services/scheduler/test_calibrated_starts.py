@@ -151,6 +151,7 @@ def remembered(function: Callable[..., Integers]) -> Callable[..., Integers]:
     return answer
 
 
+@pytest.mark.nightly
 def test_intervals_of_a_run_hold_better_than_those_of_the_futures_alone(monkeypatch: pytest.MonkeyPatch) -> None:
     """The futures of both runs are the same: half of the time goes into them."""
     monkeypatch.setattr(sampled_futures, "starts_in_futures", remembered(sampled_futures.starts_in_futures))

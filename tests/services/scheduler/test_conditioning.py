@@ -4,11 +4,12 @@ import math
 
 import numpy as np
 import pytest
-from hypothesis import given, settings
+from hypothesis import given
 from hypothesis import strategies as st
 
 from shadowtime.services.scheduler.conditioning import condition, conditional
 from shadowtime.shared.run_time_bins import BINS, EDGES
+from shadowtime.testing.examples import examples
 from tests.vectors.vector import vector
 
 
@@ -50,7 +51,7 @@ MASSES = st.lists(st.one_of(st.just(0.0), st.floats(1e-6, 1)), min_size=1, max_s
     request=st.one_of(st.floats(1, 1e6), st.sampled_from(EDGES[1:20].tolist()), st.just(math.inf)),
     censor=st.booleans(),
 )
-@settings(max_examples=1000, deadline=None)
+@examples(1000)
 def test_always_a_distribution_after_now_and_up_to_the_limit(
     masses: np.ndarray, elapsed: float, request: float, *, censor: bool
 ) -> None:

@@ -3,7 +3,7 @@
 from collections.abc import Iterator
 
 import pytest
-from hypothesis import given, settings
+from hypothesis import given
 from hypothesis import strategies as st
 
 from shadowtime.replayer.comparison import Plan
@@ -35,6 +35,7 @@ from shadowtime.shared.spec import parse
 from shadowtime.shared.speedup import Amdahl, Downey, ratio, reshaped_time
 from shadowtime.shared.stage import StageRun
 from shadowtime.testing.chain import Chain
+from shadowtime.testing.examples import examples
 from shadowtime.testing.workloads import TraceRow, workload, workloads
 from tests.replayer.small_logs import generated
 
@@ -113,7 +114,7 @@ def check_work(events: list[Event], jobs: Workload, traits: JobTraits) -> None:
 
 
 @given(jobs=workloads(), policy=COMBINATIONS, seed=st.integers(0, 3), traits=MARKS)
-@settings(max_examples=250, deadline=None)
+@examples(250)
 def test_every_job_ends_in_the_end(jobs: Workload, policy: str, seed: int, traits: JobTraits) -> None:
     events = events_of(jobs, policy, seed, traits)
     check_capacity(events, jobs.processors)
@@ -129,7 +130,7 @@ def test_every_job_ends_in_the_end(jobs: Workload, policy: str, seed: int, trait
     tests=st.sampled_from(["yes", "no"]),
     seed=st.integers(0, 3),
 )
-@settings(max_examples=300, deadline=None)
+@examples(300)
 def test_no_job_starts_later_than_promised(
     jobs: Workload, order: str, shape: str, widen: str, speculate: str | float, tests: str, seed: int
 ) -> None:
@@ -164,7 +165,7 @@ def test_it_goes_on_from_a_snapshot_after_any_event(policy: str) -> None:
 
 
 @given(jobs=workloads())
-@settings(max_examples=50, deadline=None)
+@examples(50)
 def test_with_actual_run_times_nothing_is_ever_on_trial_for_nothing(jobs: Workload) -> None:
     events = events_of(jobs, "conservative:speculate=1,test_runs=no", traits=JobTraits(restartable=False))
     assert not any(isinstance(reason, Speculated) for _, _, reason in starts_of(events))

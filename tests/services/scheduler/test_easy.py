@@ -4,7 +4,7 @@ from collections.abc import Sequence
 
 import numpy as np
 import pytest
-from hypothesis import assume, given, settings
+from hypothesis import assume, given
 from hypothesis import strategies as st
 
 from shadowtime.replayer.machine import Machine
@@ -20,6 +20,7 @@ from shadowtime.shared.reasons import Backfilled, FitsNow
 from shadowtime.shared.scheduling.easy import easy_pass, shadow_of
 from shadowtime.shared.spec import Spec
 from shadowtime.testing.chain import Chain
+from shadowtime.testing.examples import examples
 from shadowtime.testing.instances import Instance, StartedJob, WaitingJob, instances
 from shadowtime.testing.workloads import workloads
 from tests.services.scheduler.textbook_easy import easy, expected_ends_of, run_time, shadow
@@ -37,20 +38,20 @@ def decide(policy: Policy, instance: Instance) -> list[Start]:
 
 
 @given(instance=instances())
-@settings(max_examples=800, deadline=None)
+@examples(800)
 def test_easy_is_the_textbook(instance: Instance) -> None:
     assert decide(EASY, instance) == easy(instance)
 
 
 @given(instance=instances())
-@settings(max_examples=800, deadline=None)
+@examples(800)
 def test_easy_sjbf_is_the_textbook_with_sorted_candidates(instance: Instance) -> None:
     assert decide(SJBF, instance) == easy(instance, shortest_first=True)
 
 
 @pytest.mark.parametrize("policy", [EASY, SJBF], ids=["easy", "easy-sjbf"])
 @given(instance=instances())
-@settings(max_examples=300, deadline=None)
+@examples(300)
 def test_a_candidate_starts_just_if_it_does_not_delay_the_head(policy: Policy, instance: Instance) -> None:
     """Brute force: plan the head anew with and without each candidate on the machine."""
     assume(instance.free > 0)
@@ -94,7 +95,7 @@ def column(values: Sequence[int]) -> np.ndarray[tuple[int], np.dtype[np.int64]]:
 
 
 @given(needed=st.integers(1, 30), free=st.integers(-5, 10), pairs=PAIRS)
-@settings(max_examples=500, deadline=None)
+@examples(500)
 def test_shadow_of_is_its_plain_twin(needed: int, free: int, pairs: list[tuple[int, int]]) -> None:
     assume(free < needed)
     sizes, ends = column([size for size, _ in pairs]).reshape(-1, 1), column([end for _, end in pairs])
@@ -104,7 +105,7 @@ def test_shadow_of_is_its_plain_twin(needed: int, free: int, pairs: list[tuple[i
 
 
 @given(instance=instances(max_waiting=12), data=st.data())
-@settings(max_examples=300, deadline=None)
+@examples(300)
 def test_easy_pass_is_its_uncompiled_self(instance: Instance, data: st.DataObject) -> None:
     queue, running = instance.tables()
     jobs = running.jobs(on_requests=False)
@@ -181,7 +182,7 @@ def test_behind_a_job_without_a_request_only_extra_processors_serve() -> None:
 
 @pytest.mark.parametrize("policy", ["easy", "easy-sjbf"])
 @given(jobs=workloads(beyond_request=False))
-@settings(max_examples=150, deadline=None)
+@examples(150)
 def test_the_head_starts_by_every_shadow_time_it_was_ever_given(policy: str, jobs: Workload) -> None:
     chain = Chain(ClusterOpened(time=0, cluster="c", processors=jobs.processors, policy=policy))
     promised: dict[int, int] = {}

@@ -2,17 +2,18 @@
 
 import numpy as np
 import pytest
-from hypothesis import given, settings
+from hypothesis import given
 from hypothesis import strategies as st
 
 from shadowtime.services.scheduler.expected_end import CORRECTIONS, RunningJobs, expected_ends
 from shadowtime.services.scheduler.job_table import NEVER
+from shadowtime.testing.examples import examples
 from shadowtime.testing.instances import Instance, instances
 from tests.services.scheduler.textbook_easy import expected_end
 
 
 @given(instance=instances(max_running=10), now=st.integers(60, 500))
-@settings(max_examples=400, deadline=None)
+@examples(400)
 def test_expected_ends_is_its_plain_twin(instance: Instance, now: int) -> None:
     _, running = instance.tables()
     jobs = running.jobs(on_requests=False)

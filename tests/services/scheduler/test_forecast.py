@@ -4,7 +4,7 @@ from collections.abc import Sequence
 from typing import Any
 
 import pytest
-from hypothesis import given, settings
+from hypothesis import given
 from hypothesis import strategies as st
 
 from shadowtime.replayer.embedded import EmbeddedReplay
@@ -21,6 +21,7 @@ from shadowtime.shared.events import CapacityChanged, ClusterOpened, Envelope, E
 from shadowtime.shared.predictions import RunTimePrediction, WaitForecast
 from shadowtime.shared.spec import parse
 from shadowtime.shared.stage import Stage, StageRun
+from shadowtime.testing.examples import examples
 from shadowtime.testing.workloads import TraceRow, workload, workloads
 from tests.clairvoyance import clairvoyant_stages
 from tests.strategies.logs import CHANGES
@@ -59,7 +60,7 @@ def waits_of(jobs: Workload, policy: str, stages: Sequence[Stage]) -> Waits:
 
 @EVERY_FORECAST
 @given(jobs=workloads(processors=PROCESSORS))
-@settings(max_examples=200, deadline=None)
+@examples(200)
 def test_what_nothing_disturbs_comes_true(policy: str, jobs: Workload) -> None:
     """The last job to arrive: nobody comes after it, and run times are as predicted."""
     found = waits_of(jobs, policy, clairvoyant_stages(jobs))
@@ -69,7 +70,7 @@ def test_what_nothing_disturbs_comes_true(policy: str, jobs: Workload) -> None:
 
 @pytest.mark.parametrize("policy", ["fcfs:forecast=yes", "all-reserve:forecast=yes"])
 @given(jobs=workloads(processors=PROCESSORS))
-@settings(max_examples=200, deadline=None)
+@examples(200)
 def test_later_jobs_are_not_in_the_way_of_earlier_ones(policy: str, jobs: Workload) -> None:
     found = waits_of(jobs, policy, clairvoyant_stages(jobs))
     assert {number: each.wait for number, each in found.forecasts.items()} == found.waits
@@ -111,7 +112,7 @@ CHECKED = [Stage(each.name, each.reads, each.writes, Checked) if each.name == "s
     changes=CHANGES,
     recorded=st.booleans(),
 )
-@settings(max_examples=150, deadline=None)
+@examples(150)
 def test_what_is_kept_changes_no_forecast(
     policy: str,
     jobs: Workload,

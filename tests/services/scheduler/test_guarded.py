@@ -2,7 +2,7 @@
 
 import numpy as np
 import pytest
-from hypothesis import given, settings
+from hypothesis import given
 from hypothesis import strategies as st
 
 from shadowtime.replayer.machine import Machine
@@ -16,6 +16,7 @@ from shadowtime.services.scheduler.orders import ORDERS
 from shadowtime.services.scheduler.overtaken import Overtaken
 from shadowtime.shared.events import ClusterOpened, Event, JobEnded, JobStarted, JobSubmitted, SchedulingPoint
 from shadowtime.testing.chain import Chain
+from shadowtime.testing.examples import examples
 from shadowtime.testing.instances import Instance, instances
 from shadowtime.testing.workloads import TraceRow, workload, workloads
 
@@ -36,14 +37,13 @@ def starts(told: list[Event]) -> dict[int, int]:
     order=st.sampled_from(["fcfs", "spf", "srf", "wfp3", "unicep"]),
     threshold=st.sampled_from([5, 30]),
 )
-@settings(max_examples=60, deadline=None)
+@examples(60)
 def test_without_further_guards_it_is_easy_on_requests(jobs: Workload, order: str, threshold: int) -> None:
     keys = f"queue={order},threshold={threshold}"
     assert starts(events(f"guarded:{keys}", jobs)) == starts(events(f"easy:{keys},plan=requested", jobs))
 
 
 @given(instance=instances(), order=st.sampled_from(["fcfs", "saf", "f2", "exp", "wfp3", "unicep"]))
-@settings(max_examples=100, deadline=None)
 def test_compiled_orders_sort_by_the_same_numbers(instance: Instance, order: str) -> None:
     queue, _ = instance.tables()
     if not len(queue):
@@ -75,7 +75,7 @@ def test_the_job_that_has_waited_longest_finds_room_once_its_patience_is_over() 
 
 
 @given(jobs=workloads(beyond_request=False))
-@settings(max_examples=60, deadline=None)
+@examples(60)
 def test_what_jobs_are_overtaken_by_is_that_of_later_ones_that_started_before(jobs: Workload) -> None:
     """Brute force, at the end of each instant, once all that had started has ended."""
     order = {job.job_number: (job.submit_time, job.job_number) for job in jobs}

@@ -2,17 +2,18 @@
 
 import numpy as np
 import pytest
-from hypothesis import given, settings
+from hypothesis import given
 from hypothesis import strategies as st
 from hypothesis.stateful import RuleBasedStateMachine, invariant, precondition, rule
 
 from shadowtime.services.scheduler.histograms import UNKNOWN, Histograms
 from shadowtime.services.scheduler.job_table import JobTable, Queue, Running
 from shadowtime.services.scheduler.remove_row import remove_row
+from shadowtime.testing.examples import examples
 
 
 @given(columns=st.integers(1, 6), rows=st.integers(1, 8), spare=st.integers(0, 3), data=st.data())
-@settings(max_examples=200, deadline=None)
+@examples(200)
 def test_remove_row_is_its_plain_twin(columns: int, rows: int, spare: int, data: st.DataObject) -> None:
     numbers = data.draw(st.permutations(range(rows)))
     table = np.arange(columns * (rows + spare), dtype=np.int64).reshape(columns, rows + spare) + 100
@@ -70,7 +71,7 @@ class TableOfJobs(RuleBasedStateMachine):
 
 
 TestTableOfJobs = TableOfJobs.TestCase
-TestTableOfJobs.settings = settings(max_examples=30, stateful_step_count=15, deadline=None)
+TestTableOfJobs.settings = examples(30, stateful_step_count=15)
 
 
 def test_running_jobs_have_a_start_and_corrections() -> None:

@@ -1,18 +1,19 @@
 """Least work first against a list that is sorted."""
 
-from hypothesis import given, settings
+from hypothesis import given
 
 from shadowtime.services.scheduler.policies import POLICIES
 from shadowtime.shared.decisions import Start
 from shadowtime.shared.reasons import FitsNow
 from shadowtime.shared.spec import Spec
+from shadowtime.testing.examples import examples
 from shadowtime.testing.instances import Instance, instances, times_of
 
 LWF = POLICIES.build(Spec("lwf"))
 
 
 @given(instance=instances())
-@settings(max_examples=500, deadline=None)
+@examples(500)
 def test_the_least_work_goes_first_and_blocks_the_rest(instance: Instance) -> None:
     times = "adjusted_prediction" if instance.uses.adjust_queue else "predicted_time"
     expected, free = [], instance.free

@@ -4,7 +4,7 @@ import math
 
 import numpy as np
 import pytest
-from hypothesis import given, settings
+from hypothesis import given
 from hypothesis import strategies as st
 
 from shadowtime.replayer.machine import Machine
@@ -23,6 +23,7 @@ from shadowtime.shared.reasons import Backfilled, ProbablyHarmless
 from shadowtime.shared.run_time_bins import EDGES
 from shadowtime.shared.spec import parse
 from shadowtime.testing.chain import Chain
+from shadowtime.testing.examples import examples
 from shadowtime.testing.instances import Instance, WaitingJob, instances
 from shadowtime.testing.workloads import TraceRow, workloads
 from tests.services.scheduler.textbook_orders import KEYS, Waits, in_order, simulate
@@ -41,7 +42,7 @@ def served(instance: Instance, order: str, threshold: float) -> list[int]:
 
 @pytest.mark.parametrize("order", NAMES)
 @given(instance=instances(), threshold=THRESHOLDS)
-@settings(max_examples=150, deadline=None)
+@examples(150)
 def test_jobs_are_served_as_the_formula_says(order: str, instance: Instance, threshold: float) -> None:
     queue, _ = instance.tables()
     jobs = [
@@ -53,7 +54,7 @@ def test_jobs_are_served_as_the_formula_says(order: str, instance: Instance, thr
 
 @pytest.mark.parametrize("candidates", [None, "fcfs", "spf", "saf", "sqf"])
 @given(jobs=workloads(), order=st.sampled_from(NAMES), threshold=THRESHOLDS)
-@settings(max_examples=60, deadline=None)
+@examples(60)
 def test_whole_logs_are_those_of_a_plain_simulator(
     candidates: str | None, jobs: Workload, order: str, threshold: float
 ) -> None:
@@ -79,7 +80,7 @@ def test_whole_logs_are_those_of_a_plain_simulator(
     ],
 )
 @given(jobs=workloads())
-@settings(max_examples=15, deadline=None)
+@examples(15)
 def test_names_for_configurations(name: str, same: str, jobs: Workload) -> None:
     def starts(policy: str) -> list[tuple[int, int]]:
         opened = ClusterOpened(
@@ -95,7 +96,6 @@ def test_names_for_configurations(name: str, same: str, jobs: Workload) -> None:
 
 
 @given(instance=instances(), order=st.sampled_from(["area", "saved", "gittins"]))
-@settings(max_examples=100, deadline=None)
 def test_without_distributions_an_index_is_that_of_the_point(instance: Instance, order: str) -> None:
     known = instance._replace(queue=[job._replace(histogram=()) for job in instance.queue])
     queue, _ = known.tables()
@@ -114,7 +114,7 @@ def test_without_distributions_an_index_is_that_of_the_point(instance: Instance,
     elapsed=st.sampled_from([0.0, 1.0, 3.0, 40.0, 300.0]),
     limit=st.sampled_from([5.0, 60.0, 900.0, math.inf]),
 )
-@settings(max_examples=150, deadline=None)
+@examples(150)
 def test_measures_are_those_of_many_run_times(masses: list[float], elapsed: float, limit: float) -> None:
     """Brute force: the distribution as many equally likely run times."""
     points = 4_000
@@ -160,7 +160,7 @@ def numbers(policy: str, instance: Instance) -> list[int]:
 
 
 @given(instance=instances(), order=st.sampled_from(NAMES), threshold=THRESHOLDS, tau=st.sampled_from([1e-9, 0.3, 1.0]))
-@settings(max_examples=200, deadline=None)
+@examples(200)
 def test_without_distributions_probabilistic_is_easy_in_any_order(
     instance: Instance, order: str, threshold: float, tau: float
 ) -> None:
@@ -173,7 +173,6 @@ def test_without_distributions_probabilistic_is_easy_in_any_order(
 
 
 @given(instance=instances(), order=st.sampled_from(NAMES), tau=st.sampled_from([0.05, 0.5]))
-@settings(max_examples=100, deadline=None)
 def test_the_head_is_the_first_of_the_order_that_does_not_fit(instance: Instance, order: str, tau: float) -> None:
     policy = POLICIES.build(parse(f"probabilistic:tau={tau},queue={order}"))
     decisions = policy.schedule(instance.now, *instance.tables(), instance.free)

@@ -8,7 +8,7 @@ from dataclasses import replace
 import numpy as np
 import orjson
 import pytest
-from hypothesis import given, settings
+from hypothesis import given
 
 import shadowtime.services.scheduler.outcomes as outcomes
 import shadowtime.services.scheduler.recalibration as recalibration
@@ -29,6 +29,7 @@ from shadowtime.shared.events import (
     JobStarted,
     SchedulingPoint,
 )
+from shadowtime.testing.examples import examples
 from shadowtime.testing.workloads import TraceRow, workload, workloads
 from tests.services.weighed import WeighedLog
 
@@ -108,7 +109,7 @@ def bundled(jobs: int) -> Workload:
 
 
 @given(jobs=workloads())
-@settings(max_examples=60, deadline=None)
+@examples(60)
 def test_outcomes_of_small_logs(jobs: Workload) -> None:
     log, found, _ = told(jobs)
     assert sorted(found) == log.rows()

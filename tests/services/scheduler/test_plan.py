@@ -4,11 +4,12 @@ from random import Random
 from typing import NamedTuple
 
 import numpy as np
-from hypothesis import given, settings
+from hypothesis import given
 from hypothesis import strategies as st
 
 from shadowtime.services.scheduler.plan import NUMBER, STARTS, SUBMIT, UNPLANNED, carried, plan
 from shadowtime.services.scheduler.profile import FOREVER
+from shadowtime.testing.examples import examples
 
 HORIZON = 400
 
@@ -95,7 +96,7 @@ def by_second(
     compress=st.booleans(),
     keep=st.booleans(),
 )
-@settings(max_examples=300, deadline=None)
+@examples(300)
 def test_plan(
     running: list[tuple[int, int]],
     idle: int,

@@ -5,7 +5,7 @@ from typing import Any
 
 import numpy as np
 import pytest
-from hypothesis import given, settings
+from hypothesis import given
 
 from shadowtime.replayer.machine import Machine
 from shadowtime.replayer.workload import Workload
@@ -32,6 +32,7 @@ from shadowtime.shared.events import (
 from shadowtime.shared.spec import parse
 from shadowtime.shared.stage import StageRun
 from shadowtime.testing.chain import Chain
+from shadowtime.testing.examples import examples
 from shadowtime.testing.instances import UNUSED
 from tests.occupancy import Occupancy
 from tests.services.scheduler import textbook_pools
@@ -52,7 +53,7 @@ def started(answer: Decided) -> list[int]:
 
 
 @given(jobs=pooled_workloads(), changes=LEAVES)
-@settings(max_examples=200, deadline=None)
+@examples(200)
 def test_easy_is_the_textbook(jobs: Workload, changes: list[CapacityChanged]) -> None:
     machine = Occupancy(POOLS)
     for event, answer in Chain(opened("easy")).play(Machine(jobs, changes)):
@@ -66,7 +67,7 @@ def test_easy_is_the_textbook(jobs: Workload, changes: list[CapacityChanged]) ->
 
 
 @given(jobs=pooled_workloads(), changes=LEAVES)
-@settings(max_examples=200, deadline=None)
+@examples(200)
 def test_conservative_is_the_textbook(jobs: Workload, changes: list[CapacityChanged]) -> None:
     machine, plans = Occupancy(POOLS), [Conservative() for _ in POOLS]
     freed = [False] * len(POOLS)
@@ -94,7 +95,7 @@ def delay(needed: int, running: list[tuple[int, Ends]], candidate: tuple[int, En
 
 
 @given(jobs=pooled_workloads(max_jobs=18), changes=LEAVES)
-@settings(max_examples=150, deadline=None)
+@examples(150)
 def test_probabilistic_is_the_textbook(jobs: Workload, changes: list[CapacityChanged]) -> None:
     machine, predicted = Occupancy(POOLS), dict[int, Envelope]()
     chain = Chain(opened(f"probabilistic:tau={TAU}", "empirical"))

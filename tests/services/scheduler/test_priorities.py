@@ -6,7 +6,7 @@ from functools import partial
 from random import Random
 
 import pytest
-from hypothesis import given, settings
+from hypothesis import given
 from hypothesis import strategies as st
 
 from shadowtime.replayer.event_order import in_order
@@ -36,6 +36,7 @@ from shadowtime.shared.reasons import ProbablyHarmless
 from shadowtime.shared.sentences import sentences
 from shadowtime.shared.stage import StageRun
 from shadowtime.testing.chain import Chain
+from shadowtime.testing.examples import examples
 from tests.occupancy import Occupancy, Size
 from tests.services.scheduler import textbook_pools
 from tests.services.scheduler.test_pools import EITHER, NOTHING, TAU, delay, ends_of, opened, started
@@ -112,7 +113,6 @@ EASY: dict[str, Arranged] = {
 
 @pytest.mark.parametrize("policy", EASY)
 @given(site=sites())
-@settings(max_examples=100, deadline=None)
 def test_easy_is_the_textbook(policy: str, site: Site) -> None:
     for event, answer, machine in passes(Chain(opened(policy)), site):
         if isinstance(answer.event, Decided):
@@ -125,7 +125,6 @@ def test_easy_is_the_textbook(policy: str, site: Site) -> None:
 
 
 @given(site=sites())
-@settings(max_examples=100, deadline=None)
 def test_conservative_is_the_textbook(site: Site) -> None:
     """A new priority moves a job to an earlier place where there is one, and costs no job its place."""
     plans, freed = [Conservative() for _ in POOLS], [False] * len(POOLS)
@@ -150,7 +149,6 @@ def test_conservative_is_the_textbook(site: Site) -> None:
 
 @pytest.mark.parametrize("policy", ["all-reserve:queue=priority", "conservative:queue=priority,guarantees=no"])
 @given(site=sites())
-@settings(max_examples=100, deadline=None)
 def test_a_plan_made_anew_is_the_textbook(policy: str, site: Site) -> None:
     for event, answer, machine in passes(Chain(opened(policy)), site):
         if isinstance(answer.event, Decided):
@@ -167,7 +165,6 @@ def ends(predicted: Mapping[int, Envelope], machine: Occupancy, now: int, number
 
 
 @given(site=sites())
-@settings(max_examples=100, deadline=None)
 def test_probabilistic_is_the_textbook(site: Site) -> None:
     predicted: dict[int, Envelope] = {}
     chain = Chain(opened(f"probabilistic:tau={TAU},queue=priority", "empirical"))
@@ -227,7 +224,7 @@ def without_blocked(events: Sequence[Event]) -> list[Event]:
 
 @pytest.mark.parametrize("policy", POLICIES)
 @given(site=sites(), data=st.data())
-@settings(max_examples=40, deadline=None)
+@examples(40)
 def test_a_blocked_job_is_as_one_that_is_not_there_also_after_a_restart(
     policy: str, site: Site, data: st.DataObject
 ) -> None:

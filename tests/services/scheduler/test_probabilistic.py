@@ -5,7 +5,7 @@ from typing import Any
 
 import numpy as np
 import pytest
-from hypothesis import given, settings
+from hypothesis import given
 from hypothesis import strategies as st
 
 from shadowtime.replayer.embedded import EmbeddedReplay
@@ -28,6 +28,7 @@ from shadowtime.shared.events import ClusterOpened, Decided, Envelope, JobEnded,
 from shadowtime.shared.reasons import Backfilled, FitsNow, ProbablyHarmless
 from shadowtime.shared.run_time_bins import EDGES
 from shadowtime.shared.spec import parse
+from shadowtime.testing.examples import examples
 from shadowtime.testing.instances import Instance, StartedJob, WaitingJob, instances
 from shadowtime.testing.workloads import workloads
 from tests.services.scheduler.textbook_easy import easy, expected_ends_of, run_time
@@ -116,7 +117,7 @@ def twin(instance: Instance, settings: ProbabilisticSettings) -> list[tuple[int,
     mass=st.sampled_from(["truncate", "censor"]),
     budget=st.sampled_from([1.0, 0.4]),
 )
-@settings(max_examples=300, deadline=None)
+@examples(300)
 def test_is_its_plain_twin(instance: Instance, **keys: Any) -> None:
     if instance.free <= 0:
         return
@@ -132,7 +133,7 @@ def test_is_its_plain_twin(instance: Instance, **keys: Any) -> None:
 
 
 @given(instance=instances(max_waiting=5, max_running=4), points=st.integers(1, 3), weigh=st.booleans() | st.none())
-@settings(max_examples=60, deadline=None)
+@examples(60)
 def test_trying_candidates_is_its_plain_twin(instance: Instance, points: int, weigh: bool | None) -> None:
     queue, running = instance.tables()
     if not len(queue):
@@ -162,7 +163,7 @@ def test_trying_candidates_is_its_plain_twin(instance: Instance, points: int, we
     criterion=st.sampled_from(["exact", "paper"]),
     safe=st.booleans(),
 )
-@settings(max_examples=300, deadline=None)
+@examples(300)
 def test_without_distributions_it_is_easy(instance: Instance, tau: float, criterion: Any, *, safe: bool) -> None:
     known = instance._replace(
         queue=[job._replace(histogram=()) for job in instance.queue],
@@ -177,7 +178,7 @@ def test_without_distributions_it_is_easy(instance: Instance, tau: float, criter
 
 
 @given(instance=instances())
-@settings(max_examples=150, deadline=None)
+@examples(150)
 @pytest.mark.parametrize(
     "keys", [{"budget": 0.0}, {"patience": 0.0, "accept_easy_safe": True}], ids=["no-budget", "no-patience"]
 )
@@ -344,7 +345,7 @@ class Promises:
 
 @pytest.mark.parametrize("keys", ["tau=1", "tau=1,accept_easy_safe=yes,order=sjbf", "tau=1,criterion=gain"])
 @given(jobs=workloads(), patience=st.sampled_from([0.0, 0.5, 1.0, 2.0]))
-@settings(max_examples=60, deadline=None)
+@examples(60)
 def test_no_head_starts_later_than_promised_or_than_patience_has_it(keys: str, jobs: Workload, patience: float) -> None:
     policy, runtime, adjustment = configure(f"probabilistic:{keys},patience={patience},runtime=empirical")
     opened = ClusterOpened(time=0, cluster="c", processors=8, policy=policy, runtime=runtime, adjustment=adjustment)

@@ -1,18 +1,19 @@
 """Reservations of waiting jobs against free processors, second by second."""
 
 import numpy as np
-from hypothesis import given, settings
+from hypothesis import given
 from hypothesis import strategies as st
 
 from shadowtime.services.scheduler.profile import FOREVER
 from shadowtime.services.scheduler.reservations import Reservations
+from shadowtime.testing.examples import examples
 from tests.services.scheduler.test_profile import RUNNING, WAITING
 
 HORIZON = 200
 
 
 @given(running=RUNNING, idle=st.integers(-2, 5), waiting=WAITING, cut=st.integers(0, 6), in_turn=st.booleans())
-@settings(max_examples=300)
+@examples(300)
 def test_each_is_put_where_it_first_fits(
     running: list[tuple[int, int]], idle: int, waiting: list[tuple[int, int]], cut: int, *, in_turn: bool
 ) -> None:

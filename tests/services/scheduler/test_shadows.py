@@ -6,7 +6,7 @@ from typing import NamedTuple
 
 import numpy as np
 import pytest
-from hypothesis import given, settings
+from hypothesis import given
 from hypothesis import strategies as st
 
 from shadowtime.replayer.logged_job import Job
@@ -30,6 +30,7 @@ from shadowtime.shared.slowdown import bounded_slowdown
 from shadowtime.shared.spec import parse
 from shadowtime.shared.stage import StageRun
 from shadowtime.testing.chain import Chain
+from shadowtime.testing.examples import examples
 from shadowtime.testing.workloads import TraceRow, workload, workloads
 
 ORDERS, THRESHOLDS = "fcfs+spf+saf+exp+wfp3+unicep+area", "0+5+20+60"
@@ -79,7 +80,7 @@ def rewritten(job: Job, run_time: int) -> TraceRow:
 
 
 @given(jobs=workloads(), member=st.sampled_from(MEMBERS))
-@settings(max_examples=60, deadline=None)
+@examples(60)
 def test_a_portfolio_of_one_decides_as_that_one(jobs: Workload, member: Configuration) -> None:
     order, threshold, overtaken, patience = member
     alone = f"orders={order},thresholds={threshold},overtaken={overtaken},patience={patience},least=1000000"
@@ -87,7 +88,7 @@ def test_a_portfolio_of_one_decides_as_that_one(jobs: Workload, member: Configur
 
 
 @given(jobs=workloads(), size=st.integers(8, 12), shrinks=st.integers(0, 60))
-@settings(max_examples=30, deadline=None)
+@examples(30)
 def test_a_shadow_machine_does_what_a_replay_does(jobs: Workload, size: int, shrinks: int) -> None:
     """Where predictions do not depend on what is decided: EASY, and every member, each in a replay of its own."""
     capacity = (CapacityChanged(time=shrinks, processors=size), CapacityChanged(time=shrinks + 9, processors=8))
@@ -110,7 +111,7 @@ def test_a_shadow_machine_does_what_a_replay_does(jobs: Workload, size: int, shr
 
 
 @given(jobs=workloads(beyond_request=False), at=st.floats(0, 1), seed=st.integers(0, 100))
-@settings(max_examples=60, deadline=None)
+@examples(60)
 def test_nothing_depends_on_what_is_only_known_later(jobs: Workload, at: float, seed: int) -> None:
     """Run times that are not known at a time are changed: all that was told and chosen up to then is the same."""
     policy = f"tuned:orders=spf+wfp3,thresholds={THRESHOLDS},overtaken=0.1+1,least=1,every=3"
@@ -180,7 +181,7 @@ def test_what_was_promised_under_one_member_is_kept_under_the_next() -> None:
 
 
 @given(jobs=workloads(), cut=st.floats(0, 1))
-@settings(max_examples=40, deadline=None)
+@examples(40)
 def test_a_restored_policy_goes_on_as_if_never_interrupted(jobs: Workload, cut: float) -> None:
     chain = Chain(opened(f"tuned:{KEYS},least=1,every=3"))
     for _ in chain.play(Machine(jobs)):
@@ -210,7 +211,7 @@ def shadow_of_the_run(jobs: Workload, keys: str, runtime: str) -> tuple[float, i
 
 
 @given(jobs=workloads(), tau=st.sampled_from([0, 0.3, 0.9]), overtaken=st.sampled_from([0.05, 0.5]))
-@settings(max_examples=60, deadline=None)
+@examples(60)
 def test_the_shadow_of_the_member_that_decides_is_the_run(jobs: Workload, tau: float, overtaken: float) -> None:
     keys = f"orders=spf,thresholds=40,overtaken={overtaken},patience=1,taus={tau}"
     shadow, run = shadow_of_the_run(jobs, keys, "empirical")

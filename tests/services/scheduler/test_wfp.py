@@ -1,7 +1,7 @@
 """WFP against the textbook, and by hand."""
 
 import pytest
-from hypothesis import given, settings
+from hypothesis import given
 
 from shadowtime.services.scheduler.job_table import NEVER
 from shadowtime.services.scheduler.order_settings import OrderedSettings
@@ -14,6 +14,7 @@ from shadowtime.services.scheduler.waiting import Waiting
 from shadowtime.shared.decisions import Start
 from shadowtime.shared.reasons import Backfilled, FitsNow
 from shadowtime.shared.spec import Spec
+from shadowtime.testing.examples import examples
 from shadowtime.testing.instances import UNUSED, Instance, StartedJob, WaitingJob, instances
 from tests.services.scheduler.textbook_easy import easy, wfp
 
@@ -26,13 +27,13 @@ def decide(instance: Instance) -> list[Start]:
 
 
 @given(instance=instances())
-@settings(max_examples=800, deadline=None)
+@examples(800)
 def test_wfp_is_the_textbook_over_a_sorted_queue(instance: Instance) -> None:
     assert decide(instance) == wfp(instance)
 
 
 @given(instance=instances())
-@settings(max_examples=200, deadline=None)
+@examples(200)
 def test_where_nobody_has_waited_it_is_easy(instance: Instance) -> None:
     waiting = sorted(instance.queue, key=lambda job: job.job_number)
     fresh = instance._replace(queue=[job._replace(submit_time=instance.now) for job in waiting])

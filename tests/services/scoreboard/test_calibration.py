@@ -5,7 +5,7 @@ from typing import Literal
 import numpy as np
 import orjson
 import pytest
-from hypothesis import assume, given, settings
+from hypothesis import assume, given
 from numpy.random import PCG64, Generator
 from pydantic import ValidationError
 
@@ -24,6 +24,7 @@ from shadowtime.shared.errors import RuleBroken
 from shadowtime.shared.events import CapacityChanged, ClusterOpened, Decided, Envelope, Event, JobStarted, JobSubmitted
 from shadowtime.shared.run_time_bins import EDGES, RATIO
 from shadowtime.shared.scores import Reliability
+from shadowtime.testing.examples import examples
 from shadowtime.testing.workloads import TraceRow, workload, workloads
 from tests.services.weighed import WeighedLog
 
@@ -92,7 +93,7 @@ def replay(jobs: Workload, source: Archived, mode: Literal["closed", "recorded"]
 
 @pytest.mark.parametrize("mode", ["closed", "recorded"])
 @given(jobs=workloads(waits=True))
-@settings(max_examples=60, deadline=None)
+@examples(60)
 def test_outcomes_of_small_logs(mode: Literal["closed", "recorded"], jobs: Workload) -> None:
     assume(mode == "closed" or (jobs.columns["wait_time"] >= 0).any())
     replay(jobs, (Machine if mode == "closed" else Recorded)(jobs), mode)

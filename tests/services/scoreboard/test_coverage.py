@@ -5,7 +5,7 @@ from typing import NamedTuple
 
 import orjson
 import pytest
-from hypothesis import given, settings
+from hypothesis import given
 from hypothesis import strategies as st
 
 from shadowtime.services.scoreboard.coverage import WINDOW, BoundKind, CoverageSums, WaitBoundCoverage
@@ -13,6 +13,7 @@ from shadowtime.services.scoreboard.handler import Scoreboard
 from shadowtime.shared.events import ClusterClosed, ClusterOpened, Envelope, Event, JobEnded, JobStarted, JobSubmitted
 from shadowtime.shared.predictions import WaitBound
 from shadowtime.shared.scores import WaitBoundScores
+from shadowtime.testing.examples import examples
 
 
 class Waited(NamedTuple):
@@ -41,7 +42,7 @@ def bounds_of(job: Waited) -> tuple[WaitBound, ...]:
 
 
 @given(st.lists(JOBS, max_size=15), st.data())
-@settings(max_examples=200, deadline=None)
+@examples(200)
 def test_scores_are_their_definitions(jobs: list[Waited], data: st.DataObject) -> None:
     coverage = WaitBoundCoverage()
     for number, job in enumerate(jobs):
@@ -83,7 +84,7 @@ def disjoint(hits: list[bool]) -> list[list[bool]]:
 
 
 @given(st.lists(st.integers(0, WINDOW), max_size=4), st.integers(0, WINDOW - 1))
-@settings(max_examples=30, deadline=None)
+@examples(30)
 def test_windows_are_disjoint_and_complete(misses: list[int], rest: int) -> None:
     sums = CoverageSums(quantile=0.95)
     hits = [position >= missed for missed in misses for position in range(WINDOW)] + [True] * rest

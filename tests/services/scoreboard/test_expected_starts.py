@@ -6,7 +6,7 @@ from typing import Any, NamedTuple
 
 import orjson
 import pytest
-from hypothesis import given, settings
+from hypothesis import given
 from hypothesis import strategies as st
 
 from shadowtime.services.scoreboard.coverage import Bound
@@ -34,6 +34,7 @@ from shadowtime.shared.scores import (
     Scores,
     StartProbabilityScores,
 )
+from shadowtime.testing.examples import examples
 
 OPENED = ClusterOpened(time=0, cluster="c", processors=8, mode="recorded")
 
@@ -242,7 +243,7 @@ def last_scores(board: Scoreboard, log: Sequence[Envelope], *, restarted: bool) 
 
 
 @given(LIVES)
-@settings(max_examples=150, deadline=None)
+@examples(150)
 def test_scores_are_their_definitions_however_often_the_stage_restarts(lives: list[Life]) -> None:
     log, found = told(lives)
     scores = last_scores(Scoreboard(OPENED), log, restarted=False)

@@ -6,7 +6,7 @@ from typing import Any, NamedTuple
 
 import orjson
 import pytest
-from hypothesis import given, settings
+from hypothesis import given
 from hypothesis import strategies as st
 
 from shadowtime.services.scoreboard.handler import Scoreboard
@@ -23,6 +23,7 @@ from shadowtime.shared.events import (
 )
 from shadowtime.shared.predictions import RunTimePrediction, WalltimeAdjustment
 from shadowtime.shared.scores import Scores
+from shadowtime.testing.examples import examples
 
 MACHINE = 64
 
@@ -117,7 +118,7 @@ def scores_of(envelopes: list[Envelope]) -> Scores:
 
 
 @given(st.lists(JOBS, min_size=1, max_size=8), st.data())
-@settings(max_examples=150, deadline=None)
+@examples(150)
 def test_scores_are_the_same_when_interrupted(jobs: list[Logged], data: st.DataObject) -> None:
     log = story(jobs)
     cut = data.draw(st.integers(0, len(log)))
@@ -137,7 +138,7 @@ def mean(values: list[float]) -> float | None:
 
 
 @given(st.lists(JOBS, max_size=12))
-@settings(max_examples=200, deadline=None)
+@examples(200)
 def test_policy_scores_are_their_definitions(jobs: list[Logged]) -> None:
     got = scores_of(story(jobs)).policy.model_dump()
     waits = [job.start_time - job.submit_time for job in jobs]
@@ -175,7 +176,7 @@ def test_policy_scores_are_their_definitions(jobs: list[Logged]) -> None:
 
 
 @given(st.lists(JOBS, max_size=12))
-@settings(max_examples=200, deadline=None)
+@examples(200)
 def test_run_time_scores_are_their_definitions(jobs: list[Logged]) -> None:
     scores = scores_of(story(jobs)).run_time
     predicted = [
@@ -194,7 +195,7 @@ def accuracy(run_time: int, estimate: int) -> float:
 
 
 @given(st.lists(JOBS, max_size=12))
-@settings(max_examples=200, deadline=None)
+@examples(200)
 def test_adjustment_scores_are_their_definitions(jobs: list[Logged]) -> None:
     scores = scores_of(story(jobs)).adjustment
     asked = [

@@ -5,7 +5,7 @@ import math
 import numpy as np
 import orjson
 import pytest
-from hypothesis import given, settings
+from hypothesis import given
 from hypothesis import strategies as st
 
 from shadowtime.services.scoreboard import run_time_distribution as scores_of
@@ -27,6 +27,7 @@ from shadowtime.shared.run_time_bins import EDGES, Masses, bin_of, mass_before
 from shadowtime.shared.run_time_outcomes import outcome_masses
 from shadowtime.shared.run_time_pieces import NO_QUANTILES, pieces
 from shadowtime.shared.scores import Scores
+from shadowtime.testing.examples import examples
 
 HISTOGRAMS = (
     st.lists(st.floats(0, 1), min_size=1, max_size=16).map(lambda weights: [*weights, 0.25]).map(np.array)
@@ -66,7 +67,7 @@ def cdf(masses: Masses, limit: float, time: float) -> float:
 
 
 @given(masses=HISTOGRAMS, run_time=TIMES, limit=LIMITS)
-@settings(max_examples=300, deadline=None)
+@examples(300)
 def test_kernels_equal_their_plain_twins(masses: Masses, run_time: int, limit: float) -> None:
     assert mass_before(masses, run_time) == mass_before.py_func(masses, run_time)  # type: ignore[attr-defined]
     outcomes = outcome_masses(masses / masses.sum(), limit)
@@ -79,7 +80,7 @@ def test_kernels_equal_their_plain_twins(masses: Masses, run_time: int, limit: f
 
 
 @given(masses=HISTOGRAMS, run_time=TIMES, limit=LIMITS)
-@settings(max_examples=60, deadline=None)
+@examples(60)
 def test_crps_is_the_integral(masses: Masses, run_time: int, limit: float) -> None:
     time = max(min(run_time, limit), 1.0)
     end = max(min(float(EDGES[len(masses)]), limit), time)
@@ -91,7 +92,7 @@ def test_crps_is_the_integral(masses: Masses, run_time: int, limit: float) -> No
 
 
 @given(masses=HISTOGRAMS, limit=LIMITS)
-@settings(max_examples=200, deadline=None)
+@examples(200)
 def test_the_log_score_is_about_events_that_exclude_each_other_and_leave_nothing_out(
     masses: Masses, limit: float
 ) -> None:
@@ -187,7 +188,6 @@ JOBS = st.lists(st.tuples(HISTOGRAMS, st.none() | st.integers(1, 40_000), TIMES)
 
 
 @given(jobs=JOBS, data=st.data())
-@settings(max_examples=100, deadline=None)
 def test_sums_are_the_means_of_the_whole_log_also_when_restored(
     jobs: list[tuple[Masses, int | None, int]], data: st.DataObject
 ) -> None:

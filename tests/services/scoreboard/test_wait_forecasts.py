@@ -4,20 +4,21 @@ from statistics import fmean
 
 import orjson
 import pytest
-from hypothesis import given, settings
+from hypothesis import given
 from hypothesis import strategies as st
 
 from shadowtime.services.scoreboard.handler import Scoreboard
 from shadowtime.services.scoreboard.wait_forecasts import WaitForecastErrors
 from shadowtime.shared.events import ClusterClosed, ClusterOpened, Envelope, Event, JobEnded, JobStarted, JobSubmitted
 from shadowtime.shared.predictions import WaitBound, WaitForecast
+from shadowtime.testing.examples import examples
 
 JOBS = st.lists(st.tuples(st.integers(0, 50), st.none() | st.integers(0, 50), st.booleans()), max_size=12)
 """Waits, forecasts, and whether the job starts before the end; seconds."""
 
 
 @given(JOBS, st.data())
-@settings(max_examples=200, deadline=None)
+@examples(200)
 def test_scores_are_their_definitions(jobs: list[tuple[int, int | None, bool]], data: st.DataObject) -> None:
     errors = WaitForecastErrors()
     for number, (_, forecast, _) in enumerate(jobs):

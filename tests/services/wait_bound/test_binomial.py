@@ -5,12 +5,13 @@ from itertools import pairwise
 
 import numpy as np
 import pytest
-from hypothesis import given, settings
+from hypothesis import given
 from hypothesis import strategies as st
 from numpy.random import PCG64, Generator
 from scipy.stats import binom
 
 from shadowtime.services.wait_bound.binomial import lower_rank, minimum_history, two_sided_ranks, upper_rank
+from shadowtime.testing.examples import examples
 
 COUNTS = st.integers(0, 3000)
 QUANTILES = st.sampled_from([0.01, 0.05, 0.1, 0.25, 0.5, 0.75, 0.8, 0.9, 0.95, 0.99, 0.999]) | st.floats(0.01, 0.999)
@@ -29,7 +30,7 @@ def is_close(count: int, quantile: float, confidence: float) -> bool:
 
 
 @given(COUNTS, QUANTILES, CONFIDENCES)
-@settings(max_examples=300, deadline=None)
+@examples(300)
 def test_upper_rank(count: int, quantile: float, confidence: float) -> None:
     if not is_close(count, quantile, confidence):
         assert upper_rank(count, quantile, confidence) == upper_by_definition(count, quantile, confidence)
@@ -48,7 +49,7 @@ def test_of_a_million_waits(quantile: float, confidence: float) -> None:
 
 
 @given(COUNTS, QUANTILES, CONFIDENCES)
-@settings(max_examples=200, deadline=None)
+@examples(200)
 def test_lower_rank(count: int, quantile: float, confidence: float) -> None:
     """It is the largest r of which at least so surely r or more lie at or below the quantile."""
     quantile = round(quantile, 6)
@@ -60,7 +61,7 @@ def test_lower_rank(count: int, quantile: float, confidence: float) -> None:
 
 
 @given(COUNTS, QUANTILES, CONFIDENCES)
-@settings(max_examples=200, deadline=None)
+@examples(200)
 def test_two_sides_share_the_doubt(count: int, quantile: float, confidence: float) -> None:
     lower, upper = two_sided_ranks(count, quantile, confidence)
     assert lower == lower_rank(count, quantile, (1 + confidence) / 2)
@@ -72,7 +73,7 @@ def test_two_sides_share_the_doubt(count: int, quantile: float, confidence: floa
 
 
 @given(QUANTILES, CONFIDENCES)
-@settings(max_examples=300, deadline=None)
+@examples(300)
 def test_fewest_waits(quantile: float, confidence: float) -> None:
     least = minimum_history(quantile, confidence)
     assert 1 - quantile**least >= confidence

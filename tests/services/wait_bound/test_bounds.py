@@ -5,7 +5,7 @@ from typing import Any
 
 import orjson
 import pytest
-from hypothesis import given, settings
+from hypothesis import given
 from hypothesis import strategies as st
 
 from shadowtime.services.wait_bound import queue_bounds
@@ -18,6 +18,7 @@ from shadowtime.shared.errors import SettingsError
 from shadowtime.shared.events import JobSubmitted, SchedulingPoint
 from shadowtime.shared.predictions import WaitBound
 from shadowtime.shared.spec import parse
+from shadowtime.testing.examples import examples
 from tests.services.wait_bound.test_queue_bounds import Happening, happenings, made
 
 Answers = list[tuple[WaitBound, ...] | Updates]
@@ -122,7 +123,7 @@ def test_predictions_leave_no_trace(monkeypatch: pytest.MonkeyPatch) -> None:
 
 
 @given(st.integers(0, 400))
-@settings(max_examples=6, deadline=None)
+@examples(6)
 def test_a_restored_one_goes_on(cut: int) -> None:
     with pytest.MonkeyPatch.context() as patch:
         patch.setattr(queue_bounds, "RECUT", 40)

@@ -4,7 +4,7 @@ from typing import Any
 
 import numpy as np
 import pytest
-from hypothesis import given, settings
+from hypothesis import given
 from hypothesis import strategies as st
 from numpy.random import PCG64, Generator
 
@@ -20,6 +20,7 @@ from shadowtime.services.wait_bound.change_point import (
 from shadowtime.services.wait_bound.change_point_table import THRESHOLDS
 from shadowtime.services.wait_bound.group import ranks
 from shadowtime.shared.arrays import Integers
+from shadowtime.testing.examples import examples
 
 KEEP = 59
 
@@ -70,7 +71,7 @@ def test_some_of_these_change() -> None:
 
 
 @given(st.lists(st.sampled_from([0, 0, 0, 1, 60, 3600, 86_400]), max_size=200), st.integers(1, 100))
-@settings(max_examples=60, deadline=None)
+@examples(60)
 def test_replay_of_ties(waits: list[int], keep: int) -> None:
     assert replay(np.array(waits, dtype=np.int64), ranks(1000), keep, LEVELS, RUNS) == twin(waits, keep)
 

@@ -6,10 +6,11 @@ from typing import NamedTuple
 
 import orjson
 import pytest
-from hypothesis import given, settings
+from hypothesis import given
 from hypothesis import strategies as st
 
 from shadowtime.services.wait_bound.conformal import MAX_AIM, MIN_WAITS, Conformal
+from shadowtime.testing.examples import examples
 
 
 class Job(NamedTuple):
@@ -118,7 +119,7 @@ class Online:
 
 
 @given(JOBS, st.sampled_from([0.5, 0.75, 0.95]), GAMMAS, st.sampled_from([30, 1000]))
-@settings(max_examples=150, deadline=None)
+@examples(150)
 def test_same_as_second_by_second(jobs: list[Job], quantile: float, gamma: float, most: int) -> None:
     jobs = [*FULL, *jobs]
     online = Online(jobs, quantile, gamma, most)
@@ -133,7 +134,7 @@ def test_same_as_second_by_second(jobs: list[Job], quantile: float, gamma: float
 
 
 @given(JOBS, st.integers(0, 150))
-@settings(max_examples=60, deadline=None)
+@examples(60)
 def test_a_restored_one_goes_on(jobs: list[Job], cut: int) -> None:
     jobs = [*FULL, *jobs]
     online, again = Online(jobs, 0.75, 0.3, 50), Online(jobs, 0.75, 0.3, 50)

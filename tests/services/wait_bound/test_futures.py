@@ -5,7 +5,7 @@ from typing import Any
 import numpy as np
 import orjson
 import pytest
-from hypothesis import HealthCheck, given, settings
+from hypothesis import HealthCheck, given
 
 from shadowtime.services.pipeline import STAGES
 from shadowtime.services.wait_bound.arrivals import WEEK, Arrivals
@@ -26,6 +26,7 @@ from shadowtime.shared.events import (
     JobWithdrawn,
 )
 from shadowtime.shared.stage import StageRun
+from shadowtime.testing.examples import examples
 from tests.strategies.hostile import OPENINGS, STREAMS, Json, events
 
 WAIT_BOUND = STAGES[2]
@@ -48,7 +49,7 @@ def started(number: int, processors: int, time: int = 0) -> JobStarted:
 
 @pytest.mark.parametrize("spec", ["futures:futures=10", "futures:futures=10,trees=yes"])
 @given(opening=OPENINGS, stream=STREAMS)
-@settings(max_examples=60, deadline=None, suppress_health_check=list(HealthCheck))
+@examples(60, suppress_health_check=list(HealthCheck))
 def test_whatever_happens_it_knows_what_waits_and_what_is_held(
     spec: str, opening: Json, stream: list[tuple[int, Any]]
 ) -> None:

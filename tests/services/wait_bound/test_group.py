@@ -3,7 +3,7 @@
 import numpy as np
 import orjson
 import pytest
-from hypothesis import given, settings
+from hypothesis import given
 from hypothesis import strategies as st
 from numpy.random import PCG64, Generator
 
@@ -11,6 +11,7 @@ from shadowtime.services.wait_bound.binomial import minimum_history, upper_rank
 from shadowtime.services.wait_bound.change_point import EVERY, RUNS
 from shadowtime.services.wait_bound.group import Group, borrowed, bound, ranks
 from shadowtime.shared.arrays import Integers
+from shadowtime.testing.examples import examples
 
 MAX_JOBS, KEEP = 1000, 59
 
@@ -93,7 +94,7 @@ def test_no_more_waits_are_remembered_than_said() -> None:
 
 
 @given(st.integers(0, 400), st.integers(0, 200))
-@settings(max_examples=20, deadline=None)
+@examples(20)
 def test_a_restored_group_goes_on(before: int, after: int) -> None:
     waits = shifting(before, 601)
     group, again = Group(MAX_JOBS, KEEP), filled([1, 2, 3])
@@ -108,7 +109,6 @@ SIZES = st.lists(st.integers(0, 70), min_size=1, max_size=6)
 
 
 @given(SIZES, st.data())
-@settings(deadline=None)
 def test_borrowing_goes_up_then_down_and_takes_no_more_than_it_needs(sizes: list[int], data: st.DataObject) -> None:
     at = data.draw(st.integers(0, len(sizes) - 1))
     groups = [filled([1000 * each + wait for wait in range(size)]) for each, size in enumerate(sizes)]

@@ -3,7 +3,7 @@
 import numpy as np
 import orjson
 import pytest
-from hypothesis import given, settings
+from hypothesis import given
 from hypothesis import strategies as st
 from numpy.random import PCG64, Generator
 
@@ -114,7 +114,6 @@ def test_a_restored_grouping_is_the_same() -> None:
 
 
 @given(st.lists(st.integers(1, 1000), unique=True, max_size=8).map(sorted), st.integers(1, 1100))
-@settings(deadline=None)
 def test_every_value_is_in_the_one_range_that_spans_it(ends: list[int], processors: int) -> None:
     grouping = Grouping("nodes", nodes, ends, MAX_JOBS, KEEP)
     spans = [grouping.span(at) for at in range(len(grouping.groups))]

@@ -3,7 +3,7 @@
 from itertools import count
 
 import pytest
-from hypothesis import given, settings
+from hypothesis import given
 from hypothesis import strategies as st
 
 from shadowtime.replayer.recorded import Recorded
@@ -17,6 +17,7 @@ from shadowtime.shared.message import MAX_DURATION
 from shadowtime.shared.predictions import WaitBound
 from shadowtime.shared.spec import parse
 from shadowtime.shared.stage import StageRun
+from shadowtime.testing.examples import examples
 from tests.replayer.small_logs import job, workload_of
 from tests.services.wait_bound.test_queue_bounds import happenings, made
 
@@ -150,7 +151,7 @@ def test_an_answer_is_what_a_submission_would_get_and_changes_nothing() -> None:
 
 
 @given(st.integers(0, 400))
-@settings(max_examples=10, deadline=None)
+@examples(10)
 def test_a_restored_stage_goes_on(cut: int) -> None:
     with pytest.MonkeyPatch.context() as patch:
         patch.setattr(queue_bounds, "RECUT", 40)

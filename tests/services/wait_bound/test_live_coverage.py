@@ -4,12 +4,13 @@ import math
 
 import orjson
 import pytest
-from hypothesis import given, settings
+from hypothesis import given
 from hypothesis import strategies as st
 from numpy.random import PCG64, Generator
 
 from shadowtime.services.wait_bound import live_coverage
 from shadowtime.services.wait_bound.live_coverage import EVERY, LAST, LiveCoverage
+from shadowtime.testing.examples import examples
 
 
 def place(covered: list[bool], quantile: float, last: int) -> str:
@@ -45,7 +46,7 @@ def check(live: LiveCoverage, covered: list[bool], quantile: float, last: int) -
 
 
 @given(st.lists(st.sampled_from([True, True, True, False]), max_size=300), st.sampled_from([0.25, 0.5, 0.75, 0.95]))
-@settings(max_examples=60, deadline=None)
+@examples(60)
 def test_the_last_ones_count(covered: list[bool], quantile: float) -> None:
     with pytest.MonkeyPatch.context() as patch:
         patch.setattr(live_coverage, "LAST", 50)
@@ -82,7 +83,7 @@ def test_the_band_is_within_0_and_1() -> None:
 
 
 @given(st.lists(st.booleans(), max_size=300), st.lists(st.booleans(), max_size=120))
-@settings(max_examples=40, deadline=None)
+@examples(40)
 def test_a_restored_one_goes_on(before: list[bool], after: list[bool]) -> None:
     live, again = LiveCoverage(0.75), LiveCoverage(0.75)
     for each in before:

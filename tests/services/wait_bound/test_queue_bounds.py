@@ -6,7 +6,7 @@ from typing import Any, NamedTuple
 import numpy as np
 import orjson
 import pytest
-from hypothesis import given, settings
+from hypothesis import given
 from hypothesis import strategies as st
 from numpy.random import PCG64, Generator
 
@@ -20,6 +20,7 @@ from shadowtime.services.wait_bound.live_coverage import LiveCoverage
 from shadowtime.services.wait_bound.queue_bounds import ALL, FIVE, RECUT, TABLE, Found, QueueBounds
 from shadowtime.shared.events import JobSubmitted
 from shadowtime.shared.predictions import ChangePoint, WaitBound
+from shadowtime.testing.examples import examples
 
 KEYS = BoundSettings()
 
@@ -211,7 +212,7 @@ def test_a_restored_one_goes_on(monkeypatch: pytest.MonkeyPatch, settings: Bound
 
 
 @given(st.integers(0, 600))
-@settings(max_examples=15, deadline=None)
+@examples(15)
 def test_restored_anywhere(cut_at: int) -> None:
     with pytest.MonkeyPatch.context() as patch:
         patch.setattr(queue_bounds, "RECUT", 60)

@@ -3,11 +3,12 @@
 from typing import NamedTuple
 
 import numpy as np
-from hypothesis import given, settings
+from hypothesis import given
 from hypothesis import strategies as st
 
 from shadowtime.services.wait_bound.starts_ahead import NEVER, starts_ahead
 from shadowtime.shared.arrays import IntegerTable
+from shadowtime.testing.examples import examples
 
 PROCESSORS = 8
 LATE = 3_000
@@ -70,7 +71,7 @@ def table(found: list[Job]) -> IntegerTable:
     return np.array([[job.size for job in found], [job.limit for job in found]], dtype=np.int64).reshape(2, -1)
 
 
-@settings(max_examples=300, deadline=None)
+@examples(300)
 @given(
     waiting=st.lists(jobs(), min_size=1, max_size=6),
     running=st.lists(st.tuples(st.integers(1, 4), st.integers(1, 60), st.integers(1, 60)), max_size=4),

@@ -4,11 +4,12 @@ from itertools import islice
 
 import orjson
 import pytest
-from hypothesis import given, settings
+from hypothesis import given
 from hypothesis import strategies as st
 from hypothesis.stateful import RuleBasedStateMachine, initialize, invariant, rule
 
 from shadowtime.services.wait_bound.wait_history import WaitHistory, at_rank
+from shadowtime.testing.examples import examples
 
 WAITS = st.integers(0, 5) | st.integers(0, 2**39)
 
@@ -49,7 +50,7 @@ class AgainstAList(RuleBasedStateMachine):
 
 
 TestAgainstAList = AgainstAList.TestCase
-TestAgainstAList.settings = settings(max_examples=60, stateful_step_count=20, deadline=None)
+TestAgainstAList.settings = examples(60, stateful_step_count=20)
 
 
 def test_what_was_let_go_of_takes_no_room() -> None:

@@ -3,7 +3,7 @@
 from typing import Any
 
 import pytest
-from hypothesis import given, settings
+from hypothesis import given
 from hypothesis import strategies as st
 
 from shadowtime.services.walltime_adjustment.cut import cut
@@ -14,6 +14,7 @@ from shadowtime.shared.errors import SettingsError
 from shadowtime.shared.events import JobEnded, JobSubmitted
 from shadowtime.shared.predictions import WalltimeAdjustment
 from shadowtime.shared.spec import parse
+from shadowtime.testing.examples import examples
 
 
 def scheme(keys: str) -> Percentile:
@@ -64,7 +65,7 @@ EVENTS = st.lists(
     fallback=st.sampled_from(["none", "coarser"]),
     minimum=st.integers(1, 4),
 )
-@settings(max_examples=300, deadline=None)
+@examples(300)
 def test_it_equals_the_batch_at_every_prefix(
     events: list[tuple[int, bool, int, int | None, int, int]],
     key: str,

@@ -4,12 +4,13 @@ import asyncio
 import random
 from collections.abc import AsyncIterator, Sequence
 
-from hypothesis import given, settings
+from hypothesis import given
 from hypothesis import strategies as st
 
 from shadowtime.shared.events import ClusterOpened, Envelope, Event, SchedulingPoint
 from shadowtime.shared.streaming.state_store import RunState, Transaction
 from shadowtime.shared.streaming.stream import Record
+from shadowtime.testing.examples import examples
 from tests.shared.streaming.memory_store import MemoryStore
 from tests.shared.streaming.test_stage_worker import (
     RUNS,
@@ -77,7 +78,7 @@ class SlowStream(MemoryStream):
             self.reading = False
 
 
-@settings(max_examples=15, deadline=None)
+@examples(15)
 @given(seed=st.integers(0, 2**32), failures=st.sampled_from([0.0, 0.02, 0.1]))
 def test_effectively_once_while_runs_are_at_work_beside_each_other(seed: int, failures: float) -> None:
     chance = random.Random(seed)
